@@ -22,7 +22,7 @@ struct FigureText {
 /// How a figure is drawn. As it stands: for print, with nothing but the picture.
 struct FigureStyle {
   static constexpr double column = 85.0, page = 174.0;  ///< mm, of a journal
-  double width = page;    ///< mm; 0: as wide as on the screen, in the sizes of the screen
+  double width = page;                                  ///< mm; 0: as wide as on the screen, in the sizes of the screen
   double fontSize = 7.0;  ///< points, of the smallest text: tick labels and legends. Lines and markers become smaller and larger with it
   bool title = false, caption = false, cursor = false;  ///< caption: the sentences over and under the picture
 

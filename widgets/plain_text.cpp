@@ -25,7 +25,9 @@ QLabel* plainLabel(const QString& text, QWidget* parent) {
 
 QString htmlTip(const QString& html) { return html.isEmpty() || html.startsWith(mark()) ? html : mark() + html + QStringLiteral("</qt>"); }
 
-QString safeTip(const QString& tip) { return tip.startsWith(mark()) || !Qt::mightBeRichText(tip) ? tip : mark() + tipAsHtml(tip) + QStringLiteral("</qt>"); }
+QString safeTip(const QString& tip) {
+  return tip.startsWith(mark()) || !Qt::mightBeRichText(tip) ? tip : mark() + tipAsHtml(tip) + QStringLiteral("</qt>");
+}
 
 QString tipAsHtml(const QString& tip) {
   if (tip.startsWith(mark())) return tip.mid(mark().size()).chopped(5);

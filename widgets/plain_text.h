@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Texts from others, names of columns, files, presets and runs, are shown as they are. Qt takes a text for HTML when it looks like some, and then
-// opens the files that it names; so a label says its format, and a tooltip goes through here.
+// Texts from others, names of columns, files, presets and runs, are shown as they are. Qt takes a text for HTML when it looks like some,
+// and then opens the files that it names; so a label says its format, and a tooltip goes through here.
 #pragma once
 
 #include <QLabel>

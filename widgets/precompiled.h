@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include <qcustomplot.h>
 #include <QApplication>
 #include <QButtonGroup>
 #include <QClipboard>
@@ -46,4 +47,3 @@
 #include <QVariantMap>
 #include <QWheelEvent>
 #include <QWidget>
-#include <qcustomplot.h>

@@ -33,7 +33,8 @@ struct ModelChoice {
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
-/// A setting of the model that is looked at. `live`: a slider is on its way, and has the same gesture from when it is taken until it is let go.
+/// A setting of the model that is looked at. `live`: a slider is on its way, and has the same gesture from when it is taken until it is let
+/// go.
 struct SettingChoice {
   std::string key, value;
   bool live = false;
@@ -49,7 +50,9 @@ struct Request {
   };
   Act act = Act::compute;
   Kind kind = Kind::timing;
-  std::variant<std::monostate, TimingChoice, ScheduleChoice, CompositionChoice, ModelChoice, TrainingChoice, CheckpointChoice, SettingChoice> choice;  ///< of the kind's own type, but for stop
+  std::variant<std::monostate, TimingChoice, ScheduleChoice, CompositionChoice, ModelChoice, TrainingChoice, CheckpointChoice,
+               SettingChoice>
+      choice;  ///< of the kind's own type, but for stop
 };
 
 }  // namespace reclab

@@ -10,16 +10,16 @@ namespace reclab {
 struct TrainingChoice {
   std::int64_t steps = 1000, batch = 32;
   double rate = 5e-3;
-  std::string optimiser = "adam";      ///< sgd, rmsprop, adam, adamw
-  double momentum = 0.0;               ///< of sgd and rmsprop
+  std::string optimiser = "adam";  ///< sgd, rmsprop, adam, adamw
+  double momentum = 0.0;           ///< of sgd and rmsprop
   double weight_decay = 0.0;
-  std::string schedule = "constant";   ///< or cosine
-  std::int64_t warm_up = 0;            ///< steps
-  double clip = 1.0;                   ///< of the gradient's norm; 0: none
-  std::int64_t truncate = 0;           ///< steps that gradients go back; 0: all
-  std::int64_t window = 100;           ///< steps of a file that are learned from at once
-  std::int64_t ahead = 1;              ///< of a file without a target: what is to be foretold
-  bool beside = true;                  ///< pinned runs are trained beside it, on the same batches
+  std::string schedule = "constant";  ///< or cosine
+  std::int64_t warm_up = 0;           ///< steps
+  double clip = 1.0;                  ///< of the gradient's norm; 0: none
+  std::int64_t truncate = 0;          ///< steps that gradients go back; 0: all
+  std::int64_t window = 100;          ///< steps of a file that are learned from at once
+  std::int64_t ahead = 1;             ///< of a file without a target: what is to be foretold
+  bool beside = true;                 ///< pinned runs are trained beside it, on the same batches
   bool operator==(const TrainingChoice& other) const = default;
 };
 

@@ -16,9 +16,9 @@
 #include "checks/check_device.h"
 #include "experiment/command.h"
 #include "files/files.h"
-#include "parameters/nearest.h"
 #include "models/registry.h"
 #include "options.h"
+#include "parameters/nearest.h"
 #include "progress_line.h"
 #include "text.h"
 #include "timing/primitives.h"
@@ -117,7 +117,8 @@ Probe probe_asked(const std::vector<std::string>& record) {
   if (record.size() != 1 || record[0] != "all")
     for (const std::string& name : record)
       if (!is_recorded_name(name))
-        usage_error("--record", "names \"" + name + "\", which no run records; give all, or names that begin with " + joined(recorded_names()) + ".");
+        usage_error("--record",
+                    "names \"" + name + "\", which no run records; give all, or names that begin with " + joined(recorded_names()) + ".");
   return probe_of(record);
 }
 
@@ -169,8 +170,10 @@ void print_summary(const RunResult& result, const Sequence& sequence) {
   out << heading(info.title + " on " + sequence.name) << ": " << counted(sequence.length, "step") << ", "
       << counted(sequence.width, "input") << ", " << counted(info.layers, "layer") << ", seed " << info.seed << '\n';
   TextTable table(2);
-  std::string read = info.input_mean.empty() ? "" : "standardised, each column to mean 0 and deviation 1 (--standardise no reads it as it is)";
-  if (const std::string scale = input_scale_of(info); !scale.empty()) read += (read.empty() ? "times " : ", then times ") + scale + " (input_scale)";
+  std::string read =
+      info.input_mean.empty() ? "" : "standardised, each column to mean 0 and deviation 1 (--standardise no reads it as it is)";
+  if (const std::string scale = input_scale_of(info); !scale.empty())
+    read += (read.empty() ? "times " : ", then times ") + scale + " (input_scale)";
   if (!read.empty()) table.row({"input", read});
   if (const TraceArray* output = trace.find(key_of(Kind::output))) table.row({"output", shape_text(output->shape)});
   table.row({"loss", number_text(info.loss_value, 6) + (info.loss.empty() ? "" : "  (" + info.loss + ")")});
@@ -216,7 +219,8 @@ void take_sizes(const ModelOptions& options, RunRequest& request, bool tell) {
     if (tell) std::cout << "The weights set " << key << " = " << value << ".\n";
     request.set.emplace_back(key, value);
   }
-  if (tell && !sizes.others.empty()) std::cout << "The shapes leave a choice, and " << sizes.others << " would fit as well: give --set for what was trained.\n";
+  if (tell && !sizes.others.empty())
+    std::cout << "The shapes leave a choice, and " << sizes.others << " would fit as well: give --set for what was trained.\n";
 }
 
 void usage_error(const std::string& option, const std::string& sentence) {
@@ -232,11 +236,13 @@ PresetLibrary library(bool tell) {
   return all;
 }
 
-std::vector<std::pair<std::string, std::string>> settings(const std::vector<std::string>& texts, const std::string& option, const std::string& example) {
+std::vector<std::pair<std::string, std::string>> settings(const std::vector<std::string>& texts, const std::string& option,
+                                                          const std::string& example) {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) usage_error(option, "is \"" + text + "\"; give key=value, as in " + option + " " + example + ".");
+    if (equals == std::string::npos || equals == 0)
+      usage_error(option, "is \"" + text + "\"; give key=value, as in " + option + " " + example + ".");
     pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   return pairs;
@@ -256,7 +262,8 @@ std::optional<std::uint64_t> seed(const std::string& option, const std::string& 
   std::uint64_t value = 0;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end.ec != std::errc() || end.ptr != text.data() + text.size())
-    usage_error(option, "is \"" + text + "\"; give an integer from 0 to " + std::to_string(std::numeric_limits<std::uint64_t>::max()) + ".");
+    usage_error(option,
+                "is \"" + text + "\"; give an integer from 0 to " + std::to_string(std::numeric_limits<std::uint64_t>::max()) + ".");
   return value;
 }
 
@@ -374,7 +381,9 @@ struct Crossover {
   std::string later, earlier;
   double length;
 };
-Curve curve_of(const Timed& timed, const std::string& form) { return {form, timed(form, "length"), timed(form, "seconds"), timed(form, "low90"), timed(form, "high90")}; }
+Curve curve_of(const Timed& timed, const std::string& form) {
+  return {form, timed(form, "length"), timed(form, "seconds"), timed(form, "low90"), timed(form, "high90")};
+}
 
 /// "16,384"
 std::string grouped(long long n) {
@@ -393,12 +402,15 @@ std::string headline_of(const Timed& timed, const std::vector<std::string>& form
   return found->overtaken.empty() ? found->best + " is fastest" + at : found->best + " overtakes " + found->overtaken + at;
 }
 
-const std::vector<std::string> columns_of_lengths{"seconds", "low", "high", "low90", "high90", "forward", "forward_low90", "forward_high90", "backward", "backward_low90",
-                                                  "backward_high90", "memory", "flops", "bytes", "output_error", "gradient_error", "iterations", "converged"};
+const std::vector<std::string> columns_of_lengths{"seconds",         "low",           "high",           "low90",    "high90",
+                                                  "forward",         "forward_low90", "forward_high90", "backward", "backward_low90",
+                                                  "backward_high90", "memory",        "flops",          "bytes",    "output_error",
+                                                  "gradient_error",  "iterations",    "converged"};
 const std::vector<std::string> exponents{"exponent", "forward_exponent", "backward_exponent", "memory_exponent"};
 const std::vector<std::string> ends{"", "_low", "_high"};
-const std::vector<std::pair<std::string, std::string>> of_machine{
-    {"lyapunov", "lyapunov"}, {"noise", "noise"}, {"roof_triad", "roof/triad"}, {"roof_cached", "roof/cached"}, {"roof_flops", "roof/flops"}, {"between", "between"}};
+const std::vector<std::pair<std::string, std::string>> of_machine{{"lyapunov", "lyapunov"},     {"noise", "noise"},
+                                                                  {"roof_triad", "roof/triad"}, {"roof_cached", "roof/cached"},
+                                                                  {"roof_flops", "roof/flops"}, {"between", "between"}};
 
 /// A line for each form and length; what belongs to the form or to the whole timing is on each of them. What is not known is empty.
 void write_timing(const Trace& trace, const std::vector<std::string>& forms, const std::filesystem::path& file) {
@@ -428,7 +440,8 @@ void write_timing(const Trace& trace, const std::vector<std::string>& forms, con
   write_file(file, text);
 }
 
-Json timing_json(const RunRequest& request, const TimingRequest& timing, const Trace& trace, const std::vector<std::string>& forms, const std::vector<Crossover>& crossovers) {
+Json timing_json(const RunRequest& request, const TimingRequest& timing, const Trace& trace, const std::vector<std::string>& forms,
+                 const std::vector<Crossover>& crossovers) {
   const Timed timed(trace);
   Json json = {{"id", request.preset.id}, {"device", trace.info.device}, {"dtype", request.dtype}, {"forms", Json::array()}};
   for (const std::string& form : forms) {
@@ -438,7 +451,10 @@ Json timing_json(const RunRequest& request, const TimingRequest& timing, const T
       const auto values = timed(form, name);
       if (values.empty() && name != "seconds" && name != "low" && name != "high") continue;
       entry[name] = Json::array();
-      for (const double value : values) entry[name].push_back(name == "converged" ? Json(value != 0.0) : name == "iterations" ? Json(static_cast<int>(value)) : number_json(value));
+      for (const double value : values)
+        entry[name].push_back(name == "converged"    ? Json(value != 0.0)
+                              : name == "iterations" ? Json(static_cast<int>(value))
+                                                     : number_json(value));
     }
     for (const std::string& name : exponents)
       for (const std::string& end : ends)
@@ -448,9 +464,13 @@ Json timing_json(const RunRequest& request, const TimingRequest& timing, const T
   json["batch"] = timing.batch;
   json["backward_timed"] = timing.backward;
   json["crossovers"] = Json::array();
-  for (const Crossover& crossing : crossovers) json["crossovers"].push_back({{"form", crossing.later}, {"overtakes", crossing.earlier}, {"length", std::llround(crossing.length)}});
+  for (const Crossover& crossing : crossovers)
+    json["crossovers"].push_back({{"form", crossing.later}, {"overtakes", crossing.earlier}, {"length", std::llround(crossing.length)}});
   if (const std::string headline = headline_of(timed, forms); !headline.empty()) json["headline"] = headline;
-  json["roof"] = timed.of("roof/triad").empty() ? Json() : Json{{"triad_bytes_per_second", timed.one("roof/triad")}, {"cached_bytes_per_second", timed.one("roof/cached")}, {"flops_per_second", timed.one("roof/flops")}};
+  json["roof"] = timed.of("roof/triad").empty() ? Json()
+                                                : Json{{"triad_bytes_per_second", timed.one("roof/triad")},
+                                                       {"cached_bytes_per_second", timed.one("roof/cached")},
+                                                       {"flops_per_second", timed.one("roof/flops")}};
   json["lyapunov"] = timed.one("lyapunov");
   json["noise"] = timed.one("noise");
   json["between"] = timed.one("between");
@@ -459,31 +479,43 @@ Json timing_json(const RunRequest& request, const TimingRequest& timing, const T
   return json;
 }
 
-void print_timing(const RunRequest& request, const TimingRequest& timing, const Trace& trace, const std::vector<std::string>& forms, const std::vector<Crossover>& crossovers) {
+void print_timing(const RunRequest& request, const TimingRequest& timing, const Trace& trace, const std::vector<std::string>& forms,
+                  const std::vector<Crossover>& crossovers) {
   const Timed timed(trace);
   TextTable table(2);
   table.row({"form", "length", "median", "90 % band", "forward", "backward", "memory", "error", "exponent"});
   for (const std::string& form : forms) {
-    const auto length = timed(form, "length"), seconds = timed(form, "seconds"), low = timed(form, "low90"), high = timed(form, "high90"), forward = timed(form, "forward"),
-               backward = timed(form, "backward"), memory = timed(form, "memory"), error = timed(form, "output_error"), slope = timed(form, "exponent"),
-               least = timed(form, "exponent_low"), most = timed(form, "exponent_high");
+    const auto length = timed(form, "length"), seconds = timed(form, "seconds"), low = timed(form, "low90"), high = timed(form, "high90"),
+               forward = timed(form, "forward"), backward = timed(form, "backward"), memory = timed(form, "memory"),
+               error = timed(form, "output_error"), slope = timed(form, "exponent"), least = timed(form, "exponent_low"),
+               most = timed(form, "exponent_high");
     for (std::size_t i = 0; i < length.size(); ++i)
-      table.row({i == 0 ? form : "", number_text(length[i], 9), seconds_text(seconds[i]), seconds_text(low[i]) + " to " + seconds_text(high[i]), seconds_text(forward[i]),
-                 backward.empty() ? "" : seconds_text(backward[i]), bytes_text(memory[i]), std::isfinite(error[i]) ? number_text(error[i], 2) : "",
-                 i == 0 && !slope.empty() ? number_text(slope[0], 3) : i == 1 && !slope.empty() ? number_text(least[0], 3) + " to " + number_text(most[0], 3) : ""});
+      table.row({i == 0 ? form : "", number_text(length[i], 9), seconds_text(seconds[i]),
+                 seconds_text(low[i]) + " to " + seconds_text(high[i]), seconds_text(forward[i]),
+                 backward.empty() ? "" : seconds_text(backward[i]), bytes_text(memory[i]),
+                 std::isfinite(error[i]) ? number_text(error[i], 2) : "",
+                 i == 0 && !slope.empty()   ? number_text(slope[0], 3)
+                 : i == 1 && !slope.empty() ? number_text(least[0], 3) + " to " + number_text(most[0], 3)
+                                            : ""});
   }
-  std::cout << heading(request.preset.title) << ", " << trace.info.device << ", " << request.dtype << (timing.batch > 1 ? ", batch " + std::to_string(timing.batch) : "")
+  std::cout << heading(request.preset.title) << ", " << trace.info.device << ", " << request.dtype
+            << (timing.batch > 1 ? ", batch " + std::to_string(timing.batch) : "")
             << (timing.backward ? ": time of one pass forward and back\n" : ": time of one pass forward\n");
   for (const std::size_t column : {1, 2, 4, 5, 6, 7}) table.right_align(column);
   table.print(std::cout);
   const std::string headline = headline_of(timed, forms);
   if (!headline.empty()) std::cout << headline << '\n';
   for (const Crossover& crossing : crossovers)
-    if (const std::string also = crossing.later + " overtakes " + crossing.earlier + " at T = " + grouped(std::llround(crossing.length)); also != headline) std::cout << also << '\n';
-  if (const auto lyapunov = timed.of("lyapunov"); !lyapunov.empty()) std::cout << "largest Lyapunov exponent " << number_text(lyapunov[0]) << " a step\n";
-  std::cout << "noise of the machine ±" << number_text(100.0 * timed.of("noise").at(0), 2) << " %, from one run to another ±" << number_text(100.0 * timed.of("between").at(0), 2) << " %";
+    if (const std::string also = crossing.later + " overtakes " + crossing.earlier + " at T = " + grouped(std::llround(crossing.length));
+        also != headline)
+      std::cout << also << '\n';
+  if (const auto lyapunov = timed.of("lyapunov"); !lyapunov.empty())
+    std::cout << "largest Lyapunov exponent " << number_text(lyapunov[0]) << " a step\n";
+  std::cout << "noise of the machine ±" << number_text(100.0 * timed.of("noise").at(0), 2) << " %, from one run to another ±"
+            << number_text(100.0 * timed.of("between").at(0), 2) << " %";
   if (const auto triad = timed.of("roof/triad"), cached = timed.of("roof/cached"), flops = timed.of("roof/flops"); !triad.empty())
-    std::cout << "; its roof: memory " << number_text(triad[0] / 1e9, 3) << " GB/s, caches " << number_text(cached[0] / 1e9, 3) << " GB/s, " << number_text(flops[0] / 1e9, 3) << " GFLOP/s";
+    std::cout << "; its roof: memory " << number_text(triad[0] / 1e9, 3) << " GB/s, caches " << number_text(cached[0] / 1e9, 3) << " GB/s, "
+              << number_text(flops[0] / 1e9, 3) << " GFLOP/s";
   std::cout << '\n';
   for (const std::string& note : trace.info.notes) paragraph(std::cout, note);
 }
@@ -502,12 +534,19 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
   timing.batch = integer("--batch", options.batch, 1, 1 << 20).value_or(1);
   timing.backward = !options.forward_only;
   if (primitive) {
-    for (const auto& [option, given] : {std::pair{"--input", !options.input.empty()}, {"--task", !options.task.empty()}, {"--length", !options.length.empty()}, {"--task-set", !options.task_set.empty()},
-                                        {"--trained", options.trained}, {"--weights", !options.weights.empty()}, {"--sizes", !options.sizes.empty()}, {"--state", !options.state.empty()}})
+    for (const auto& [option, given] : {std::pair{"--input", !options.input.empty()},
+                                        {"--task", !options.task.empty()},
+                                        {"--length", !options.length.empty()},
+                                        {"--task-set", !options.task_set.empty()},
+                                        {"--trained", options.trained},
+                                        {"--weights", !options.weights.empty()},
+                                        {"--sizes", !options.sizes.empty()},
+                                        {"--state", !options.state.empty()}})
       if (given) usage_error(option, "belongs to a preset; a primitive is timed on random inputs.");
     request.sequence = primitive_input(options.id, hyper_of(registry, request.preset, request.set), timing.lengths.back(), request.seed);
   } else {
-    request.sequence = sequence_of(options, request.preset, std::max(timing.lengths.back(), request.preset.task_length));  // repeated or cut to each length
+    request.sequence = sequence_of(options, request.preset,
+                                   std::max(timing.lengths.back(), request.preset.task_length));  // repeated or cut to each length
     take_sizes(options, request, !options.json);
   }
   Preset set = request.preset;  // the forms of what runs
@@ -536,7 +575,8 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
   std::vector<Crossover> crossovers;
   for (const std::string& later : forms)
     for (const std::string& earlier : forms)
-      if (const double length = overtakes(curve_of(Timed(*trace), later), curve_of(Timed(*trace), earlier)); length > 0.0) crossovers.push_back({later, earlier, length});
+      if (const double length = overtakes(curve_of(Timed(*trace), later), curve_of(Timed(*trace), earlier)); length > 0.0)
+        crossovers.push_back({later, earlier, length});
   interrupt.enter(Interrupt::Phase::writing);
   if (!options.file.empty()) write_timing(*trace, forms, options.file);
   if (options.json)
@@ -575,17 +615,17 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
     Json json = {{"device", name}, {"agrees", agrees}, {"presets", Json::array()}, {"primitives", Json::array()}};
     for (const DeviceReport& report : reports)
       json[report.primitive ? "primitives" : "presets"].push_back({{"id", report.id},
-                                 {"form", report.form},
-                                 {"dtype", report.dtype},
-                                 {"forward_error", number_json(report.forward_error)},
-                                 {"forward_array", report.forward_array},
-                                 {"gradient_error", number_json(report.gradient_error)},
-                                 {"gradient_array", report.gradient_array},
-                                 {"allowed", report.allowed()},
-                                 {"agrees", report.agrees()},
-                                 {"cpu_seconds", report.cpu_seconds},
-                                 {"cuda_seconds", report.cuda_seconds},
-                                 {"problem", report.problem}});
+                                                                   {"form", report.form},
+                                                                   {"dtype", report.dtype},
+                                                                   {"forward_error", number_json(report.forward_error)},
+                                                                   {"forward_array", report.forward_array},
+                                                                   {"gradient_error", number_json(report.gradient_error)},
+                                                                   {"gradient_array", report.gradient_array},
+                                                                   {"allowed", report.allowed()},
+                                                                   {"agrees", report.agrees()},
+                                                                   {"cpu_seconds", report.cpu_seconds},
+                                                                   {"cuda_seconds", report.cuda_seconds},
+                                                                   {"problem", report.problem}});
     std::cout << json.dump(2) << '\n';
     return agrees ? 0 : 1;
   }

@@ -106,7 +106,8 @@ void take_sizes(const ModelOptions& options, RunRequest& request, bool tell = tr
 /// The presets of this machine. Their mistakes go to standard error, a line each, when `tell` is set.
 PresetLibrary library(bool tell = false);
 /// "key=value" texts as pairs. `option`, `example`: for the sentence about one that is none.
-std::vector<std::pair<std::string, std::string>> settings(const std::vector<std::string>& texts, const std::string& option = "--set", const std::string& example = "width=64");
+std::vector<std::pair<std::string, std::string>> settings(const std::vector<std::string>& texts, const std::string& option = "--set",
+                                                          const std::string& example = "width=64");
 /// An integer that was typed; empty text gives nothing.
 std::optional<std::int64_t> integer(const std::string& option, const std::string& text, std::int64_t low, std::int64_t high);
 /// A seed, likewise.

@@ -23,7 +23,8 @@ std::vector<StatedComplexity> chosen(const ComplexitiesOptions& options, const P
   std::vector<std::string> known;
   for (const StatedComplexity& row : stated_complexities()) known.emplace_back(row.preset);
   for (const std::string& id : options.ids)
-    if (std::ranges::find(known, id) == known.end()) usage_error("id", "\"" + id + "\" is in no table of the survey; those are of " + joined(known) + ".");
+    if (std::ranges::find(known, id) == known.end())
+      usage_error("id", "\"" + id + "\" is in no table of the survey; those are of " + joined(known) + ".");
   std::vector<StatedComplexity> rows;
   for (const StatedComplexity& row : stated_complexities()) {
     const std::string id(row.preset);
@@ -33,7 +34,9 @@ std::vector<StatedComplexity> chosen(const ComplexitiesOptions& options, const P
   return rows;
 }
 
-std::string with_band(const Banded& band) { return number_text(band.value, 3) + " (" + number_text(band.low, 3) + "–" + number_text(band.high, 3) + ")"; }
+std::string with_band(const Banded& band) {
+  return number_text(band.value, 3) + " (" + number_text(band.low, 3) + "–" + number_text(band.high, 3) + ")";
+}
 
 void print(const std::vector<ComplexityRow>& rows) {
   TextTable table(2);
@@ -41,10 +44,12 @@ void print(const std::vector<ComplexityRow>& rows) {
   for (const ComplexityRow& row : rows)
     table.row({row.model, row.form, row.stated_time, number_text(row.stated_time_exponent, 3), with_band(row.time), row.stated_space,
                number_text(row.stated_space_exponent, 3), number_text(row.space.value, 3)});
-  std::cout << heading("Complexities") << ": as the survey states them for L steps and d features (Tables 2 and 3), and of a forward pass here\n";
+  std::cout << heading("Complexities")
+            << ": as the survey states them for L steps and d features (Tables 2 and 3), and of a forward pass here\n";
   table.print(std::cout);
   for (const ComplexityRow& row : rows)
-    if (!agrees(row.stated_time_exponent, row.time) || !agrees(row.stated_space_exponent, row.space) || !row.of_time.empty()) paragraph(std::cout, row.model + ": " + verdict_of(row));
+    if (!agrees(row.stated_time_exponent, row.time) || !agrees(row.stated_space_exponent, row.space) || !row.of_time.empty())
+      paragraph(std::cout, row.model + ": " + verdict_of(row));
 }
 
 }  // namespace
@@ -66,10 +71,13 @@ int complexities(const ComplexitiesOptions& options, Interrupt& interrupt) {
   try {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const Progress part = !shown ? Progress() : [&, i](double fraction, std::string_view stage) {
-        shown((static_cast<double>(i) + fraction) / static_cast<double>(wanted.size()), std::string(wanted[i].preset) + ", " + std::string(stage));
+        shown((static_cast<double>(i) + fraction) / static_cast<double>(wanted.size()),
+              std::string(wanted[i].preset) + ", " + std::string(stage));
       };
       const auto row = measure_complexity(builtin_registry(), all, wanted[i], lengths, part, interrupt.token());
-      if (!row) throw Error(std::string(wanted[i].preset) + " cannot be timed at all of these lengths: give shorter ones with --lengths.", {.model = std::string(wanted[i].preset)});
+      if (!row)
+        throw Error(std::string(wanted[i].preset) + " cannot be timed at all of these lengths: give shorter ones with --lengths.",
+                    {.model = std::string(wanted[i].preset)});
       rows.push_back(*row);
     }
   } catch (const Cancelled&) {

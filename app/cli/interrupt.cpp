@@ -15,7 +15,7 @@ sigset_t watched() {
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
-  struct sigaction hangup {};
+  struct sigaction hangup{};
   if (sigaction(SIGHUP, nullptr, &hangup) != 0 || hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   sigaddset(&set, SIGUSR1);  // ends the watcher
   return set;

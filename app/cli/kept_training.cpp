@@ -37,13 +37,16 @@ void refuse_to_replace(const fs::path& folder) {
   const TrainingFolder there = training_in(folder);
   const std::string name = folder.string(), cures = "give another folder, or --replace.";
   if (there.holds == TrainingFolder::Holds::training)
-    throw Error("--export: " + name + " has a training of " + std::to_string(there.steps) + (there.steps == 1 ? " step" : " steps") + ": go on from it with --resume " + shell_word(name) + ", " + cures,
+    throw Error("--export: " + name + " has a training of " + std::to_string(there.steps) + (there.steps == 1 ? " step" : " steps") +
+                    ": go on from it with --resume " + shell_word(name) + ", " + cures,
                 {.file = name, .parameter = "--export"});
   if (there.holds == TrainingFolder::Holds::other)
-    throw Error("--export: " + name + " has a " + there.file + " that is of no training: " + cures, {.file = name, .place = there.file, .parameter = "--export"});
+    throw Error("--export: " + name + " has a " + there.file + " that is of no training: " + cures,
+                {.file = name, .place = there.file, .parameter = "--export"});
 }
 
-KeptTraining::KeptTraining(const Training& training, fs::path folder, double seconds) : training_(training), folder_(std::move(folder)), seconds_(seconds) {}
+KeptTraining::KeptTraining(const Training& training, fs::path folder, double seconds)
+    : training_(training), folder_(std::move(folder)), seconds_(seconds) {}
 
 void KeptTraining::check() const {
   if (!folder_.empty()) check_export(training_, folder_);
@@ -79,7 +82,8 @@ bool KeptTraining::write_to(const fs::path& folder, std::string& why) {
 void KeptTraining::remove_copy(fs::path& folder) {
   std::error_code none;
   if (!folder.empty() && folder != place_) {
-    for (const char* name : {"training.json", "weights.npz", "weights.safetensors", "optimiser.npz", "history.csv", "history.npz"}) fs::remove(folder / name, none);
+    for (const char* name : {"training.json", "weights.npz", "weights.safetensors", "optimiser.npz", "history.csv", "history.npz"})
+      fs::remove(folder / name, none);
     fs::remove(folder, none);
     folder.clear();
   }
@@ -97,7 +101,8 @@ void KeptTraining::write_elsewhere(std::string why) {
   std::string ignored;  // the user's own folder is what is told of
   const auto found = std::ranges::find_if(others, [&](const fs::path& other) { return write_to(other, ignored); });
   if (found != others.end()) elsewhere_ = *found;
-  problem_ = why + "; the training is " + (found != others.end() ? "in " + found->string() + " instead" : std::string("not written, and no other folder can be"));
+  problem_ = why + "; the training is " +
+             (found != others.end() ? "in " + found->string() + " instead" : std::string("not written, and no other folder can be"));
 }
 
 void KeptTraining::write() noexcept {

@@ -11,7 +11,8 @@
 
 namespace reclab::cli {
 
-/// Throws Error where a folder holds a training, or files of its names that are none, so that none is lost to a command that is given again.
+/// Throws Error where a folder holds a training, or files of its names that are none, so that none is lost to a command that is given
+/// again.
 void refuse_to_replace(const std::filesystem::path& folder);
 
 class KeptTraining {
@@ -23,8 +24,8 @@ class KeptTraining {
   void check() const;
   /// After a step: whether the next checkpoint is due.
   bool due() const;
-  /// Writes the training as it stands, unless it is there already. Where the folder cannot be written, another one, and problem() says why and where; where
-  /// none can be, problem() says so. Throws nothing.
+  /// Writes the training as it stands, unless it is there already. Where the folder cannot be written, another one, and problem() says why
+  /// and where; where none can be, problem() says so. Throws nothing.
   void write() noexcept;
   /// Of the last write().
   const std::string& problem() const { return problem_; }
@@ -32,7 +33,7 @@ class KeptTraining {
   /// Where the newest checkpoint is; empty: nowhere.
   const std::filesystem::path& place() const { return place_; }
   bool is_beside() const { return !beside_.empty() && place_ == beside_; }  ///< since folder has a training that is further
-  std::int64_t steps() const { return written_; }  ///< of the checkpoint at place(); -1: there is none
+  std::int64_t steps() const { return written_; }                           ///< of the checkpoint at place(); -1: there is none
 
  private:
   using Clock = std::chrono::steady_clock;

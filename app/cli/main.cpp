@@ -51,7 +51,12 @@ void refuse_empty_values(CLI::App& command) {
   for (CLI::Option* option : command.get_options()) {
     if (option->get_items_expected_max() == 0) continue;  // a flag
     const std::string type = option->get_type_name();
-    const std::string wanted = type == "FILE" ? "a file" : type == "DIR" ? "a folder" : type == "KEY=VALUE" ? "key=value" : type == "A,B" ? "a list" : type.size() == 1 ? "a value" : "a name";
+    const std::string wanted = type == "FILE"        ? "a file"
+                               : type == "DIR"       ? "a folder"
+                               : type == "KEY=VALUE" ? "key=value"
+                               : type == "A,B"       ? "a list"
+                               : type.size() == 1    ? "a value"
+                                                     : "a name";
     option->check([name = option->get_name(), wanted](const std::string& value) {
       if (value.empty()) usage_error(name, "is empty; give " + wanted + ".");
       return std::string();
@@ -144,7 +149,8 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   });
 
   ComplexitiesOptions complexities_options;
-  sub = app.add_subcommand("complexities", "The survey's tables of complexities beside exponents of time and memory that are measured here");
+  sub =
+      app.add_subcommand("complexities", "The survey's tables of complexities beside exponents of time and memory that are measured here");
   sub->add_option("id", complexities_options.ids, "Presets of the tables (all)")->type_name("ID");
   sub->add_option("--lengths", complexities_options.lengths, "Lengths to time (512,1024,...,16384)")->delimiter(',')->type_name("A,B");
   sub->add_option("--export", complexities_options.file, "A CSV file, or JSON by its name")->type_name("FILE");
@@ -155,7 +161,8 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   });
 
   DistilOptions distil_options;
-  sub = app.add_subcommand("distill", "The long filters of a preset as a few modes: errors, Hankel singular values, and a model that runs them");
+  sub = app.add_subcommand("distill",
+                           "The long filters of a preset as a few modes: errors, Hankel singular values, and a model that runs them");
   add_distil(*sub, distil_options);
   sub->callback([&] {
     interrupt.watch();
@@ -169,7 +176,9 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   sub->add_option("name", task_options.name, joined(names))->required()->type_name("NAME");
   sub->add_option("--length", task_options.length, "Steps")->required()->type_name("T");
   sub->add_option("--seed", task_options.seed, "Seed (1)")->type_name("N");
-  sub->add_option("--task-set", task_options.set, "A parameter of the task, as listed below")->allow_extra_args(false)->type_name("KEY=VALUE");
+  sub->add_option("--task-set", task_options.set, "A parameter of the task, as listed below")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
   sub->add_option("--standardise", task_options.standardise, "yes or no (no)")->type_name("Y");
   sub->footer(task_parameters_text());
   sub->add_option("--export", task_options.file, "The file, " + listed(saved_sequence_suffixes(), "or"))->required()->type_name("FILE");
@@ -193,7 +202,8 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     return complain(sentence_of(error, app, argc, argv));
   } catch (const MisfitError& error) {
     std::string sentence = error.what();
-    if (!error.settings.empty() && sentence.ends_with('.')) sentence.replace(sentence.size() - 1, 1, ": give --sizes weights to take that from the file.");
+    if (!error.settings.empty() && sentence.ends_with('.'))
+      sentence.replace(sentence.size() - 1, 1, ": give --sizes weights to take that from the file.");
     return complain(sentence);
   } catch (const Error& error) {
     return complain(error.what());
@@ -207,8 +217,11 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     signal(SIGPIPE, SIG_DFL);
     raise(SIGPIPE);
   }
-  const bool exported = !run_options.folder.empty() || !train_options.folder.empty() || !train_options.resume.empty() || !bench_options.file.empty() || !complexities_options.file.empty() || !task_options.file.empty() || !distil_options.folder.empty();
-  return complain("standard output cannot be written; is it closed, or the disk full?" + std::string(exported ? " The export is whole." : ""));
+  const bool exported = !run_options.folder.empty() || !train_options.folder.empty() || !train_options.resume.empty() ||
+                        !bench_options.file.empty() || !complexities_options.file.empty() || !task_options.file.empty() ||
+                        !distil_options.folder.empty();
+  return complain("standard output cannot be written; is it closed, or the disk full?" +
+                  std::string(exported ? " The export is whole." : ""));
 }
 
 }  // namespace
@@ -225,7 +238,8 @@ int main(int argc, char** argv) {
   } catch (const std::system_error& error) {
     if (error.code() != std::errc::resource_unavailable_try_again)
       return complain(std::string("a mistake in reclab itself, not yours: ") + error.what(), 1);
-    return complain("no thread can be started here: end other programs, or raise the limit on processes (ulimit -u) or memory (ulimit -v).");
+    return complain(
+        "no thread can be started here: end other programs, or raise the limit on processes (ulimit -u) or memory (ulimit -v).");
   } catch (const std::exception& error) {
     return complain(std::string("a mistake in reclab itself, not yours: ") + error.what(), 1);
   }

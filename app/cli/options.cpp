@@ -16,36 +16,52 @@ void add_list(CLI::App& app, const char* flag, std::vector<std::string>& values,
       for (std::string& name : names_of_list(list)) values.push_back(std::move(name));
     return true;
   };
-  app.add_option(flag, CLI::callback_t(split), text)->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name("A,B");
+  app.add_option(flag, CLI::callback_t(split), text)
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("A,B");
 }
 
 std::string missing_help() {
   return "What becomes of missing cells of the file (empty, NA, NaN): " + listed(missing_choices(), "or") +
-         " (refuse). leave-out: their rows; mask: as hold, and a channel for each column that has them. A step whose target is missing does not count; a row whose time is missing is left out or refused";
+         " (refuse). leave-out: their rows; mask: as hold, and a channel for each column that has them. A step whose target is missing "
+         "does not count; a row whose time is missing is left out or refused";
 }
 
 void add_model(CLI::App& app, ModelOptions& options, bool required) {
   app.add_option("id", options.id, "The preset; `reclab list` shows all")->required(required)->type_name("ID");
   app.add_option("--set", options.set, "A hyper-parameter; `reclab show ID` lists them")->allow_extra_args(false)->type_name("KEY=VALUE");
   app.add_option("--seed", options.seed, "Of the weights (1), and of the task where --task-seed is not given")->type_name("N");
-  app.add_option("--device", options.device, "auto, cpu or cuda (auto: cuda for float32 that is large enough, where there is a device)")->type_name("D");
+  app.add_option("--device", options.device, "auto, cpu or cuda (auto: cuda for float32 that is large enough, where there is a device)")
+      ->type_name("D");
   app.add_option("--dtype", options.dtype, "f32 or f64 (f64)")->type_name("TYPE");
 }
 
 void add_sequence(CLI::App& app, ModelOptions& options) {
-  app.add_option("--input", options.input, "A " + sequence_format_names() + " file (arrays of an NPZ file: `reclab run --help`, below)")->type_name("FILE");
+  app.add_option("--input", options.input, "A " + sequence_format_names() + " file (arrays of an NPZ file: `reclab run --help`, below)")
+      ->type_name("FILE");
   app.add_option("--task", options.task, "A synthetic sequence (the preset's own)")->type_name("NAME");
   app.add_option("--length", options.length, "Steps of the task")->type_name("T");
   app.add_option("--task-seed", options.task_seed, "Of the task, where it is another than that of the weights")->type_name("N");
-  app.add_option("--task-set", options.task_set, "A parameter of the task; `reclab task --help` lists them")->allow_extra_args(false)->type_name("KEY=VALUE");
+  app.add_option("--task-set", options.task_set, "A parameter of the task; `reclab task --help` lists them")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
   add_list(app, "--columns", options.columns, "Columns of the file, by name or number from 1; \\, is a comma in a name");
   app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
-  add_list(app, "--target", options.target, "Columns of the file that are the target, and inputs only where --columns names them too; or next: the next value of the input");
+  add_list(app, "--target", options.target,
+           "Columns of the file that are the target, and inputs only where --columns names them too; or next: the next value of the input");
   app.add_option("--missing", options.missing, missing_help())->type_name("HOW");
   app.add_option("--standardise", options.standardise, "yes or no (yes for files, no for tasks)")->type_name("Y");
-  app.add_flag("--trained", options.trained, "With the trained weights that the preset brings, on what they were trained on; `reclab list` names those that have them");
-  app.add_option("--weights", options.weights, archive_format_names() + " file, names as on the card (with or without param/) or of the reference implementation; FILE:PART is what stands below a prefix")->type_name("FILE");
-  app.add_option("--sizes", options.sizes, "preset, or weights: width, layers and whatever else their shapes tell (preset)")->type_name("FROM");
+  app.add_flag("--trained", options.trained,
+               "With the trained weights that the preset brings, on what they were trained on; `reclab list` names those that have them");
+  app.add_option("--weights", options.weights,
+                 archive_format_names() +
+                     " file, names as on the card (with or without param/) or of the reference implementation; FILE:PART is what stands "
+                     "below a prefix")
+      ->type_name("FILE");
+  app.add_option("--sizes", options.sizes, "preset, or weights: width, layers and whatever else their shapes tell (preset)")
+      ->type_name("FROM");
   app.add_option("--state", options.state, archive_format_names() + " file to start from, as state.npz of an export")->type_name("FILE");
 }
 
@@ -62,9 +78,10 @@ void add_run(CLI::App& app, RunOptions& options) {
   add_loss(app, options);
   app.add_flag("--csv", options.csv, "With --export: a CSV for every array too");
   app.add_option("--export", options.folder, "Folder for manifest.json, trace.npz and state.npz")->type_name("DIR");
-  app.footer("Arrays of an NPZ file: input [T, columns], or the only array there is; time [T], increasing; target [T, outputs], which the\n"
-             "output is to be, or with classes (their number) a class from 0 on a step, [T] or [T, 1]; mask [T], 1 where the target\n"
-             "counts and 0 elsewhere (1 everywhere). Only input is needed; a model has a linear head where there is a target.");
+  app.footer(
+      "Arrays of an NPZ file: input [T, columns], or the only array there is; time [T], increasing; target [T, outputs], which the\n"
+      "output is to be, or with classes (their number) a class from 0 on a step, [T] or [T, 1]; mask [T], 1 where the target\n"
+      "counts and 0 elsewhere (1 everywhere). Only input is needed; a model has a linear head where there is a target.");
 }
 
 void add_bench(CLI::App& app, BenchOptions& options) {
@@ -82,12 +99,17 @@ void add_train(CLI::App& app, TrainOptions& options) {
   add_model(app, options, false);
   app.add_option("--form", options.form, "The exact form that it is trained in (sequential)")->type_name("FORM");
   app.add_flag("--trained", options.trained, "Begins from the trained weights that the preset brings");
-  app.add_option("--weights", options.weights, archive_format_names() + " file to begin from, names as on the card or of the reference implementation")->type_name("FILE");
+  app.add_option("--weights", options.weights,
+                 archive_format_names() + " file to begin from, names as on the card or of the reference implementation")
+      ->type_name("FILE");
   app.add_option("--task", options.task, "A task that is learned (the preset's own), fresh sequences at every step")->type_name("NAME");
   app.add_option("--length", options.length, "Steps of the task")->type_name("T");
   app.add_option("--task-seed", options.task_seed, "Of what is learned from, where it is another than that of the weights")->type_name("N");
-  app.add_option("--task-set", options.task_set, "A parameter of the task; `reclab task --help` lists them")->allow_extra_args(false)->type_name("KEY=VALUE");
-  app.add_option("--input", options.input, "A " + sequence_format_names() + " file that is learned in windows; its last part is held out")->type_name("FILE");
+  app.add_option("--task-set", options.task_set, "A parameter of the task; `reclab task --help` lists them")
+      ->allow_extra_args(false)
+      ->type_name("KEY=VALUE");
+  app.add_option("--input", options.input, "A " + sequence_format_names() + " file that is learned in windows; its last part is held out")
+      ->type_name("FILE");
   app.add_option("--window", options.window, "Steps of a window (100)")->type_name("T");
   app.add_option("--ahead", options.ahead, "The target is the file's own value so many steps later (1)")->type_name("K");
   app.add_option("--held-out-share", options.held_out_share, "Share of the file that is held out (0.2)")->type_name("X");
@@ -99,7 +121,8 @@ void add_train(CLI::App& app, TrainOptions& options) {
   app.add_option("--steps", options.steps, "Batches to learn from (2000)")->type_name("N");
   app.add_option("--until", options.until, "End after so many of them, at the rates that all of them would have")->type_name("N");
   app.add_option("--batch", options.batch, "Sequences of a batch (32)")->type_name("B");
-  app.add_option("--optimiser", options.optimiser, "sgd, rmsprop, adam or adamw, with the conventions of torch.optim (adam)")->type_name("NAME");
+  app.add_option("--optimiser", options.optimiser, "sgd, rmsprop, adam or adamw, with the conventions of torch.optim (adam)")
+      ->type_name("NAME");
   app.add_option("--lr", options.rate, "Rate of learning (0.001)")->type_name("X");
   app.add_option("--momentum", options.momentum, "Of sgd and rmsprop (0)")->type_name("X");
   app.add_flag("--nesterov", options.nesterov, "Nesterov's momentum");
@@ -114,14 +137,21 @@ void add_train(CLI::App& app, TrainOptions& options) {
   app.add_option("--clip", options.clip, "The gradient's largest norm (none)")->type_name("X");
   app.add_option("--clip-value", options.clip_value, "The largest entry of a gradient (none)")->type_name("X");
   add_list(app, "--freeze", options.freeze, "Weights that are not trained, by their names on the card; * is any letters");
-  app.add_option("--truncate", options.truncate, "Truncated backpropagation: no gradient goes further back than K steps, and the weights change every K")->type_name("K");
-  app.add_option("--advance", options.advance, "The weights change every K steps, by the loss of these (as many as --truncate)")->type_name("K");
+  app.add_option("--truncate", options.truncate,
+                 "Truncated backpropagation: no gradient goes further back than K steps, and the weights change every K")
+      ->type_name("K");
+  app.add_option("--advance", options.advance, "The weights change every K steps, by the loss of these (as many as --truncate)")
+      ->type_name("K");
   app.add_option("--held-out", options.held_out, "Sequences that it is judged by (128)")->type_name("N");
   app.add_option("--judge-every", options.judge_every, "Steps between judgements (a twentieth of all)")->type_name("N");
-  app.add_option("--export", options.folder, "Folder for weights, history and what it takes to go on; written while it trains, too")->type_name("DIR");
-  app.add_option("--checkpoint-every", options.checkpoint_every, "Seconds between two writings of that folder while it trains (60)")->type_name("S");
-  app.add_flag("--replace", options.replace, "With --export: where the folder has a training, this one takes its place, once it is done or further");
-  app.add_option("--resume", options.resume, "Goes on from such a folder, and writes to it; --steps may be more than they were")->type_name("DIR");
+  app.add_option("--export", options.folder, "Folder for weights, history and what it takes to go on; written while it trains, too")
+      ->type_name("DIR");
+  app.add_option("--checkpoint-every", options.checkpoint_every, "Seconds between two writings of that folder while it trains (60)")
+      ->type_name("S");
+  app.add_flag("--replace", options.replace,
+               "With --export: where the folder has a training, this one takes its place, once it is done or further");
+  app.add_option("--resume", options.resume, "Goes on from such a folder, and writes to it; --steps may be more than they were")
+      ->type_name("DIR");
 }
 
 namespace {

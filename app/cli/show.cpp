@@ -9,9 +9,9 @@
 #include "array/error.h"
 #include "commands.h"
 #include "experiment/properties.h"
-#include "parameters/nearest.h"
 #include "models/families.h"
 #include "models/registry.h"
+#include "parameters/nearest.h"
 #include "text.h"
 
 namespace reclab::cli {
@@ -119,12 +119,14 @@ Json card_json(const Card& card, const Hyper& hyper, const Preset& preset, const
   json["forms"] = card.forms;
   json["sequence"] = {{"task", preset.task}, {"length", preset.task_length}, {"seed", preset.task_seed}, {"parameters", Json::object()}};
   const Hyper parameters = task_parameters(preset.task, preset.task_set);
-  for (const HyperSpec& row : parameters.table()) std::visit([&](const auto& value) { json["sequence"]["parameters"][row.key] = value; }, parameters.value(row.key));
+  for (const HyperSpec& row : parameters.table())
+    std::visit([&](const auto& value) { json["sequence"]["parameters"][row.key] = value; }, parameters.value(row.key));
   json["look_at"] = preset.look_at;
   json["properties"] = properties_json(properties_of(builtin_registry(), preset, inputs));
   json["descends_from"] = descent_json(preset);
   json["led_to"] = Json::array();
-  for (const auto& [child, descent] : descendants(all, preset.id)) json["led_to"].push_back({{"id", child->id}, {"changed", descent->changed}});
+  for (const auto& [child, descent] : descendants(all, preset.id))
+    json["led_to"].push_back({{"id", child->id}, {"changed", descent->changed}});
   json["source"] = source_json(card.source);
   json["trained"] = trained_json(preset);
   return json;
@@ -146,7 +148,9 @@ std::string task_parameters_text() {
   TextTable table(2);
   table.row({"task", "key", "default", "range", ""});
   for (const TaskInfo& task : tasks())
-    for (const HyperSpec& row : task.parameters) table.row({&row == &task.parameters.front() ? task.name : "", row.key, Hyper(task.parameters).text(row.key), range_text(row), row.text});
+    for (const HyperSpec& row : task.parameters)
+      table.row(
+          {&row == &task.parameters.front() ? task.name : "", row.key, Hyper(task.parameters).text(row.key), range_text(row), row.text});
   table.right_align(2);
   table.print(out);
   return out.str();
@@ -180,7 +184,8 @@ void print_card(const Card& card, const Hyper& hyper, const Preset& preset, cons
   if (!card.equations.empty()) section("Equations");
   for (const std::string& equation : card.equations) {
     std::size_t within = indent;  // what does not fit goes on below, further in
-    for (const std::string& line : columns_of(equation) + indent <= page_width ? std::vector{equation} : wrapped(equation, page_width - indent - 4)) {
+    for (const std::string& line :
+         columns_of(equation) + indent <= page_width ? std::vector{equation} : wrapped(equation, page_width - indent - 4)) {
       out << std::string(within, ' ') << line << '\n';
       within = indent + 4;
     }
@@ -198,7 +203,8 @@ void print_card(const Card& card, const Hyper& hyper, const Preset& preset, cons
 
   section("Parameters for " + counted(inputs, "input"));
   TextTable parameters(indent);
-  for (const ParameterInfo& info : card.parameters) parameters.row({info.name, shape_text(info.shape), info.text + (info.when.empty() ? "" : " It is there " + info.when + ".")});
+  for (const ParameterInfo& info : card.parameters)
+    parameters.row({info.name, shape_text(info.shape), info.text + (info.when.empty() ? "" : " It is there " + info.when + ".")});
   parameters.print(out);
 
   section("States of a layer");

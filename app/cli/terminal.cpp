@@ -18,7 +18,8 @@ bool is_start(std::string_view text) {
 
 }  // namespace
 
-PlainText::PlainText(std::ostream& stream, int descriptor) : stream_(stream), under_(stream.rdbuf(this)), terminal_(isatty(descriptor) == 1) {}
+PlainText::PlainText(std::ostream& stream, int descriptor)
+    : stream_(stream), under_(stream.rdbuf(this)), terminal_(isatty(descriptor) == 1) {}
 
 PlainText::~PlainText() {
   sync();
@@ -32,7 +33,8 @@ bool PlainText::put(char c) {
     std::string held = held_ + c;
     if (command && is_start(held)) {
       held_ = held.size() == allowed[0].size() ? std::string() : held;
-      return !held_.empty() || under_->sputn(held.data(), static_cast<std::streamsize>(held.size())) == static_cast<std::streamsize>(held.size());
+      return !held_.empty() ||
+             under_->sputn(held.data(), static_cast<std::streamsize>(held.size())) == static_cast<std::streamsize>(held.size());
     }
     held = std::move(held_);
     held_.clear();

@@ -72,8 +72,8 @@ std::string broken(std::string_view text, std::size_t width) {
     text.remove_prefix(space == std::string_view::npos ? text.size() : space);
     while (columns_of(word) > width) {
       std::size_t end = 0;  // bytes of so many columns
-      for (std::size_t columns = 0; columns < width; ++columns)
-        do ++end;
+      for (std::size_t columns = 0; columns < width; ++columns) do
+          ++end;
         while (end < word.size() && (static_cast<unsigned char>(word[end]) & 0xC0) == 0x80);
       const std::size_t sign = word.substr(0, end).find_last_of("_=/-.:");
       if (sign != std::string_view::npos && sign + 1 >= end / 2) end = sign + 1;
@@ -125,7 +125,9 @@ void TextTable::print(std::ostream& out) const {
     std::size_t high = 1;
     for (std::size_t i = 0; i < cells.size(); ++i) {
       const bool last = i + 1 == cells.size();
-      lines.push_back(last ? wrapped(broken(cells[i], rest), rest) : columns_of(cells[i]) > widths[i] ? wrapped(broken(cells[i], widths[i]), widths[i]) : std::vector<std::string>{cells[i]});
+      lines.push_back(last                               ? wrapped(broken(cells[i], rest), rest)
+                      : columns_of(cells[i]) > widths[i] ? wrapped(broken(cells[i], widths[i]), widths[i])
+                                                         : std::vector<std::string>{cells[i]});
       high = std::max(high, lines.back().size());
     }
     for (std::size_t row = 0; row < high; ++row) {
@@ -196,7 +198,9 @@ std::string one_line(std::string text) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (c < 0x20 || c == 0x7f) text[i] = ' ';
     // U+0080 to U+009F, which begin commands of a terminal as ESC does.
-    if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) >= 0x80 && static_cast<unsigned char>(text[i + 1]) < 0xa0) text[i] = text[i + 1] = ' ';
+    if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) >= 0x80 &&
+        static_cast<unsigned char>(text[i + 1]) < 0xa0)
+      text[i] = text[i + 1] = ' ';
   }
   return text;
 }

@@ -31,7 +31,8 @@ double real(const std::string& option, const std::string& text, double standard)
   if (text.empty()) return standard;
   double value = 0.0;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end.ec != std::errc() || end.ptr != text.data() + text.size() || !std::isfinite(value)) usage_error(option, "is \"" + text + "\"; give a number.");
+  if (end.ec != std::errc() || end.ptr != text.data() + text.size() || !std::isfinite(value))
+    usage_error(option, "is \"" + text + "\"; give a number.");
   return value;
 }
 
@@ -54,7 +55,8 @@ void only_with(const std::string& option, bool given, const std::string& other) 
 /// Where a training stands: a line at the bottom of a terminal, or a line at each judgement where standard error is none.
 class Standing {
  public:
-  explicit Standing(const Training& training) : training_(training), terminal_(isatty(STDERR_FILENO) == 1), first_(training.trainer().steps()), begin_(Clock::now()) {}
+  explicit Standing(const Training& training)
+      : training_(training), terminal_(isatty(STDERR_FILENO) == 1), first_(training.trainer().steps()), begin_(Clock::now()) {}
   ~Standing() { clear(); }
 
   void tell() {
@@ -78,8 +80,9 @@ class Standing {
     constexpr int width = 24;
     std::string bar;
     for (int i = 0; i < width; ++i) bar += i < static_cast<int>(done * width) ? "\u2588" : "\u2591";
-    std::fprintf(stderr, "\r\033[K%s %lld of %lld  loss %s  %s", bar.c_str(), static_cast<long long>(trainer.steps()), static_cast<long long>(training_.request().steps),
-                 number_text(training_.history().back().loss, 4).c_str(), pace_of(now).c_str());
+    std::fprintf(stderr, "\r\033[K%s %lld of %lld  loss %s  %s", bar.c_str(), static_cast<long long>(trainer.steps()),
+                 static_cast<long long>(training_.request().steps), number_text(training_.history().back().loss, 4).c_str(),
+                 pace_of(now).c_str());
     std::fflush(stderr);
   }
   void clear() {
@@ -126,7 +129,8 @@ TrainingRequest training_request_of(const TrainOptions& options, const PresetLib
     if (!options.time.empty()) request.load.time = options.time;
     request.load.target = options.target;
     request.load.missing = missing_of(options.missing);
-    if (std::ranges::find(options.target, "next") != options.target.end()) usage_error("--target", "is \"next\"; leave it out, and give --ahead 1.");
+    if (std::ranges::find(options.target, "next") != options.target.end())
+      usage_error("--target", "is \"next\"; leave it out, and give --ahead 1.");
     request.load.standardise = yes("--standardise", options.standardise, true);
     request.windows.length = integer("--window", options.window, 1, longest).value_or(request.windows.length);
     only_with("--ahead", !options.ahead.empty() && !options.target.empty(), "files without a target of their own");
@@ -188,9 +192,12 @@ TrainingRequest resumed_request(const TrainOptions& options, const PresetLibrary
   } catch (const Error& error) {
     if (!error.where().file.empty()) throw;
     const std::string file = (std::filesystem::path(options.resume) / "training.json").string();
-    throw Error(file + " has arguments that are none of reclab train (" + one_line(error.what()) + "): give the folder of a training that `reclab train --export` wrote.", {.file = file});
+    throw Error(file + " has arguments that are none of reclab train (" + one_line(error.what()) +
+                    "): give the folder of a training that `reclab train --export` wrote.",
+                {.file = file});
   }
-  if (!options.id.empty() && options.id != kept.id) usage_error("--resume", "is a training of " + kept.id + ", not of " + options.id + "; leave out the preset.");
+  if (!options.id.empty() && options.id != kept.id)
+    usage_error("--resume", "is a training of " + kept.id + ", not of " + options.id + "; leave out the preset.");
   if (!options.steps.empty()) kept.steps = options.steps;
   kept.until = options.until;
   return training_request_of(kept, presets);
@@ -202,7 +209,8 @@ void print_summary(const Training& training, const std::string& how) {
   TextTable table(2);
   table.row({"steps", how});
   const std::string when = last.step == trainer.steps() ? "" : " after step " + std::to_string(last.step);
-  table.row({"loss", number_text(last.loss, 5) + " of what is held out" + when + "; the baseline, " + trainer.baseline_text() + ", has " + number_text(trainer.baseline().loss, 5)});
+  table.row({"loss", number_text(last.loss, 5) + " of what is held out" + when + "; the baseline, " + trainer.baseline_text() + ", has " +
+                         number_text(trainer.baseline().loss, 5)});
   std::string others = "; the baseline has " + number_text(trainer.baseline().metric, 5);
   if (const auto& linear = trainer.linear_predictor()) others += ", " + linear->text + " " + number_text(linear->metric, 5);
   table.row({trainer.metric(), number_text(last.metric, 5) + others});
@@ -232,7 +240,8 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   const std::int64_t begun_at = training.trainer().steps();
   KeptTraining kept(training, folder, positive("--checkpoint-every", options.checkpoint_every, 60.0));
   if (!training.done()) kept.check();
-  std::cout << heading(training.title()) << " learns from " << training.examples().text() << "; " << request.options.batch << " a batch, seed " << request.run.seed << std::endl;
+  std::cout << heading(training.title()) << " learns from " << training.examples().text() << "; " << request.options.batch
+            << " a batch, seed " << request.run.seed << std::endl;
   const Hyper hyper = hyper_of(builtin_registry(), request.run.preset, request.run.set);
   for (const HyperSpec& row : hyper.table())
     if (scales_input(row.key) && hyper.text(row.key) != "1") paragraph(std::cout, input_scale_note(hyper.text(row.key)));
@@ -287,7 +296,9 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   const bool worth = trainer.whole() && (steps > begun_at || (training.done() && diverged.empty() && !failed));
   if (worth) kept.write();
   complain(kept.problem());
-  if (!training.judgements().empty() && trainer.whole()) print_summary(training, std::to_string(steps) + " of " + std::to_string(request.steps) + ", " + training.request().run.dtype + ", " + training.device());
+  if (!training.judgements().empty() && trainer.whole())
+    print_summary(training, std::to_string(steps) + " of " + std::to_string(request.steps) + ", " + training.request().run.dtype + ", " +
+                                training.device());
   if (!kept.place().empty()) {
     const std::string place = kept.place().string();
     std::cout << "Wrote " << place << (kept.written() ? "" : " after step " + std::to_string(kept.steps()));
@@ -303,7 +314,8 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   if (training.done()) return folder.empty() || (kept.written() && kept.problem().empty()) ? 0 : 2;
   std::string left;
   if (folder.empty()) left = "; nothing was kept, for which --export DIR is needed";
-  if (!folder.empty() && kept.place().empty()) left = resumed ? "; no step was made, and " + folder + " is as it was" : "; there was nothing to keep yet";
+  if (!folder.empty() && kept.place().empty())
+    left = resumed ? "; no step was made, and " + folder + " is as it was" : "; there was nothing to keep yet";
   std::cerr << "stopped after step " << steps << left << std::endl;
   return interrupted_status;
 }

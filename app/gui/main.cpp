@@ -83,7 +83,8 @@ int main(int argc, char** argv) {
   QSettings::setDefaultFormat(QSettings::IniFormat);
 
   reclab::Look look;
-  look.apply(options.theme.value_or(options.figures.isEmpty() ? reclab::themeChoice(QSettings().value("theme").toString()) : reclab::ThemeChoice::light));
+  look.apply(options.theme.value_or(options.figures.isEmpty() ? reclab::themeChoice(QSettings().value("theme").toString())
+                                                              : reclab::ThemeChoice::light));
   QApplication::setWindowIcon(QIcon(":/recurrence-lab.svg"));
   if (!options.figures.isEmpty()) return reclab::drawFigures(options);
 

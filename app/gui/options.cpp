@@ -3,8 +3,8 @@
 
 #include <QCommandLineParser>
 
-#include "gui/session/session_controller.h"
 #include "files/archive.h"
+#include "gui/session/session_controller.h"
 #include "models/registry.h"
 #include "sequence/format.h"
 
@@ -15,8 +15,9 @@ std::uint64_t wholeNumber(const QString& text, const char* option, std::uint64_t
   bool good = false;
   const qulonglong value = text.toULongLong(&good);
   if (!good || value < least)
-    throw Error("--" + std::string(option) + " is " + text.toStdString() + "; it takes a whole number from " + std::to_string(least) + " on.",
-                {.parameter = option, .value = text.toStdString()});
+    throw Error(
+        "--" + std::string(option) + " is " + text.toStdString() + "; it takes a whole number from " + std::to_string(least) + " on.",
+        {.parameter = option, .value = text.toStdString()});
   return value;
 }
 
@@ -29,7 +30,9 @@ Options readOptions(const QStringList& arguments) {
   const auto help = parser.addHelpOption();
   const auto version = parser.addVersionOption();
   parser.addOption({"input", QString::fromStdString("The sequence, a " + sequence_format_names() + " file."), "FILE"});
-  parser.addOption({"missing", QString::fromStdString("What becomes of missing cells of the file: " + listed(missing_choices(), "or") + " (refuse)."), "HOW"});
+  parser.addOption({"missing",
+                    QString::fromStdString("What becomes of missing cells of the file: " + listed(missing_choices(), "or") + " (refuse)."),
+                    "HOW"});
   std::vector<std::string> names;
   for (const TaskInfo& task : tasks()) names.push_back(task.name);
   parser.addOption({"task", QString::fromStdString("A synthetic sequence instead: " + listed(names, ",") + "."), "NAME"});
@@ -46,10 +49,12 @@ Options readOptions(const QStringList& arguments) {
   parser.addOption({"format", "Of the figures: png, svg (the default) or pdf.", "FORMAT"});
   parser.addOption({"width", "Of the figures, in mm (174, two columns of a journal; 85 is one).", "MM"});
   parser.addOption({"font-size", "Of their smallest text, in points (7); lines and markers follow.", "PT"});
-  parser.addOption({"with", "What is drawn with the pictures, with commas between them: title,caption,cursor. Else nothing is.", "PART,PART"});
+  parser.addOption(
+      {"with", "What is drawn with the pictures, with commas between them: title,caption,cursor. Else nothing is.", "PART,PART"});
 
   const auto refuse = [](const QString& sentence) -> void { throw Error(sentence.toStdString()); };
-  if (!parser.parse(arguments)) refuse(parser.errorText().remove('\n') + (parser.errorText().endsWith('.') ? "" : ".") + " See recurrence-lab --help.");
+  if (!parser.parse(arguments))
+    refuse(parser.errorText().remove('\n') + (parser.errorText().endsWith('.') ? "" : ".") + " See recurrence-lab --help.");
   Options options;
   options.help = parser.isSet(help);
   options.version = parser.isSet(version);
@@ -57,9 +62,11 @@ Options readOptions(const QStringList& arguments) {
   if (options.help) options.text = parser.helpText().replace("<executable_name>", "recurrence-lab");
   if (options.version) options.text = "recurrence-lab " RECLAB_VERSION "\n";
   const QStringList positional = parser.positionalArguments();
-  if (positional.size() > 1) refuse("One model is looked at at a time, and " + positional[1] + " is a second; pin it for comparison in the window.");
+  if (positional.size() > 1)
+    refuse("One model is looked at at a time, and " + positional[1] + " is a second; pin it for comparison in the window.");
   options.model = positional.value(0);
-  for (const char* name : {"input", "missing", "task", "length", "weights", "state", "seed", "layout", "theme", "figures", "panels", "format", "width", "font-size", "with"})  // a shell variable that is not set
+  for (const char* name : {"input", "missing", "task", "length", "weights", "state", "seed", "layout", "theme", "figures", "panels",
+                           "format", "width", "font-size", "with"})  // a shell variable that is not set
     if (parser.isSet(name) && parser.value(name).isEmpty()) refuse(QString("--%1 is empty; give a value, or leave it out.").arg(name));
   options.input = parser.value("input");
   options.task = parser.value("task");
@@ -106,7 +113,9 @@ Options readOptions(const QStringList& arguments) {
     if (options.figures.isEmpty()) refuse(QString("--%1 belongs to --figures.").arg(name));
     bool good = false;
     *value = parser.value(name).toDouble(&good);
-    if (!good || !(*value > 0)) refuse(QString("--%1 is %2; it takes a number, %3.").arg(name, parser.value(name), *name == 'w' ? "of mm, such as 85" : "of points, such as 7"));
+    if (!good || !(*value > 0))
+      refuse(QString("--%1 is %2; it takes a number, %3.")
+                 .arg(name, parser.value(name), *name == 'w' ? "of mm, such as 85" : "of points, such as 7"));
   }
   if (const QString problem = options.style.problem(); !problem.isEmpty()) refuse(problem);
   if (parser.isSet("with")) {

@@ -14,8 +14,8 @@ namespace reclab {
 struct Options {
   QString model;  ///< a preset's id; empty: the start
   QString input, task, weights, state, figures;
-  QString layout;  ///< its name; empty: as it was left
-  std::int64_t length = 0;  ///< of the task; 0: the task's own
+  QString layout;                     ///< its name; empty: as it was left
+  std::int64_t length = 0;            ///< of the task; 0: the task's own
   Missing missing = Missing::refuse;  ///< of the file
   Settings set, taskSet;
   std::uint64_t seed = 1;
@@ -24,7 +24,9 @@ struct Options {
   FigureStyle style;
   QStringList panels;  ///< ids of those that figures are drawn of; empty: all
   bool help = false, version = false;
-  bool named() const { return !model.isEmpty() || !input.isEmpty() || !task.isEmpty() || !weights.isEmpty() || !state.isEmpty() || !set.empty(); }
+  bool named() const {
+    return !model.isEmpty() || !input.isEmpty() || !task.isEmpty() || !weights.isEmpty() || !state.isEmpty() || !set.empty();
+  }
   QString text;  ///< what --help and --version say
 };
 

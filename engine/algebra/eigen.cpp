@@ -113,7 +113,8 @@ void Spectrum::compute(std::span<const double> matrix) {
   constexpr std::int64_t band = 64;  // rows at a time, so that both are read and written in whole lines
   for (std::int64_t i0 = 0; i0 < n_; i0 += band, check_stop())
     for (std::int64_t j = 0; j < n_; ++j)
-      for (std::int64_t i = i0; i < std::min(i0 + band, n_); ++i) a_[j][i] = std::scalbn(matrix[static_cast<std::size_t>(i * n_ + j)], -exponent);
+      for (std::int64_t i = i0; i < std::min(i0 + band, n_); ++i)
+        a_[j][i] = std::scalbn(matrix[static_cast<std::size_t>(i * n_ + j)], -exponent);
   found_ = 0;
   isolate();
   scale();
@@ -377,13 +378,15 @@ std::vector<std::complex<double>> eigenvalues(std::span<const double> matrix, st
   return spectrum.values();
 }
 
-std::vector<std::complex<double>> low_rank_eigenvalues(double scale, std::span<const double> u, std::span<const double> v, std::int64_t n, std::int64_t rank) {
+std::vector<std::complex<double>> low_rank_eigenvalues(double scale, std::span<const double> u, std::span<const double> v, std::int64_t n,
+                                                       std::int64_t rank) {
   assert(rank >= 1 && rank <= n && std::ssize(u) == n * rank && std::ssize(v) == n * rank);
   std::vector<double> inner(static_cast<std::size_t>(rank * rank), 0.0);  // v^T u
   for (std::int64_t i = 0; i < n; ++i)
     for (std::int64_t r = 0; r < rank; ++r)
       for (std::int64_t c = 0; c < rank; ++c)
-        inner[static_cast<std::size_t>(r * rank + c)] += v[static_cast<std::size_t>(i * rank + r)] * u[static_cast<std::size_t>(i * rank + c)];
+        inner[static_cast<std::size_t>(r * rank + c)] +=
+            v[static_cast<std::size_t>(i * rank + r)] * u[static_cast<std::size_t>(i * rank + c)];
   std::vector<std::complex<double>> values = rank == 1 ? std::vector<std::complex<double>>{inner[0]} : eigenvalues(inner, rank);
   for (auto& value : values) value += scale;
   values.resize(static_cast<std::size_t>(n), scale);

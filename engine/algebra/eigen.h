@@ -25,7 +25,8 @@ void eigenvalues_of_many(std::int64_t count, std::int64_t n, const std::function
                          const std::function<void(std::int64_t, const std::vector<std::complex<double>>&)>& consume, std::stop_token stop);
 
 /// Those of scale I + u v^T, u and v [n, rank], in the same order: n - rank of them are scale, the others scale and an eigenvalue of v^T u.
-std::vector<std::complex<double>> low_rank_eigenvalues(double scale, std::span<const double> u, std::span<const double> v, std::int64_t n, std::int64_t rank);
+std::vector<std::complex<double>> low_rank_eigenvalues(double scale, std::span<const double> u, std::span<const double> v, std::int64_t n,
+                                                       std::int64_t rank);
 
 /// What eigenvalues() has to do for a matrix, in floating-point operations: far less than for most of its size where it is sparse. Takes as
 /// long as they do; the same matrix gives the same number.

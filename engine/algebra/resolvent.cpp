@@ -19,7 +19,8 @@ void reflect(std::span<const double> v, double* x, std::int64_t stride) {
 
 }  // namespace
 
-Resolvent::Resolvent(std::span<const double> matrix, std::int64_t n) : n_(n), h_(matrix.begin(), matrix.end()), eliminated_(static_cast<std::size_t>(n * n)) {
+Resolvent::Resolvent(std::span<const double> matrix, std::int64_t n)
+    : n_(n), h_(matrix.begin(), matrix.end()), eliminated_(static_cast<std::size_t>(n * n)) {
   assert(std::ssize(matrix) == n * n);
   for (std::int64_t k = 0; k + 2 < n; ++k) {
     check_stop();

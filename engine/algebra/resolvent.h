@@ -9,8 +9,8 @@
 
 namespace reclab {
 
-/// A is brought to Hessenberg form H = Q^T A Q once, by reflections, and each z then takes O(n²). c^T (I - z A)^-1 b = (Q^T c)^T (I - z H)^-1 (Q^T b).
-/// Source: A. J. Laub, Efficient multivariable frequency response computations, IEEE Trans. Automatic Control 26 (1981) 407.
+/// A is brought to Hessenberg form H = Q^T A Q once, by reflections, and each z then takes O(n²). c^T (I - z A)^-1 b = (Q^T c)^T (I - z
+/// H)^-1 (Q^T b). Source: A. J. Laub, Efficient multivariable frequency response computations, IEEE Trans. Automatic Control 26 (1981) 407.
 class Resolvent {
  public:
   /// Row-major [n, n]. Throws Cancelled where this thread is to stop (StopScope), here and in solve.
@@ -22,9 +22,9 @@ class Resolvent {
 
  private:
   std::int64_t n_;
-  std::vector<double> h_;                           // H, row-major
-  std::vector<std::vector<double>> reflectors_;     // the k-th from row k + 1 on; empty: none
-  std::vector<std::complex<double>> eliminated_;    // [n, n], of the last solve
+  std::vector<double> h_;                         // H, row-major
+  std::vector<std::vector<double>> reflectors_;   // the k-th from row k + 1 on; empty: none
+  std::vector<std::complex<double>> eliminated_;  // [n, n], of the last solve
 };
 
 }  // namespace reclab

@@ -10,7 +10,11 @@
 namespace reclab {
 
 RidgeRegression::RidgeRegression(std::int64_t features, std::int64_t outputs)
-    : size_(features + 1), outputs_(outputs), squares_(static_cast<std::size_t>(size_ * size_)), products_(static_cast<std::size_t>(outputs * size_)), row_(static_cast<std::size_t>(size_), 1.0) {}
+    : size_(features + 1),
+      outputs_(outputs),
+      squares_(static_cast<std::size_t>(size_ * size_)),
+      products_(static_cast<std::size_t>(outputs * size_)),
+      row_(static_cast<std::size_t>(size_), 1.0) {}
 
 void RidgeRegression::add(std::span<const double> z, std::span<const double> y) {
   assert(std::ssize(z) == size_ - 1 && std::ssize(y) == outputs_);
@@ -21,7 +25,8 @@ void RidgeRegression::add(std::span<const double> z, std::span<const double> y) 
     for (std::int64_t j = 0; j <= i; ++j) to[j] += factor * row_[static_cast<std::size_t>(j)];
   }
   for (std::int64_t k = 0; k < outputs_; ++k)
-    for (std::int64_t j = 0; j < size_; ++j) products_[static_cast<std::size_t>(k * size_ + j)] += y[static_cast<std::size_t>(k)] * row_[static_cast<std::size_t>(j)];
+    for (std::int64_t j = 0; j < size_; ++j)
+      products_[static_cast<std::size_t>(k * size_ + j)] += y[static_cast<std::size_t>(k)] * row_[static_cast<std::size_t>(j)];
   ++rows_;
 }
 

@@ -47,10 +47,12 @@ std::int64_t mixing_weights(const Network& network, const Mixing& mixing) {
   return mixing.groups * mixing.reads * (mixing.joined ? entries_of(network, mixing, mixing.value, mixing.groups).entries : 1);
 }
 
-std::vector<std::complex<double>> mixing_columns(Network& network, const Mixing& mixing, Var output, std::span<const std::int64_t> columns, std::stop_token stop) {
+std::vector<std::complex<double>> mixing_columns(Network& network, const Mixing& mixing, Var output, std::span<const std::int64_t> columns,
+                                                 std::stop_token stop) {
   Graph& graph = network.graph();
   Backend& backend = graph.backend();
-  const MixedEntries from = entries_of(network, mixing, mixing.value, mixing.groups), to = entries_of(network, mixing, output, mixing.groups * mixing.reads);
+  const MixedEntries from = entries_of(network, mixing, mixing.value, mixing.groups),
+                     to = entries_of(network, mixing, output, mixing.groups * mixing.reads);
   const bool pairs = is_complex(mixing.value.dtype());
   const DType real = real_of(mixing.value.dtype());
   const std::int64_t parts = pairs ? 2 : 1, pushes = mixing.joined ? from.entries : 1;
@@ -68,17 +70,21 @@ std::vector<std::complex<double>> mixing_columns(Network& network, const Mixing&
       const Var asked[] = {output};
       graph.push_tangents(mixing.value, moves.data(), asked, stop);
       const void* moved = graph.tangent(output);
-      const auto made = moved ? numbers(backend, output, moved) : std::vector<std::complex<double>>(static_cast<std::size_t>(count(output.shape())));
+      const auto made =
+          moved ? numbers(backend, output, moved) : std::vector<std::complex<double>>(static_cast<std::size_t>(count(output.shape())));
       for (std::int64_t t = 0; t < to.steps; ++t)
         for (std::int64_t group = 0; group < to.groups; ++group) {
           const std::int64_t at = (group / mixing.reads * pushes + push) * mixing.reads + group % mixing.reads;
-          weights[(column * static_cast<std::size_t>(to.steps) + static_cast<std::size_t>(t)) * own + static_cast<std::size_t>(at)] = made[static_cast<std::size_t>(to(t, group, 0))];
+          weights[(column * static_cast<std::size_t>(to.steps) + static_cast<std::size_t>(t)) * own + static_cast<std::size_t>(at)] =
+              made[static_cast<std::size_t>(to(t, group, 0))];
         }
     }
   return weights;
 }
 
-std::vector<std::complex<double>> written_of(Network& network, const Mixing& mixing) { return in_order(network, mixing.value, entries_of(network, mixing, mixing.value, mixing.groups)); }
+std::vector<std::complex<double>> written_of(Network& network, const Mixing& mixing) {
+  return in_order(network, mixing.value, entries_of(network, mixing, mixing.value, mixing.groups));
+}
 
 std::vector<std::complex<double>> read_of(Network& network, const Mixing& mixing, Var output) {
   return in_order(network, output, entries_of(network, mixing, output, mixing.groups * mixing.reads));

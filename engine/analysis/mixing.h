@@ -12,18 +12,20 @@
 
 namespace reclab {
 
-/// Weights M[t, s, group, read] of the steps s that were asked for, [columns, steps, groups * reads]; joined M[t, s, group, entry, read], [columns, steps, groups *
-/// entries * reads].
+/// Weights M[t, s, group, read] of the steps s that were asked for, [columns, steps, groups * reads]; joined M[t, s, group, entry, read],
+/// [columns, steps, groups * entries * reads].
 ///
-/// Since the memory is linear in what is written and starts at 0, column s is its tangent in the direction in which the value of step s alone moves, all of it by
-/// one (joined: an entry after the other), at the values of the network's last forward: a network of one sequence and of all its steps, whose row t is that of the layer. `output`: Mixing::output or
-/// Mixing::unnormalised.
-std::vector<std::complex<double>> mixing_columns(Network& network, const Mixing& mixing, Var output, std::span<const std::int64_t> columns, std::stop_token stop);
+/// Since the memory is linear in what is written and starts at 0, column s is its tangent in the direction in which the value of step s
+/// alone moves, all of it by one (joined: an entry after the other), at the values of the network's last forward: a network of one sequence
+/// and of all its steps, whose row t is that of the layer. `output`: Mixing::output or Mixing::unnormalised.
+std::vector<std::complex<double>> mixing_columns(Network& network, const Mixing& mixing, Var output, std::span<const std::int64_t> columns,
+                                                 std::stop_token stop);
 
 /// How many there are of a step s in a row.
 std::int64_t mixing_weights(const Network& network, const Mixing& mixing);
 
-/// What is written and what is read at each step, [steps, groups, entries] and [steps, groups, reads, entries], joined [steps, groups, reads], of the last forward.
+/// What is written and what is read at each step, [steps, groups, entries] and [steps, groups, reads, entries], joined [steps, groups,
+/// reads], of the last forward.
 std::vector<std::complex<double>> written_of(Network& network, const Mixing& mixing);
 std::vector<std::complex<double>> read_of(Network& network, const Mixing& mixing, Var output);
 

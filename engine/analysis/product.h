@@ -20,7 +20,8 @@ namespace reclab {
 /// Drmac & Veselic, ibid. 29 (2008) 1322; Cox & Higham, BIT 38 (1998) 34 (row sorting, for factors with rows of very different size).
 ///
 /// Costs about 8 n^3 flops a factor, less when factors are well conditioned (up to eight are then multiplied before a factorisation).
-/// multiply allocates nothing. Throws Cancelled where this thread is to stop (StopScope), after which only reset() is of use. The same calls give the same bits. An object belongs to one thread, its const functions included.
+/// multiply allocates nothing. Throws Cancelled where this thread is to stop (StopScope), after which only reset() is of use. The same
+/// calls give the same bits. An object belongs to one thread, its const functions included.
 class JacobianProduct {
  public:
   explicit JacobianProduct(std::int64_t n);

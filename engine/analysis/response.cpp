@@ -25,7 +25,9 @@ std::vector<Complex> complex_values(Backend& backend, Var x) {
 }
 std::vector<double> real_values(Backend& backend, Var x) { return to_double(backend, x.dtype(), x.graph->value(x), count(x.shape())); }
 
-double time_constant(double size) { return size >= 1.0 ? std::numeric_limits<double>::infinity() : size > 0.0 ? -1.0 / std::log(size) : 0.0; }
+double time_constant(double size) {
+  return size >= 1.0 ? std::numeric_limits<double>::infinity() : size > 0.0 ? -1.0 / std::log(size) : 0.0;
+}
 
 /// x <- A x, row-major.
 void take_step(const std::vector<double>& A, std::vector<double>& x) {
@@ -56,7 +58,9 @@ void Response::leave_distinct(std::int64_t row, Rows&... rows) {
   };
   for (std::size_t i = 0; i < all; ++i) {
     std::vector<double> key;
-    (std::for_each(rows.begin() + static_cast<std::ptrdiff_t>(i * each), rows.begin() + static_cast<std::ptrdiff_t>((i + 1) * each), [&](const auto& x) { add(key, x); }), ...);
+    (std::for_each(rows.begin() + static_cast<std::ptrdiff_t>(i * each), rows.begin() + static_cast<std::ptrdiff_t>((i + 1) * each),
+                   [&](const auto& x) { add(key, x); }),
+     ...);
     const auto [found, is_new] = seen.try_emplace(std::move(key), kept);
     if (!is_new) {
       if (found->second < channels_.size()) ++channels_[found->second].alike;
@@ -97,7 +101,12 @@ Response::Modes Response::read_modes(const LinearSystem& s, Backend& backend) {
 }
 
 Response::LowRank Response::read_low_rank(const LinearSystem& s, Backend& backend) {
-  LowRank own{s.a.dim(-1), complex_values(backend, s.a), complex_values(backend, s.b), complex_values(backend, s.c), complex_values(backend, s.p), complex_values(backend, s.q)};
+  LowRank own{s.a.dim(-1),
+              complex_values(backend, s.a),
+              complex_values(backend, s.b),
+              complex_values(backend, s.c),
+              complex_values(backend, s.p),
+              complex_values(backend, s.q)};
   for (auto* part : {&own.b, &own.c, &own.p, &own.q})  // one row for all channels
     for (std::size_t i = part->size(); i < own.a.size(); ++i) part->push_back((*part)[i - static_cast<std::size_t>(own.modes)]);
   leave_distinct(own.modes, own.a, own.b, own.c, own.p, own.q);
@@ -114,7 +123,8 @@ Response::Matrices Response::read_matrices(const LinearSystem& s, Backend& backe
   Matrices own;
   own.n = s.a.dim(-1);
   const auto n = static_cast<std::size_t>(own.n);
-  const std::vector<double> A = real_values(backend, s.a), B = s.b ? real_values(backend, s.b) : std::vector<double>(), C = s.c ? real_values(backend, s.c) : std::vector<double>();
+  const std::vector<double> A = real_values(backend, s.a), B = s.b ? real_values(backend, s.b) : std::vector<double>(),
+                            C = s.c ? real_values(backend, s.c) : std::vector<double>();
   const std::size_t matrices = A.size() / (n * n), inputs = B.size() / n;
   const std::size_t groups = std::max({matrices, inputs, s.c ? static_cast<std::size_t>(s.c.dim(0)) : 1});
   own.columns = s.b ? 1 : own.n;
@@ -130,7 +140,8 @@ Response::Matrices Response::read_matrices(const LinearSystem& s, Backend& backe
   for (std::size_t i = 2; i < s.input.shape().size(); ++i) width *= s.input.shape()[i];
   const auto copies = static_cast<std::size_t>(width / own.columns);
   for (std::size_t g = 0; g < groups; ++g) {
-    std::vector<double> matrix = part(A, g, n * n), b = s.b ? part(B, g, n) : unit, c = s.c ? part(C, g, static_cast<std::size_t>(own.rows) * n) : unit;
+    std::vector<double> matrix = part(A, g, n * n), b = s.b ? part(B, g, n) : unit,
+                        c = s.c ? part(C, g, static_cast<std::size_t>(own.rows) * n) : unit;
     std::size_t same = 0;
     while (same < own.A.size() && !(own.A[same] == matrix && own.b[same] == b && own.c[same] == c)) ++same;
     if (same < own.A.size()) {
@@ -172,7 +183,8 @@ std::vector<double> Response::kernels(std::int64_t lags) const {
     const auto modes = static_cast<std::size_t>(low->modes);
     for (std::size_t c = 0; c < channels; ++c) {
       check_stop();
-      std::vector<Complex> h(low->b.begin() + static_cast<std::ptrdiff_t>(c * modes), low->b.begin() + static_cast<std::ptrdiff_t>((c + 1) * modes));
+      std::vector<Complex> h(low->b.begin() + static_cast<std::ptrdiff_t>(c * modes),
+                             low->b.begin() + static_cast<std::ptrdiff_t>((c + 1) * modes));
       for (std::size_t t = 0; t < all; ++t) {
         double y = 0.0, s = 0.0;
         for (std::size_t m = 0; m < modes; ++m) {
@@ -189,7 +201,8 @@ std::vector<double> Response::kernels(std::int64_t lags) const {
       const auto from = dense->pairs[i];
       std::size_t end = i;
       while (end < channels && dense->pairs[end].group == from.group && dense->pairs[end].column == from.column) ++end;
-      std::vector<double> x(dense->b[from.group].begin() + static_cast<std::ptrdiff_t>(from.column * n), dense->b[from.group].begin() + static_cast<std::ptrdiff_t>((from.column + 1) * n));
+      std::vector<double> x(dense->b[from.group].begin() + static_cast<std::ptrdiff_t>(from.column * n),
+                            dense->b[from.group].begin() + static_cast<std::ptrdiff_t>((from.column + 1) * n));
       for (std::size_t t = 0; t < all; ++t) {
         check_stop();
         for (std::size_t j = i; j < end; ++j) {
@@ -203,7 +216,8 @@ std::vector<double> Response::kernels(std::int64_t lags) const {
   } else {
     const auto& taps = std::get<Taps>(parts_);
     for (std::size_t c = 0; c < channels; ++c)
-      for (std::size_t t = 0; t < std::min(all, static_cast<std::size_t>(taps.taps)); ++t) k[t * channels + c] = taps.k[c * static_cast<std::size_t>(taps.taps) + t];
+      for (std::size_t t = 0; t < std::min(all, static_cast<std::size_t>(taps.taps)); ++t)
+        k[t * channels + c] = taps.k[c * static_cast<std::size_t>(taps.taps) + t];
   }
   return k;
 }
@@ -213,7 +227,8 @@ std::vector<std::complex<double>> Response::responses(std::span<const double> an
   std::vector<Complex> all(angles.size() * channels, 0.0);
   if (const auto* own = std::get_if<Modes>(&parts_)) {
     const auto modes = static_cast<std::size_t>(own->modes);
-    const bool real = std::ranges::all_of(own->a, [](Complex x) { return x.imag() == 0.0; }) && std::ranges::all_of(own->w, [](Complex x) { return x.imag() == 0.0; });
+    const bool real = std::ranges::all_of(own->a, [](Complex x) { return x.imag() == 0.0; }) &&
+                      std::ranges::all_of(own->w, [](Complex x) { return x.imag() == 0.0; });
     for (std::size_t f = 0; f < angles.size(); ++f) {
       const Complex z = std::polar(1.0, -angles[f]);
       for (std::size_t c = 0; c < channels; ++c) {
@@ -342,7 +357,8 @@ std::vector<double> Response::time_constants() const {
 double Response::kernel_work() const {
   if (const auto* dense = std::get_if<Matrices>(&parts_)) {
     const double n = static_cast<double>(dense->n);
-    return static_cast<double>(dense->A.size()) * static_cast<double>(dense->columns) * 2.0 * n * n + 2.0 * n * static_cast<double>(channels_.size());
+    return static_cast<double>(dense->A.size()) * static_cast<double>(dense->columns) * 2.0 * n * n +
+           2.0 * n * static_cast<double>(channels_.size());
   }
   if (const auto* own = std::get_if<Modes>(&parts_)) return 8.0 * static_cast<double>(own->a.size());
   if (const auto* low = std::get_if<LowRank>(&parts_)) return 30.0 * static_cast<double>(low->a.size());
@@ -352,7 +368,8 @@ double Response::kernel_work() const {
 double Response::response_work() const {
   if (const auto* dense = std::get_if<Matrices>(&parts_)) {
     const double n = static_cast<double>(dense->n);
-    return static_cast<double>(dense->A.size()) * static_cast<double>(dense->columns) * 12.0 * n * n + 8.0 * n * static_cast<double>(channels_.size());
+    return static_cast<double>(dense->A.size()) * static_cast<double>(dense->columns) * 12.0 * n * n +
+           8.0 * n * static_cast<double>(channels_.size());
   }
   if (const auto* own = std::get_if<Modes>(&parts_)) return 40.0 * static_cast<double>(own->a.size());
   if (const auto* low = std::get_if<LowRank>(&parts_)) return 120.0 * static_cast<double>(low->a.size());
@@ -376,7 +393,8 @@ Response Response::after(std::int64_t steps) const {
     const auto n = static_cast<std::size_t>(dense->n);
     for (std::size_t g = 0; g < dense->A.size(); ++g)
       for (std::size_t column = 0; column < dense->b[g].size(); column += n) {
-        std::vector<double> x(dense->b[g].begin() + static_cast<std::ptrdiff_t>(column), dense->b[g].begin() + static_cast<std::ptrdiff_t>(column + n));
+        std::vector<double> x(dense->b[g].begin() + static_cast<std::ptrdiff_t>(column),
+                              dense->b[g].begin() + static_cast<std::ptrdiff_t>(column + n));
         for (std::int64_t t = 0; t < steps; ++t) take_step(dense->A[g], x);
         std::copy(x.begin(), x.end(), dense->b[g].begin() + static_cast<std::ptrdiff_t>(column));
       }
@@ -385,7 +403,8 @@ Response Response::after(std::int64_t steps) const {
     const std::int64_t left = std::max<std::int64_t>(0, taps.taps - steps);
     std::vector<double> rest;
     for (std::size_t c = 0; c < channels_.size(); ++c)
-      rest.insert(rest.end(), taps.k.begin() + static_cast<std::ptrdiff_t>(c) * taps.taps + (taps.taps - left), taps.k.begin() + static_cast<std::ptrdiff_t>(c + 1) * taps.taps);
+      rest.insert(rest.end(), taps.k.begin() + static_cast<std::ptrdiff_t>(c) * taps.taps + (taps.taps - left),
+                  taps.k.begin() + static_cast<std::ptrdiff_t>(c + 1) * taps.taps);
     taps.taps = left;
     taps.k = std::move(rest);
   }

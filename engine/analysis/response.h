@@ -29,12 +29,12 @@ class Response {
 
   /// K_k for k < lags, [lags, channels]: of a matrix by its steps, of modes by their powers.
   std::vector<double> kernels(std::int64_t lags) const;
-  /// H(ω) = Σ_k K_k e^{-iωk} at angles in radians a step, [angles, channels]: of modes Σ c b / (1 - a e^{-iω}), of modes with a term of low rank the same by
-  /// the Sherman-Morrison formula, of a matrix c^T (I - e^{-iω} A)^-1 b in Hessenberg form, of taps the sum itself. Where the system does not fall off it is what
-  /// the transition says, infinite on a pole.
+  /// H(ω) = Σ_k K_k e^{-iωk} at angles in radians a step, [angles, channels]: of modes Σ c b / (1 - a e^{-iω}), of modes with a term of low
+  /// rank the same by the Sherman-Morrison formula, of a matrix c^T (I - e^{-iω} A)^-1 b in Hessenberg form, of taps the sum itself. Where
+  /// the system does not fall off it is what the transition says, infinite on a pole.
   std::vector<std::complex<double>> responses(std::span<const double> angles) const;
-  /// Of each channel. With modes that of the slowest, -1/ln|a| with the largest |a| among those that are driven and read; infinite where it does not fall
-  /// off. Of taps the lag within which Σ|K| has reached 1 - 1/e of the whole, which is the same for one exponential.
+  /// Of each channel. With modes that of the slowest, -1/ln|a| with the largest |a| among those that are driven and read; infinite where it
+  /// does not fall off. Of taps the lag within which Σ|K| has reached 1 - 1/e of the whole, which is the same for one exponential.
   std::vector<double> time_constants() const;
   /// Operations, about: of all channels' kernels a lag, of their responses an angle.
   double kernel_work() const;

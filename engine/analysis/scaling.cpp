@@ -69,7 +69,8 @@ Banded median_band(const Visits& visits, double noise) {
   const auto wide = [&](double own) { return std::exp(std::sqrt(2.0 * (own * own + noise * noise))); };
   // Drawn from n visits, medians vary by (n - 1)/n of what those of other visits would.
   const double n = static_cast<double>(visits.size()), few = n > 1.0 ? std::sqrt(n / (n - 1.0)) : 1.0;
-  return {middle, middle / wide(few * std::log(middle / quantile(medians, low_end))), middle * wide(few * std::log(quantile(medians, high_end) / middle))};
+  return {middle, middle / wide(few * std::log(middle / quantile(medians, low_end))),
+          middle * wide(few * std::log(quantile(medians, high_end) / middle))};
 }
 
 double between_runs(std::span<const double> paces) {
@@ -113,10 +114,12 @@ Banded exponent(std::span<const double> lengths, std::span<const Banded> costs) 
   if (std::isnan(p)) return {p, p, p};
   Rng rng(costs.size());
   std::vector<double> slopes, drawn(y.size());
-  const double degrees = static_cast<double>(x.size()) - 2.0, few = degrees > 0.0 ? std::sqrt(static_cast<double>(x.size()) / degrees) : 0.0;
+  const double degrees = static_cast<double>(x.size()) - 2.0,
+               few = degrees > 0.0 ? std::sqrt(static_cast<double>(x.size()) / degrees) : 0.0;
   for (int draw = 0; draw < draws; ++draw) {
     for (std::size_t i = 0; i < y.size(); ++i) {
-      const double z = rng.normal(), below = std::log(costs[i].value / costs[i].low) / deviations, above = std::log(costs[i].high / costs[i].value) / deviations;
+      const double z = rng.normal(), below = std::log(costs[i].value / costs[i].low) / deviations,
+                   above = std::log(costs[i].high / costs[i].value) / deviations;
       drawn[i] = y[i] + z * (z < 0.0 ? below : above) + few * residuals[i] * rng.normal();
     }
     slopes.push_back(slope(x, drawn));

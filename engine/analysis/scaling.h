@@ -21,17 +21,17 @@ inline double median(std::vector<double> values) { return quantile(std::move(val
 using Visits = std::vector<std::vector<double>>;
 
 /// The median of all repeats, and where the median of another such measurement is expected. Its distance has two parts on each side: what
-/// the bootstrap says of the median of this one (visits are drawn, then repeats of each, since repeats of one visit are alike), and `noise`,
-/// the half width of the band of what no repeat of this one shows, relative to the median: hypot of what a computation that does not change
-/// varied by meanwhile, and of what it varies by from run to run (between_runs). Both parts count twice, for the other measurement has them
-/// too: sqrt(2 (bootstrap^2 + noise^2)), in logarithms. Positive values. The same values give the same band.
-/// B. Efron, R. Tibshirani, An Introduction to the Bootstrap, 1993.
+/// the bootstrap says of the median of this one (visits are drawn, then repeats of each, since repeats of one visit are alike), and
+/// `noise`, the half width of the band of what no repeat of this one shows, relative to the median: hypot of what a computation that does
+/// not change varied by meanwhile, and of what it varies by from run to run (between_runs). Both parts count twice, for the other
+/// measurement has them too: sqrt(2 (bootstrap^2 + noise^2)), in logarithms. Positive values. The same values give the same band. B. Efron,
+/// R. Tibshirani, An Introduction to the Bootstrap, 1993.
 Banded median_band(const Visits& visits, double noise);
 
 /// How the pace of a machine, the time of a computation that does not change, differs from one run to another: half the width of its 90 %
-/// band, in logarithms, from the paces of some runs. Few runs tell little: `usual_spread` counts as the standard deviation of `usual_counts`
-/// runs more, and the width is that of Student's distribution. A run that lies far off (beyond three deviations, by the upper quartile of
-/// all), as beside a long compilation, counts as one that lies there.
+/// band, in logarithms, from the paces of some runs. Few runs tell little: `usual_spread` counts as the standard deviation of
+/// `usual_counts` runs more, and the width is that of Student's distribution. A run that lies far off (beyond three deviations, by the
+/// upper quartile of all), as beside a long compilation, counts as one that lies there.
 double between_runs(std::span<const double> paces);
 inline constexpr double usual_spread = 0.05, usual_counts = 4.0;
 
@@ -46,9 +46,9 @@ class PaceFit {
   double together_ = 0.0, spread_ = 0.0;
 };
 
-/// How a cost grows: the p of a T^p, by least squares in logarithms over the given points. The band is made of the bands of the points, each
-/// drawn from its own, and of the residuals of the fit, which are drawn anew (wild bootstrap: C. F. J. Wu, Annals of Statistics 14, 1986).
-/// NaN from fewer than two different lengths.
+/// How a cost grows: the p of a T^p, by least squares in logarithms over the given points. The band is made of the bands of the points,
+/// each drawn from its own, and of the residuals of the fit, which are drawn anew (wild bootstrap: C. F. J. Wu, Annals of Statistics 14,
+/// 1986). NaN from fewer than two different lengths.
 Banded exponent(std::span<const double> lengths, std::span<const Banded> costs);
 
 /// The first of the points that count for an exponent: the longer half of the lengths, at least three where there are.

@@ -8,13 +8,15 @@
 
 namespace reclab {
 
-/// Any thread may take and give. A backend has one, to which arrays (device_array.h) and the kernels' scratch are put down; what is a constant
-/// of the program, however large the model, is not.
+/// Any thread may take and give. A backend has one, to which arrays (device_array.h) and the kernels' scratch are put down; what is a
+/// constant of the program, however large the model, is not.
 class MemoryAccount {
  public:
   void take(std::size_t bytes) noexcept {
-    const std::int64_t now = live_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed) + static_cast<std::int64_t>(bytes);
-    for (std::int64_t most = peak_.load(std::memory_order_relaxed); now > most && !peak_.compare_exchange_weak(most, now, std::memory_order_relaxed);) {
+    const std::int64_t now =
+        live_.fetch_add(static_cast<std::int64_t>(bytes), std::memory_order_relaxed) + static_cast<std::int64_t>(bytes);
+    for (std::int64_t most = peak_.load(std::memory_order_relaxed);
+         now > most && !peak_.compare_exchange_weak(most, now, std::memory_order_relaxed);) {
     }
   }
   void give(std::size_t bytes) noexcept { live_.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed); }

@@ -17,7 +17,30 @@ namespace reclab {
 
 enum class Device : std::uint8_t { cpu, cuda };
 
-enum class Unary : std::uint8_t { affine, exp, log, sqrt, square, reciprocal, sigmoid, tanh, relu, softplus, silu, gelu, gelu_tanh, normal_cdf, elu, abs, sign, sin, cos, log_sigmoid, floor, mean_exp };
+enum class Unary : std::uint8_t {
+  affine,
+  exp,
+  log,
+  sqrt,
+  square,
+  reciprocal,
+  sigmoid,
+  tanh,
+  relu,
+  softplus,
+  silu,
+  gelu,
+  gelu_tanh,
+  normal_cdf,
+  elu,
+  abs,
+  sign,
+  sin,
+  cos,
+  log_sigmoid,
+  floor,
+  mean_exp
+};
 enum class Binary : std::uint8_t { add, subtract, multiply, divide, maximum };
 
 /// What Backend::exponent says of zeros, and of what is not finite.
@@ -34,7 +57,9 @@ struct Broadcast {
 /// The broadcast of two shapes by NumPy's rule; asserts that they fit. `result` gets the common shape.
 Broadcast broadcast(const Shape& x, const Shape& y, Shape& result);
 /// Of [rows, n] and one row [n].
-inline Broadcast broadcast_row(std::int64_t rows, std::int64_t n) { return {.rank = 2, .size = {rows, n}, .stride_x = {n, 1}, .stride_y = {0, 1}, .elements = rows * n}; }
+inline Broadcast broadcast_row(std::int64_t rows, std::int64_t n) {
+  return {.rank = 2, .size = {rows, n}, .stride_x = {n, 1}, .stride_y = {0, 1}, .elements = rows * n};
+}
 
 /// A box inside a strided array, up to six dimensions: element (i...) lies at offset + sum i_d stride_d.
 struct Strided {
@@ -64,23 +89,24 @@ enum class ScanMethod : std::uint8_t { steps, tree, chunks };
 /// Whether a step reads a memory as it is after the step's own update, or as it was before.
 enum class ReadOrder : std::uint8_t { after, before };
 
-/// S_t = S_{t-1} + k_t v_t^T, o_t = S_t^T q_t (read before: S_{t-1}^T q_t) for `heads` independent memories (batch included), over `steps` steps.
+/// S_t = S_{t-1} + k_t v_t^T, o_t = S_t^T q_t (read before: S_{t-1}^T q_t) for `heads` independent memories (batch included), over `steps`
+/// steps.
 struct OuterDims {
   std::int64_t steps = 0, heads = 0, key = 0, value = 0;
   ReadOrder read = ReadOrder::after;
 };
 
-/// S_t = exp(a_t) * S_{t-1} + k_t v_t^T, o_t = S_t^T q_t (read before: S_{t-1}^T q_t), a_t <= 0 for each key dimension or one for all, [steps, heads,
-/// decays].
+/// S_t = exp(a_t) * S_{t-1} + k_t v_t^T, o_t = S_t^T q_t (read before: S_{t-1}^T q_t), a_t <= 0 for each key dimension or one for all,
+/// [steps, heads, decays].
 struct GatedDims {
   std::int64_t steps = 0, heads = 0, key = 0, value = 0;
-  std::int64_t decays = 1;  ///< a head: 1, or as many as key dimensions
+  std::int64_t decays = 1;                 ///< a head: 1, or as many as key dimensions
   ScanMethod method = ScanMethod::chunks;  ///< or steps, with decays alone
   ReadOrder read = ReadOrder::after;
 };
 
-/// h_t[c, n] = exp(dt_t[c] a[c, n]) h_{t-1}[c, n] + dt_t[c] x_t[c] b_t[n], y_t[c] = sum_n h_t[c, n] c_t[n] (A. Gu, T. Dao, Mamba, 2023): dt, x and
-/// y are [steps, batch, channels], b and c [steps, batch, states], a [channels, states], h_t [batch, channels, states].
+/// h_t[c, n] = exp(dt_t[c] a[c, n]) h_{t-1}[c, n] + dt_t[c] x_t[c] b_t[n], y_t[c] = sum_n h_t[c, n] c_t[n] (A. Gu, T. Dao, Mamba, 2023):
+/// dt, x and y are [steps, batch, channels], b and c [steps, batch, states], a [channels, states], h_t [batch, channels, states].
 struct SelectiveDims {
   std::int64_t steps = 0, batch = 1, channels = 0, states = 0;
 };
@@ -133,10 +159,12 @@ class Backend {
   virtual int exponent(DType type, std::int64_t n, const void* x) = 0;
 
   virtual void unary(Unary op, DType type, std::int64_t n, const void* x, void* y, double p, double q) = 0;
-  virtual void unary_adjoint(Unary op, DType type, std::int64_t n, const void* x, const void* y, const void* gy, void* gx, double p, double q) = 0;
+  virtual void unary_adjoint(Unary op, DType type, std::int64_t n, const void* x, const void* y, const void* gy, void* gx, double p,
+                             double q) = 0;
   virtual void binary(Binary op, DType type, const Broadcast& shape, const void* x, const void* y, void* z) = 0;
   /// gx or gy may be null.
-  virtual void binary_adjoint(Binary op, DType type, const Broadcast& shape, const void* x, const void* y, const void* gz, void* gx, void* gy) = 0;
+  virtual void binary_adjoint(Binary op, DType type, const Broadcast& shape, const void* x, const void* y, const void* gz, void* gx,
+                              void* gy) = 0;
   /// z [rows, n] += y, one row for all or, with by_rows, [rows, n].
   void add_to_rows(DType type, std::int64_t rows, std::int64_t n, const void* y, bool by_rows, void* z) {
     if (by_rows)
@@ -153,13 +181,14 @@ class Backend {
   /// y[o, j, i] = (or +=) the sum of x[o, l, i] over l <= j; reverse: over l >= j.
   virtual void cumulative_sum(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner, bool reverse, const void* x, void* y,
                               bool accumulate) = 0;
-  /// y = r (x - m) weight + bias by rows of n entries, with m the mean of the row, or 0 unless `centred`, and r = 1/sqrt(mean (x - m)^2 + eps); weight and
-  /// bias are of n entries, or null. The sums are in double precision.
-  virtual void norm(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, const void* x, const void* weight, const void* bias, void* y) = 0;
+  /// y = r (x - m) weight + bias by rows of n entries, with m the mean of the row, or 0 unless `centred`, and r = 1/sqrt(mean (x - m)^2 +
+  /// eps); weight and bias are of n entries, or null. The sums are in double precision.
+  virtual void norm(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, const void* x, const void* weight,
+                    const void* bias, void* y) = 0;
   /// gx = (or += with `accumulate`) r (g - mean g - z mean (g z)), with z = r (x - m) and g = gy weight, without mean g unless `centred`;
   /// gweight += sum gy z and gbias += sum gy over the rows. Any of the results may be null.
-  virtual void norm_adjoint(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, const void* x, const void* weight, const void* gy, void* gx,
-                            bool accumulate, void* gweight, void* gbias) = 0;
+  virtual void norm_adjoint(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, const void* x, const void* weight,
+                            const void* gy, void* gx, bool accumulate, void* gweight, void* gbias) = 0;
   virtual void matmul(DType type, const MatMul& shape, const void* a, const void* b, void* c, bool accumulate) = 0;
   /// One product with bias [n] added to each row: the same bits as matmul() and an addition after it.
   virtual void matmul_biased(DType type, const MatMul& shape, const void* a, const void* b, const void* bias, void* c) {
@@ -169,10 +198,10 @@ class Backend {
   /// A matrix op(b) (k x n), op transposes where asked, that many products are made with: pack() writes it in the order in which this
   /// backend reads it fastest, or nothing where that is the order it has. `packed` has k times n entries, n up to the next multiple of 32.
   virtual void pack(DType, std::int64_t /*k*/, std::int64_t /*n*/, bool /*transpose*/, const void* /*b*/, void* /*packed*/) {}
-  /// c (m x n) = a (m x k) op(b), the same bits as matmul(); and `added` (null: nothing), one row for all or, with by_rows, [m, n], the same bits as an
-  /// addition after it.
-  virtual void matmul_packed(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool transpose, const void* a, const void* b, const void* /*packed*/,
-                             const void* added, bool by_rows, void* c, bool accumulate) {
+  /// c (m x n) = a (m x k) op(b), the same bits as matmul(); and `added` (null: nothing), one row for all or, with by_rows, [m, n], the
+  /// same bits as an addition after it.
+  virtual void matmul_packed(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool transpose, const void* a, const void* b,
+                             const void* /*packed*/, const void* added, bool by_rows, void* c, bool accumulate) {
     matmul(type, {1, m, n, k, false, transpose}, a, b, c, accumulate);
     if (added) add_to_rows(type, m, n, added, by_rows, c);
   }
@@ -185,7 +214,8 @@ class Backend {
   virtual void part_adjoint(DType complex, int which, std::int64_t n, const void* gy, void* gz) = 0;
 
   virtual void depthwise(DType type, const DepthwiseDims& dims, const void* x, const void* w, void* y) = 0;
-  virtual void depthwise_adjoint(DType type, const DepthwiseDims& dims, const void* x, const void* w, const void* gy, void* gx, void* gw) = 0;
+  virtual void depthwise_adjoint(DType type, const DepthwiseDims& dims, const void* x, const void* w, const void* gy, void* gx,
+                                 void* gw) = 0;
 
   /// s [steps, width] from a, b and initial [width] (null: zero).
   virtual void diagonal(DType type, const DiagonalDims& dims, ScanMethod method, const void* a, const void* b, const void* initial, void* s,
@@ -198,8 +228,9 @@ class Backend {
                                 const void* g, const void* carried, void* ga, void* gb, void* ginitial, double* log2_norm, int* exponent,
                                 std::stop_token stop) = 0;
 
-  /// s_t = f(x_t + u s_{t-1}) of real numbers, step by step: u of the size of a period, x and s [steps, width], initial [width] (null: zero);
-  /// affine is the identity. What comes before decides what comes after through f'(x_t + u s_{t-1}) u: the adjoint is diagonal_adjoint.
+  /// s_t = f(x_t + u s_{t-1}) of real numbers, step by step: u of the size of a period, x and s [steps, width], initial [width] (null:
+  /// zero); affine is the identity. What comes before decides what comes after through f'(x_t + u s_{t-1}) u: the adjoint is
+  /// diagonal_adjoint.
   virtual void independent(Unary f, DType type, const DiagonalDims& dims, const void* u, const void* x, const void* initial, void* s,
                            std::stop_token stop) = 0;
 
@@ -213,8 +244,8 @@ class Backend {
   /// The memory with decays, of which no state is kept, a chunk of steps at a time or step by step. o [steps, heads, value]; initial (null:
   /// zero) and final_state (may be null) [heads, key, value]; log_decay null: none. A decay of 0 is one whose logarithm is far below, or
   /// -infinity.
-  virtual void gated(DType type, const GatedDims& dims, const void* q, const void* k, const void* v, const void* log_decay, const void* initial,
-                     void* o, void* final_state, std::stop_token stop) = 0;
+  virtual void gated(DType type, const GatedDims& dims, const void* q, const void* k, const void* v, const void* log_decay,
+                     const void* initial, void* o, void* final_state, std::stop_token stop) = 0;
   /// gfinal (may be null): the adjoint of the final memory. Any of the results may be null. `exponent` (null: 0) is the power that gfinal
   /// comes with and that ginitial leaves with.
   virtual void gated_adjoint(DType type, const GatedDims& dims, const void* q, const void* k, const void* v, const void* log_decay,
@@ -222,37 +253,41 @@ class Backend {
                              void* ginitial, int* exponent, std::stop_token stop) = 0;
 
   /// initial null: zero; states (all of them, [steps, batch, channels, states]) and final_state may be null.
-  virtual void selective(DType type, const SelectiveDims& dims, const void* dt, const void* a, const void* x, const void* b, const void* c, const void* initial,
-                         void* y, void* states, void* final_state, std::stop_token stop) = 0;
-  /// gstates (of all states) and carried may be null, and any result; carried, ginitial, log2_norm [steps] and exponent are as diagonal_adjoint's.
-  virtual void selective_adjoint(DType type, const SelectiveDims& dims, const void* dt, const void* a, const void* x, const void* b, const void* c,
-                                 const void* initial, const void* gy, const void* gstates, const void* carried, void* gdt, void* ga, void* gx, void* gb,
-                                 void* gc, void* ginitial, double* log2_norm, int* exponent, std::stop_token stop) = 0;
+  virtual void selective(DType type, const SelectiveDims& dims, const void* dt, const void* a, const void* x, const void* b, const void* c,
+                         const void* initial, void* y, void* states, void* final_state, std::stop_token stop) = 0;
+  /// gstates (of all states) and carried may be null, and any result; carried, ginitial, log2_norm [steps] and exponent are as
+  /// diagonal_adjoint's.
+  virtual void selective_adjoint(DType type, const SelectiveDims& dims, const void* dt, const void* a, const void* x, const void* b,
+                                 const void* c, const void* initial, const void* gy, const void* gstates, const void* carried, void* gdt,
+                                 void* ga, void* gx, void* gb, void* gc, void* ginitial, double* log2_norm, int* exponent,
+                                 std::stop_token stop) = 0;
 
   /// x = (I + strictly lower part of a)^-1, [batch, n, n].
   virtual void invert_unit_lower(DType type, std::int64_t batch, std::int64_t n, const void* a, void* x) = 0;
 
   // Blocks of attention scores [batch, rows, columns]; row i stands at column first + i and sees no later one.
   /// In place: softmax over the columns from low_i (null: 0) to first + i; 0 elsewhere.
-  virtual void softmax(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t first, const void* low, void* scores) = 0;
+  virtual void softmax(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t first, const void* low,
+                       void* scores) = 0;
   /// g = p (g - sum_j p_j g_j) by rows.
   virtual void softmax_adjoint(DType type, std::int64_t rows, std::int64_t columns, const void* p, void* g) = 0;
   /// scores[i, j] += far[i, first + i - j] where that distance is within far's [batch, rows, distances].
-  virtual void by_distance(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances, std::int64_t first,
-                           const void* far, void* scores) = 0;
+  virtual void by_distance(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances,
+                           std::int64_t first, const void* far, void* scores) = 0;
   /// gfar = the adjoint of that, all of it written.
   virtual void by_distance_adjoint(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances,
                                    std::int64_t first, const void* gscores, void* gfar) = 0;
   /// Sets to 0 what lies before column bound_i (from: keep those from the bound on) or from it on (not from).
-  virtual void keep_columns(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, const void* bound, bool from, void* scores) = 0;
-  /// scores[i, j] *= exp(row[first + i] + column[j] + (row_low[first + i] + column_low[j])) for j <= first + i, 0 elsewhere; all four [batch,
-  /// steps], the low ones what the rounding of the others left out.
+  virtual void keep_columns(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, const void* bound, bool from,
+                            void* scores) = 0;
+  /// scores[i, j] *= exp(row[first + i] + column[j] + (row_low[first + i] + column_low[j])) for j <= first + i, 0 elsewhere; all four
+  /// [batch, steps], the low ones what the rounding of the others left out.
   virtual void weigh(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns,
                      const void* row, const void* column, const void* row_low, const void* column_low, void* scores) = 0;
   /// With p the weighted scores: grow += sum_j p g, gcolumn += sum_i p g (either may be null), then g becomes the adjoint of the scores.
-  virtual void weigh_adjoint(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns,
-                             const void* row, const void* column, const void* row_low, const void* column_low, const void* p, void* g,
-                             void* grow, void* gcolumn) = 0;
+  virtual void weigh_adjoint(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows,
+                             std::int64_t columns, const void* row, const void* column, const void* row_low, const void* column_low,
+                             const void* p, void* g, void* grow, void* gcolumn) = 0;
 
   /// kernel [channels, steps] = sum_n w[c, n] a[c, n]^k, complex; and its adjoint.
   virtual void vandermonde(DType complex, std::int64_t channels, std::int64_t modes, std::int64_t steps, const void* w, const void* a,
@@ -262,14 +297,14 @@ class Backend {
   /// y[t, b, c] = sum_{j <= t} kernel[c, j] u[t - j, b, c] by FFT; and its adjoint.
   virtual void convolve(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* u,
                         void* y) = 0;
-  virtual void convolve_adjoint(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* u,
-                                const void* gy, void* gkernel, void* gu) = 0;
+  virtual void convolve_adjoint(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel,
+                                const void* u, const void* gy, void* gkernel, void* gu) = 0;
   /// The same for a kernel that many convolutions are made with: spectrum() transforms it once, into memory of spectrum_size() bytes; none
   /// where a backend transforms it at every call.
   virtual std::size_t spectrum_size(DType, std::int64_t /*steps*/, std::int64_t /*channels*/) { return 0; }
   virtual void spectrum(DType, std::int64_t /*steps*/, std::int64_t /*channels*/, const void* /*kernel*/, void* /*spectrum*/) {}
-  virtual void convolve_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* /*spectrum*/,
-                             const void* u, void* y) {
+  virtual void convolve_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel,
+                             const void* /*spectrum*/, const void* u, void* y) {
     convolve(type, steps, batch, channels, kernel, u, y);
   }
   virtual void convolve_adjoint_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel,

@@ -21,7 +21,9 @@ class DeviceArray {
   /// Of single bytes, for what has no type of ours (the spectrum of a kernel).
   DeviceArray(Backend& backend, std::size_t bytes) { resize_bytes(backend, bytes, 1); }
   /// A copy of what lies in the host's memory.
-  DeviceArray(Backend& backend, std::span<const char> host) : DeviceArray(backend, host.size()) { backend.upload(data_, host.data(), bytes_); }
+  DeviceArray(Backend& backend, std::span<const char> host) : DeviceArray(backend, host.size()) {
+    backend.upload(data_, host.data(), bytes_);
+  }
   DeviceArray(DeviceArray&& other) noexcept { swap(other); }
   DeviceArray& operator=(DeviceArray&& other) noexcept {
     DeviceArray old(std::move(other));

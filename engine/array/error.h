@@ -10,7 +10,8 @@
 
 namespace reclab {
 
-/// A text with its control characters written out, "\x00": those below the blank, DEL, and U+0080 to U+009F, which begin commands of a terminal as ESC does.
+/// A text with its control characters written out, "\x00": those below the blank, DEL, and U+0080 to U+009F, which begin commands of a
+/// terminal as ESC does.
 inline std::string visible(std::string_view text) {
   constexpr char digits[] = "0123456789abcdef";
   std::string result;
@@ -40,7 +41,8 @@ struct ErrorPlace {
 };
 
 /// A mistake of the user's, or something the machine refused (a full disk, no device). what() is one sentence for the user:
-/// what was wrong, where, and what would be right, whole whatever characters the names in it have. Mistakes in our own code are assertions, never an Error.
+/// what was wrong, where, and what would be right, whole whatever characters the names in it have. Mistakes in our own code are assertions,
+/// never an Error.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& sentence, ErrorPlace where = {}) : std::runtime_error(visible(sentence)), where_(std::move(where)) {}

@@ -130,8 +130,8 @@ RECLAB_HD inline auto part_im(T x) {
     return x.imag();
 }
 
-/// x y; of complex numbers with one rounding for the second product of each part and the sum where there is such an instruction, said in so many
-/// words: a compiler that may choose which of the two products is rounded chooses differently from loop to loop.
+/// x y; of complex numbers with one rounding for the second product of each part and the sum where there is such an instruction, said in so
+/// many words: a compiler that may choose which of the two products is rounded chooses differently from loop to loop.
 template <class T>
 RECLAB_HD inline T product(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -165,89 +165,169 @@ RECLAB_HD inline T quotient(T x, T y) {
 
 // The elementwise operations. `p` and `q` are the operation's two constants.
 struct Affine {  // p x + q
-  template <class T> RECLAB_HD static T value(T x, double p, double q) { return static_cast<typename RealOf<T>::type>(p) * x + static_cast<typename RealOf<T>::type>(q); }
-  template <class T> RECLAB_HD static T slope(T, T, double p, double) { return T(static_cast<typename RealOf<T>::type>(p)); }
+  template <class T>
+  RECLAB_HD static T value(T x, double p, double q) {
+    return static_cast<typename RealOf<T>::type>(p) * x + static_cast<typename RealOf<T>::type>(q);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T, T, double p, double) {
+    return T(static_cast<typename RealOf<T>::type>(p));
+  }
 };
 struct Exp {
-  template <class T> RECLAB_HD static T value(T x, double, double) { return fn::exp(x); }
-  template <class T> RECLAB_HD static std::complex<T> value(std::complex<T> x, double, double) {
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return fn::exp(x);
+  }
+  template <class T>
+  RECLAB_HD static std::complex<T> value(std::complex<T> x, double, double) {
     const T magnitude = fn::exp(x.real());
     return {magnitude * std::cos(x.imag()), magnitude * std::sin(x.imag())};
   }
-  template <class T> RECLAB_HD static T slope(T, T y, double, double) { return y; }
+  template <class T>
+  RECLAB_HD static T slope(T, T y, double, double) {
+    return y;
+  }
 };
 struct Log {
-  template <class T> RECLAB_HD static T value(T x, double, double) { return std::log(x); }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return T(1) / x; }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return std::log(x);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
+    return T(1) / x;
+  }
 };
 struct Sqrt {
-  template <class T> RECLAB_HD static T value(T x, double, double) { return std::sqrt(x); }
-  template <class T> RECLAB_HD static T slope(T, T y, double, double) { return T(1) / (y + y); }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return std::sqrt(x);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T, T y, double, double) {
+    return T(1) / (y + y);
+  }
 };
 struct Square {
-  template <class T> RECLAB_HD static T value(T x, double, double) { return x * x; }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return x + x; }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return x * x;
+  }
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
+    return x + x;
+  }
 };
 struct Reciprocal {
-  template <class T> RECLAB_HD static T value(T x, double, double) { return quotient(T(1), x); }
-  template <class T> RECLAB_HD static T slope(T, T y, double, double) { return -(y * y); }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return quotient(T(1), x);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T, T y, double, double) {
+    return -(y * y);
+  }
 };
 struct Sigmoid {  // the slope is not y (1 - y), which a saturated gate rounds to 0
-  template <class T> RECLAB_HD static T value(T x, double, double) { return fn::sigmoid(x); }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) {
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return fn::sigmoid(x);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
     const T e = fn::exp(-std::abs(x));
     return e / ((T(1) + e) * (T(1) + e));
   }
 };
 struct Tanh {  // nor (1 - y) (1 + y)
-  template <class T> RECLAB_HD static T value(T x, double, double) { return fn::tanh(x); }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) {
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return fn::tanh(x);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
     const T e = fn::exp(T(-2) * std::abs(x));
     return T(4) * e / ((T(1) + e) * (T(1) + e));
   }
 };
 struct Relu {
-  template <class T> RECLAB_HD static T value(T x, double, double) { return x > T(0) ? x : (x != x ? x : T(0)); }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return x > T(0) ? T(1) : T(0); }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return x > T(0) ? x : (x != x ? x : T(0));
+  }
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
+    return x > T(0) ? T(1) : T(0);
+  }
 };
 struct Softplus {
-  template <class T> RECLAB_HD static T value(T x, double, double) { return fn::softplus(x); }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return fn::sigmoid(x); }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return fn::softplus(x);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
+    return fn::sigmoid(x);
+  }
 };
 struct Silu {
-  template <class T> RECLAB_HD static T value(T x, double, double) { return x * fn::sigmoid(x); }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) {
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return x * fn::sigmoid(x);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
     const T s = fn::sigmoid(x);
     return s * (T(1) + x * (T(1) - s));
   }
 };
 struct Gelu {  // x Phi(x), Phi the normal distribution
-  template <class T> RECLAB_HD static T value(T x, double, double) { return T(0.5) * x * (T(1) + std::erf(x * T(0.70710678118654752440))); }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) {
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return T(0.5) * x * (T(1) + std::erf(x * T(0.70710678118654752440)));
+  }
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
     return T(0.5) * (T(1) + std::erf(x * T(0.70710678118654752440))) + x * T(0.39894228040143267794) * fn::exp(T(-0.5) * x * x);
   }
 };
 struct GeluTanh {  // the tanh approximation, as JAX uses it
-  template <class T> RECLAB_HD static T value(T x, double, double) {
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
     return T(0.5) * x * (T(1) + fn::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
   }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) {
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
     x = x < T(-30) ? T(-30) : (x > T(30) ? T(30) : x);  // 0 and 1 beyond, where the square would overflow
     const T t = fn::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x));
     return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * T(0.79788456080286535588) * (T(1) + T(3 * 0.044715) * x * x);
   }
 };
 struct NormalCdf {  // Phi, without cancellation where it is next to 0
-  template <class T> RECLAB_HD static T value(T x, double, double) { return T(0.5) * std::erfc(-x * T(0.70710678118654752440)); }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return T(0.39894228040143267794) * fn::exp(T(-0.5) * x * x); }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return T(0.5) * std::erfc(-x * T(0.70710678118654752440));
+  }
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
+    return T(0.39894228040143267794) * fn::exp(T(-0.5) * x * x);
+  }
 };
 struct Elu {  // x for x > 0, exp(x) - 1 below
-  template <class T> RECLAB_HD static T value(T x, double, double) { return x > T(0) ? x : std::expm1(x); }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return x > T(0) ? T(1) : fn::exp(x); }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return x > T(0) ? x : std::expm1(x);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
+    return x > T(0) ? T(1) : fn::exp(x);
+  }
 };
 struct MeanExp {  // (e^x - 1)/x, the mean of e^(sx) over s in [0, 1]; 1 at 0
   // sum of x^k/(k+1)!, and its derivative: for |x| <= 1/2, where the closed forms would cancel
-  template <class T> RECLAB_HD static T near(T x, bool derivative) {
+  template <class T>
+  RECLAB_HD static T near(T x, bool derivative) {
     using R = typename RealOf<T>::type;
     T sum = T(R(0));
     R factorial = R(6402373705728000.0);  // 18!
@@ -257,8 +337,12 @@ struct MeanExp {  // (e^x - 1)/x, the mean of e^(sx) over s in [0, 1]; 1 at 0
     }
     return sum;
   }
-  template <class R> RECLAB_HD static bool is_near(R re, R im) { return std::abs(re) + std::abs(im) <= R(0.5); }
-  template <class T> RECLAB_HD static T value(T x, double, double) {
+  template <class R>
+  RECLAB_HD static bool is_near(R re, R im) {
+    return std::abs(re) + std::abs(im) <= R(0.5);
+  }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
     if constexpr (std::is_floating_point_v<T>) {
       return is_near(x, T(0)) ? near(x, false) : std::expm1(x) / x;
     } else {
@@ -268,7 +352,8 @@ struct MeanExp {  // (e^x - 1)/x, the mean of e^(sx) over s in [0, 1]; 1 at 0
       return quotient(T(std::expm1(re) * std::cos(im) - 2 * half * half, fn::exp(re) * std::sin(im)), x);
     }
   }
-  template <class T> RECLAB_HD static T slope(T x, T y, double, double) {
+  template <class T>
+  RECLAB_HD static T slope(T x, T y, double, double) {
     if constexpr (std::is_floating_point_v<T>) {
       return is_near(x, T(0)) ? near(x, true) : (fn::exp(x) - y) / x;
     } else {
@@ -280,61 +365,136 @@ struct MeanExp {  // (e^x - 1)/x, the mean of e^(sx) over s in [0, 1]; 1 at 0
 };
 
 struct Abs {  // |x|, slope 0 at 0
-  template <class T> RECLAB_HD static T value(T x, double, double) { return std::abs(x); }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return x > T(0) ? T(1) : (x < T(0) ? T(-1) : T(0)); }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return std::abs(x);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
+    return x > T(0) ? T(1) : (x < T(0) ? T(-1) : T(0));
+  }
 };
 struct Sign {  // -1, 0 or 1; no slope
-  template <class T> RECLAB_HD static T value(T x, double, double) { return x > T(0) ? T(1) : (x < T(0) ? T(-1) : x); }
-  template <class T> RECLAB_HD static T slope(T, T, double, double) { return T(0); }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return x > T(0) ? T(1) : (x < T(0) ? T(-1) : x);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T, T, double, double) {
+    return T(0);
+  }
 };
 struct Sin {
-  template <class T> RECLAB_HD static T value(T x, double, double) { return std::sin(x); }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return std::cos(x); }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return std::sin(x);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
+    return std::cos(x);
+  }
 };
 struct Cos {
-  template <class T> RECLAB_HD static T value(T x, double, double) { return std::cos(x); }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return -std::sin(x); }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return std::cos(x);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
+    return -std::sin(x);
+  }
 };
 struct LogSigmoid {
-  template <class T> RECLAB_HD static T value(T x, double, double) { return -fn::softplus(-x); }
-  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return fn::sigmoid(-x); }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return -fn::softplus(-x);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T x, T, double, double) {
+    return fn::sigmoid(-x);
+  }
 };
 struct Floor {  // no slope
-  template <class T> RECLAB_HD static T value(T x, double, double) { return std::floor(x); }
-  template <class T> RECLAB_HD static T slope(T, T, double, double) { return T(0); }
+  template <class T>
+  RECLAB_HD static T value(T x, double, double) {
+    return std::floor(x);
+  }
+  template <class T>
+  RECLAB_HD static T slope(T, T, double, double) {
+    return T(0);
+  }
 };
 
 struct Add {
-  template <class T> RECLAB_HD static T value(T x, T y) { return x + y; }
-  template <class T> RECLAB_HD static T slope_x(T, T) { return T(1); }
-  template <class T> RECLAB_HD static T slope_y(T, T) { return T(1); }
+  template <class T>
+  RECLAB_HD static T value(T x, T y) {
+    return x + y;
+  }
+  template <class T>
+  RECLAB_HD static T slope_x(T, T) {
+    return T(1);
+  }
+  template <class T>
+  RECLAB_HD static T slope_y(T, T) {
+    return T(1);
+  }
 };
 struct Subtract {
-  template <class T> RECLAB_HD static T value(T x, T y) { return x - y; }
-  template <class T> RECLAB_HD static T slope_x(T, T) { return T(1); }
-  template <class T> RECLAB_HD static T slope_y(T, T) { return T(-1); }
+  template <class T>
+  RECLAB_HD static T value(T x, T y) {
+    return x - y;
+  }
+  template <class T>
+  RECLAB_HD static T slope_x(T, T) {
+    return T(1);
+  }
+  template <class T>
+  RECLAB_HD static T slope_y(T, T) {
+    return T(-1);
+  }
 };
 struct Multiply {
-  template <class T> RECLAB_HD static T value(T x, T y) { return product(x, y); }
-  template <class T> RECLAB_HD static T slope_x(T, T y) { return y; }
-  template <class T> RECLAB_HD static T slope_y(T x, T) { return x; }
+  template <class T>
+  RECLAB_HD static T value(T x, T y) {
+    return product(x, y);
+  }
+  template <class T>
+  RECLAB_HD static T slope_x(T, T y) {
+    return y;
+  }
+  template <class T>
+  RECLAB_HD static T slope_y(T x, T) {
+    return x;
+  }
 };
 struct Divide {
-  template <class T> RECLAB_HD static T value(T x, T y) { return quotient(x, y); }
-  template <class T> RECLAB_HD static T slope_x(T, T y) { return quotient(T(1), y); }
-  template <class T> RECLAB_HD static T slope_y(T x, T y) { return -quotient(quotient(x, y), y); }  // y squared may be out of range
+  template <class T>
+  RECLAB_HD static T value(T x, T y) {
+    return quotient(x, y);
+  }
+  template <class T>
+  RECLAB_HD static T slope_x(T, T y) {
+    return quotient(T(1), y);
+  }
+  template <class T>
+  RECLAB_HD static T slope_y(T x, T y) {
+    return -quotient(quotient(x, y), y);  // y squared may be out of range
+  }
 };
 
 struct Maximum {  // real; where both are equal each gets half of the slope
-  template <class T> RECLAB_HD static T value(T x, T y) {
+  template <class T>
+  RECLAB_HD static T value(T x, T y) {
     if constexpr (std::is_floating_point_v<T>) return x > y || x != x ? x : y;
     return x;
   }
-  template <class T> RECLAB_HD static T slope_x(T x, T y) {
+  template <class T>
+  RECLAB_HD static T slope_x(T x, T y) {
     if constexpr (std::is_floating_point_v<T>) return x > y ? T(1) : (x < y ? T(0) : T(0.5));
     return T(1);
   }
-  template <class T> RECLAB_HD static T slope_y(T x, T y) {
+  template <class T>
+  RECLAB_HD static T slope_y(T x, T y) {
     if constexpr (std::is_floating_point_v<T>) return x < y ? T(1) : (x > y ? T(0) : T(0.5));
     return T(1);
   }

@@ -22,7 +22,8 @@ std::vector<To> fetched(Backend& backend, DType type, const void* from, std::int
   const auto converted = [&](const auto* x) {
     std::vector<To> made;
     made.reserve(static_cast<std::size_t>(n));
-    piece_by_piece(static_cast<std::size_t>(n), sizeof(To), [&](std::size_t first, std::size_t some) { made.insert(made.end(), x + first, x + first + some); });
+    piece_by_piece(static_cast<std::size_t>(n), sizeof(To),
+                   [&](std::size_t first, std::size_t some) { made.insert(made.end(), x + first, x + first + some); });
     return made;
   };
   switch (type) {

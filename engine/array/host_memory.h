@@ -23,7 +23,9 @@ class HostMemoryBackend : public Backend {
   void upload(void* to, const void* from, std::size_t bytes) override { copy(to, from, bytes); }
   void download(void* to, const void* from, std::size_t bytes) override { copy(to, from, bytes); }
   void copy(void* to, const void* from, std::size_t bytes) override {
-    piece_by_piece(bytes, 1, [&](std::size_t at, std::size_t some) { std::memcpy(static_cast<char*>(to) + at, static_cast<const char*>(from) + at, some); });
+    piece_by_piece(bytes, 1, [&](std::size_t at, std::size_t some) {
+      std::memcpy(static_cast<char*>(to) + at, static_cast<const char*>(from) + at, some);
+    });
   }
   void finish() override {}
 };

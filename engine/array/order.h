@@ -25,8 +25,8 @@ void tree(std::int64_t steps, Round&& round, Compose&& compose) {
 /// Steps of a chunk of a diagonal recurrence.
 inline constexpr std::int64_t diagonal_chunk = 64;
 
-/// In chunks: within(t) takes place t - 1 into t, step by step within each chunk, all chunks side by side; then, chunk by chunk, join(last, t)
-/// takes the last place of the chunk before into each place of a chunk, which do not wait for each other.
+/// In chunks: within(t) takes place t - 1 into t, step by step within each chunk, all chunks side by side; then, chunk by chunk, join(last,
+/// t) takes the last place of the chunk before into each place of a chunk, which do not wait for each other.
 template <class Within, class Join>
 void chunks(std::int64_t steps, std::int64_t chunk, Within&& within, Join&& join) {
   for (std::int64_t t = 1; t < steps; ++t)

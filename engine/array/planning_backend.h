@@ -9,8 +9,8 @@
 namespace reclab {
 
 /// What a graph does on it are the calls that it would make, so account().peak() is what the graph takes: its arrays, what its operations
-/// keep, and the scratch of the kernels at its largest. Arrays are of zeros that nobody writes to, which costs no memory; what is downloaded
-/// are small positive numbers, with which no iteration converges, so that it goes all its ways.
+/// keep, and the scratch of the kernels at its largest. Arrays are of zeros that nobody writes to, which costs no memory; what is
+/// downloaded are small positive numbers, with which no iteration converges, so that it goes all its ways.
 class PlanningBackend final : public Backend {
  public:
   explicit PlanningBackend(Backend& of) : of_(of) {}
@@ -27,9 +27,14 @@ class PlanningBackend final : public Backend {
 
 #include "array/operations.inc"
 
-  void matmul_packed(DType, std::int64_t, std::int64_t, std::int64_t, bool, const void*, const void*, const void*, const void*, bool, void*, bool) override {}
-  std::size_t spectrum_size(DType type, std::int64_t steps, std::int64_t channels) override { return of_.spectrum_size(type, steps, channels); }
-  void spectrum(DType type, std::int64_t steps, std::int64_t, const void*, void*) override { count(of_.convolve_scratch(type, steps, false)); }
+  void matmul_packed(DType, std::int64_t, std::int64_t, std::int64_t, bool, const void*, const void*, const void*, const void*, bool, void*,
+                     bool) override {}
+  std::size_t spectrum_size(DType type, std::int64_t steps, std::int64_t channels) override {
+    return of_.spectrum_size(type, steps, channels);
+  }
+  void spectrum(DType type, std::int64_t steps, std::int64_t, const void*, void*) override {
+    count(of_.convolve_scratch(type, steps, false));
+  }
 
  private:
   Backend& of_;

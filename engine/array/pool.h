@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// MemoryPool: memory that is kept for the next array of its size, over a source that is slow to ask. Work on a device goes in one stream, so what
-// was released may be handed out again at once: whoever writes to it does so after whoever used it before.
+// MemoryPool: memory that is kept for the next array of its size, over a source that is slow to ask. Work on a device goes in one stream,
+// so what was released may be handed out again at once: whoever writes to it does so after whoever used it before.
 //
 // Sizes are rounded up to a class, four to each doubling, so at most a quarter is lost. Small blocks are cut from slabs. When the source
 // has no more, everything that lies unused goes back to it, and it is asked once more.
@@ -21,8 +21,8 @@ namespace reclab {
 
 class MemoryPool {
  public:
-  static constexpr std::size_t alignment = 256;                     ///< of every block, when it is the source's
-  static constexpr std::size_t slab_bytes = std::size_t{4} << 20;   ///< from which blocks are cut
+  static constexpr std::size_t alignment = 256;                       ///< of every block, when it is the source's
+  static constexpr std::size_t slab_bytes = std::size_t{4} << 20;     ///< from which blocks are cut
   static constexpr std::size_t small_bytes = std::size_t{512} << 10;  ///< the largest of these
 
   using Allocate = std::function<void*(std::size_t bytes)>;  ///< null when there is not enough
@@ -132,8 +132,7 @@ class MemoryPool {
       }
       char* const from = slab->first;
       char* const to = from + slab->second.bytes;
-      for (auto& [size, own] : classes_)
-        own.made -= std::erase_if(own.unused, [&](char* block) { return block >= from && block < to; });
+      for (auto& [size, own] : classes_) own.made -= std::erase_if(own.unused, [&](char* block) { return block >= from && block < to; });
       std::erase_if(blocks_, [&](const auto& block) { return block.first >= from && block.first < to; });
       if (filling_ == from) filling_ = nullptr;
       held_ -= slab->second.bytes;

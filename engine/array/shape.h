@@ -13,9 +13,7 @@ using Shape = std::vector<std::int64_t>;
 
 enum class DType : std::uint8_t { f32, f64, c64, c128 };
 
-constexpr std::size_t bytes_of(DType type) {
-  return type == DType::f32 ? 4 : type == DType::c128 ? 16 : 8;
-}
+constexpr std::size_t bytes_of(DType type) { return type == DType::f32 ? 4 : type == DType::c128 ? 16 : 8; }
 constexpr bool is_complex(DType type) { return type == DType::c64 || type == DType::c128; }
 constexpr DType real_of(DType type) { return type == DType::c64 ? DType::f32 : type == DType::c128 ? DType::f64 : type; }
 constexpr DType complex_of(DType type) { return type == DType::f32 ? DType::c64 : type == DType::f64 ? DType::c128 : type; }

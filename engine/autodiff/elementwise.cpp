@@ -45,8 +45,12 @@ class UnaryOperation final : public Operation, public WritesFresh {
     if (is_complex(type_)) conjugate(c, type_, n_, c.tangent_out[0], c.tangent_out[0]);
   }
   bool is_pure() const override { return true; }
-  bool reads_input(std::size_t) const override { return op_ != Unary::affine && op_ != Unary::exp && op_ != Unary::sqrt && op_ != Unary::reciprocal; }
-  bool reads_output(std::size_t) const override { return op_ == Unary::exp || op_ == Unary::sqrt || op_ == Unary::reciprocal || op_ == Unary::mean_exp; }
+  bool reads_input(std::size_t) const override {
+    return op_ != Unary::affine && op_ != Unary::exp && op_ != Unary::sqrt && op_ != Unary::reciprocal;
+  }
+  bool reads_output(std::size_t) const override {
+    return op_ == Unary::exp || op_ == Unary::sqrt || op_ == Unary::reciprocal || op_ == Unary::mean_exp;
+  }
   Cost cost() const override { return {static_cast<double>(n_), 2.0 * static_cast<double>(n_) * real_bytes(type_)}; }
 
  private:

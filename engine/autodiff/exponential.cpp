@@ -31,7 +31,8 @@ class MatrixExponential final : public Operation {
   }
   void backward(const BackwardCall& c) override {
     if (!c.grad_in[0]) return;
-    compute(c.backend, transposed(to_double(c.backend, type_, c.in[0], n_ * n_)), to_double(c.backend, type_, c.grad_out[0], n_ * n_), c.stop);
+    compute(c.backend, transposed(to_double(c.backend, type_, c.in[0], n_ * n_)), to_double(c.backend, type_, c.grad_out[0], n_ * n_),
+            c.stop);
     put(c.backend, dx_, narrow_.resize(c.backend, type_, n_ * n_));
     c.backend.add_scaled(type_, n_ * n_, 0, narrow_.data(), c.grad_in[0], true);
   }

@@ -152,7 +152,8 @@ Var concat(std::span<const Var> parts, int axis) {
     boxes.push_back(box_along(shape, axis, at, length));
     at += length;
   }
-  return graph->apply(std::make_unique<Concat>(any.dtype(), std::move(boxes)), std::vector<Var>(parts.begin(), parts.end()), {{shape, any.dtype()}})[0];
+  return graph->apply(std::make_unique<Concat>(any.dtype(), std::move(boxes)), std::vector<Var>(parts.begin(), parts.end()),
+                      {{shape, any.dtype()}})[0];
 }
 
 Var permute(Var x, std::span<const int> axes) {

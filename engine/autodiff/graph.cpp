@@ -12,8 +12,8 @@ namespace reclab {
 struct Graph::Node {
   Shape shape;
   DType dtype;
-  int step = -1;       // the operation that makes it; -1: a leaf or an alias
-  int base = -1;       // of an alias
+  int step = -1;  // the operation that makes it; -1: a leaf or an alias
+  int base = -1;  // of an alias
   std::int64_t offset = 0;
   bool leaf = false, differentiable = false, varying = false;
   LeafKind kind = LeafKind::constant;
@@ -275,7 +275,8 @@ void Graph::lay_out_runs() {
     const Node& node = nodes_[i];
     if (!read[i] || !node.varying || node.step < 0) continue;
     const auto& made = steps_[static_cast<std::size_t>(node.step)].out;
-    kept_.push_back({static_cast<int>(i), node.value, run_bytes_, static_cast<std::size_t>(std::ranges::find(made, static_cast<int>(i)) - made.begin())});
+    kept_.push_back({static_cast<int>(i), node.value, run_bytes_,
+                     static_cast<std::size_t>(std::ranges::find(made, static_cast<int>(i)) - made.begin())});
     run_bytes_ += size_of(node);
   }
 }

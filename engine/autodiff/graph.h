@@ -132,8 +132,8 @@ class Graph {
   const void* value(Var var) const;
   void* gradient(Var var) const;  ///< null without one
 
-  /// What of a graph is run: all of it, what depends on a variable or given leaf, or the rest (captured leaves, constants and what is made of
-  /// them alone), which a stepped recurrence computes once and not at every step.
+  /// What of a graph is run: all of it, what depends on a variable or given leaf, or the rest (captured leaves, constants and what is made
+  /// of them alone), which a stepped recurrence computes once and not at every step.
   enum class Part : std::uint8_t { all, varying, invariant };
   void forward(std::stop_token stop = {}, Part part = Part::all, bool backward_follows = false);
   /// Sets gradients to zero.
@@ -141,9 +141,9 @@ class Graph {
   /// Adds the adjoints, last operation first, to the gradients that the caller put in place.
   void backward(std::stop_token stop = {}, Part part = Part::all);
 
-  /// Those of the values that vary that backward() reads, of several runs side by side, so that the adjoint of each can be had without running it again.
-  /// keep_runs() takes the memory: run_bytes() each. What is computed and gone back through from select_run() on is that run; all other values are of
-  /// the last run. -1: the run whose values all are there.
+  /// Those of the values that vary that backward() reads, of several runs side by side, so that the adjoint of each can be had without
+  /// running it again. keep_runs() takes the memory: run_bytes() each. What is computed and gone back through from select_run() on is that
+  /// run; all other values are of the last run. -1: the run whose values all are there.
   std::int64_t run_bytes() const { return static_cast<std::int64_t>(run_bytes_); }
   void keep_runs(std::int64_t runs);
   void select_run(std::int64_t run);
@@ -155,8 +155,8 @@ class Graph {
   void bind_tangent(Var leaf, const void* tangent);
   /// Carries the leaves' tangents through the operations, first operation first.
   void push_tangents(std::stop_token stop = {}, Part part = Part::all);
-  /// The same from an array on the way: how `to` move when `from`, all of its memory, moves as told and everything that it is not part of stands
-  /// still. What leaves were bound to is forgotten.
+  /// The same from an array on the way: how `to` move when `from`, all of its memory, moves as told and everything that it is not part of
+  /// stands still. What leaves were bound to is forgotten.
   void push_tangents(Var from, const void* moves, std::span<const Var> to, std::stop_token stop = {});
   const void* tangent(Var var) const;  ///< null: it stands still
 

@@ -33,8 +33,8 @@ Var tanh(Var x);
 Var relu(Var x);
 Var softplus(Var x);
 Var silu(Var x);
-Var gelu(Var x);       ///< x Phi(x)
-Var gelu_tanh(Var x);  ///< its tanh approximation
+Var gelu(Var x);        ///< x Phi(x)
+Var gelu_tanh(Var x);   ///< its tanh approximation
 Var normal_cdf(Var x);  ///< Phi(x), the normal distribution
 Var elu(Var x);
 Var abs(Var x);    ///< |x|, slope 0 at 0
@@ -67,7 +67,7 @@ Var concat(std::span<const Var> parts, int axis);
 Var transpose(Var x);  ///< swaps the last two axes
 /// Axis d of the result is axis axes[d] of x, as in NumPy's transpose.
 Var permute(Var x, std::span<const int> axes);
-Var sum(Var x, int axis);   ///< the axis disappears
+Var sum(Var x, int axis);  ///< the axis disappears
 Var mean(Var x, int axis);
 /// Keeps a singleton in place of the axis, for broadcasting back.
 Var mean_keep(Var x, int axis);
@@ -76,7 +76,8 @@ Var mean_keep(Var x, int axis);
 Var matmul(Var a, Var b);
 /// A [..., m, k] times the transpose of B [..., n, k]; real.
 Var matmul_transposed(Var a, Var b);
-/// x [..., in] -> x W^T + b, W [out, in], b [out] or none: PyTorch's Linear. b may be anything else that can be added, as what a cell's input brings.
+/// x [..., in] -> x W^T + b, W [out, in], b [out] or none: PyTorch's Linear. b may be anything else that can be added, as what a cell's
+/// input brings.
 Var linear(Var x, Var weight, Var bias = {});
 /// (x - mean) / sqrt(var + eps) * weight + bias over the last axis; weight and bias may be none.
 Var layer_norm(Var x, Var weight, Var bias, double eps);

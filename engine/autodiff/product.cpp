@@ -15,7 +15,8 @@ namespace {
 /// that it is gone through once for many of them.
 class Outstanding {
  public:
-  Outstanding(DType type, std::int64_t rows, std::int64_t in, std::int64_t out) : type_(type), rows_(rows), in_(in), out_(out), most_(std::max<std::int64_t>(1, 128 / rows)) {}
+  Outstanding(DType type, std::int64_t rows, std::int64_t in, std::int64_t out)
+      : type_(type), rows_(rows), in_(in), out_(out), most_(std::max<std::int64_t>(1, 128 / rows)) {}
   void forget() { count_ = 0; }
   void add(Backend& backend, const void* x, const void* g, void* gradient) {
     came_in_.resize(backend, type_, most_ * rows_ * in_);
@@ -41,7 +42,8 @@ class Outstanding {
 /// A matrix [out, in] that products are made with at every step, in the backend's own order: for x W^T and for g W.
 class Pack final : public Operation {
  public:
-  Pack(DType type, std::int64_t out, std::int64_t in, std::shared_ptr<Outstanding> outstanding) : type_(type), out_(out), in_(in), outstanding_(std::move(outstanding)) {}
+  Pack(DType type, std::int64_t out, std::int64_t in, std::shared_ptr<Outstanding> outstanding)
+      : type_(type), out_(out), in_(in), outstanding_(std::move(outstanding)) {}
   void forward(const ForwardCall& c) override {
     outstanding_->forget();
     c.backend.pack(type_, in_, out_, true, c.in[0], c.out[0]);
@@ -69,14 +71,15 @@ void bias_tangent(const TangentCall& c, DType type, std::int64_t rows, std::int6
   c.backend.add_to_rows(type, rows, n, moved, by_rows, c.tangent_out[0]);
 }
 
-/// x W^T + b with a packed W. Inputs x, W, W packed for each way, and b, if there is one, of one row or (by_rows) of as many as x; all of W's gradient
-/// goes to W.
+/// x W^T + b with a packed W. Inputs x, W, W packed for each way, and b, if there is one, of one row or (by_rows) of as many as x; all of
+/// W's gradient goes to W.
 class PackedLinear final : public Operation, public WritesFresh {
  public:
   PackedLinear(DType type, std::int64_t rows, std::int64_t out, std::int64_t in, std::shared_ptr<Outstanding> outstanding, bool by_rows)
       : type_(type), rows_(rows), out_(out), in_(in), outstanding_(std::move(outstanding)), by_rows_(by_rows) {}
   void forward(const ForwardCall& c) override {
-    c.backend.matmul_packed(type_, rows_, out_, in_, true, c.in[0], c.in[1], c.in[2], c.in.size() > 4 ? c.in[4] : nullptr, by_rows_, c.out[0], false);
+    c.backend.matmul_packed(type_, rows_, out_, in_, true, c.in[0], c.in[1], c.in[2], c.in.size() > 4 ? c.in[4] : nullptr, by_rows_,
+                            c.out[0], false);
   }
   void backward(const BackwardCall& c) override { backward(c, std::vector<char>(c.in.size())); }
   bool writes(std::size_t input) const override { return input == 0 || (input == 4 && by_rows_); }
@@ -87,13 +90,15 @@ class PackedLinear final : public Operation, public WritesFresh {
       else
         c.backend.binary_adjoint(Binary::add, type_, broadcast_row(rows_, out_), c.out[0], c.in[4], c.grad_out[0], nullptr, c.grad_in[4]);
     }
-    if (c.grad_in[0]) c.backend.matmul_packed(type_, rows_, in_, out_, false, c.grad_out[0], c.in[1], c.in[3], nullptr, false, c.grad_in[0], !fresh[0]);
+    if (c.grad_in[0])
+      c.backend.matmul_packed(type_, rows_, in_, out_, false, c.grad_out[0], c.in[1], c.in[3], nullptr, false, c.grad_in[0], !fresh[0]);
     if (c.grad_in[1]) outstanding_->add(c.backend, c.in[0], c.grad_out[0], c.grad_in[1]);
   }
   void tangent(const TangentCall& c) override {
     const void *dx = c.tangent_in[0], *dw = c.tangent_in[1];
     if (dx) c.backend.matmul_packed(type_, rows_, out_, in_, true, dx, c.in[1], c.in[2], nullptr, false, c.tangent_out[0], false);
-    if (dw) c.backend.matmul_packed(type_, rows_, out_, in_, true, c.in[0], dw, c.tangent_in[2], nullptr, false, c.tangent_out[0], dx != nullptr);
+    if (dw)
+      c.backend.matmul_packed(type_, rows_, out_, in_, true, c.in[0], dw, c.tangent_in[2], nullptr, false, c.tangent_out[0], dx != nullptr);
     if (c.in.size() > 4) bias_tangent(c, type_, rows_, out_, by_rows_, c.tangent_in[4], dx || dw);
   }
   bool is_pure() const override { return true; }
@@ -124,7 +129,8 @@ class ProductOperation final : public Operation, public WritesFresh {
   bool writes(std::size_t input) const override { return input < 2 && (d_.batch == 1 || (input ? d_.stride_b : d_.stride_a) != 0); }
   void backward(const BackwardCall& c, std::span<const char> fresh) override {
     const void* g = c.grad_out[0];
-    if (c.in.size() > 2 && c.grad_in[2]) c.backend.binary_adjoint(Binary::add, type_, broadcast_row(d_.m, d_.n), c.out[0], c.in[2], g, nullptr, c.grad_in[2]);
+    if (c.in.size() > 2 && c.grad_in[2])
+      c.backend.binary_adjoint(Binary::add, type_, broadcast_row(d_.m, d_.n), c.out[0], c.in[2], g, nullptr, c.grad_in[2]);
     if (c.grad_in[0]) {  // gA = gC op(B)^T, transposed where A was
       MatMul d;
       d.batch = d_.batch;
@@ -156,7 +162,8 @@ class ProductOperation final : public Operation, public WritesFresh {
   bool is_pure() const override { return true; }
   bool reads_output(std::size_t) const override { return false; }
   Cost cost() const override {
-    const double b = static_cast<double>(d_.batch), m = static_cast<double>(d_.m), n = static_cast<double>(d_.n), k = static_cast<double>(d_.k);
+    const double b = static_cast<double>(d_.batch), m = static_cast<double>(d_.m), n = static_cast<double>(d_.n),
+                 k = static_cast<double>(d_.k);
     return {2.0 * b * m * n * k, (b * (m * k + m * n) + (d_.stride_b ? b : 1.0) * k * n) * real_bytes(type_)};
   }
 
@@ -251,7 +258,8 @@ Var linear(Var x, Var weight, Var bias) {
     assert(own.dim(1) == in);
     shape.back() = out;
     auto outstanding = std::make_shared<Outstanding>(x.dtype(), rows, in, out);
-    const auto packed = graph.apply(std::make_unique<Pack>(x.dtype(), out, in, outstanding), {own}, {{Shape{in * padded(out)}, x.dtype()}, {Shape{out * padded(in)}, x.dtype()}});
+    const auto packed = graph.apply(std::make_unique<Pack>(x.dtype(), out, in, outstanding), {own},
+                                    {{Shape{in * padded(out)}, x.dtype()}, {Shape{out * padded(in)}, x.dtype()}});
     std::vector<Var> inputs{x, own, packed[0], packed[1]};
     const bool by_rows = !own_bias && bias && bias.dtype() == x.dtype() && bias.shape() == shape;
     own_bias = own_bias || by_rows;

@@ -35,7 +35,8 @@ Var reduce(Var x, int axis, double scale, bool keep) {
   axis = axis_of(x, axis);
   Shape shape = x.shape();
   const std::int64_t n = shape[static_cast<std::size_t>(axis)];
-  auto operation = std::make_unique<Sum>(x.dtype(), product(shape, 0, axis), n, product(shape, axis + 1, static_cast<int>(shape.size())), scale);
+  auto operation =
+      std::make_unique<Sum>(x.dtype(), product(shape, 0, axis), n, product(shape, axis + 1, static_cast<int>(shape.size())), scale);
   if (keep)
     shape[static_cast<std::size_t>(axis)] = 1;
   else
@@ -45,12 +46,15 @@ Var reduce(Var x, int axis, double scale, bool keep) {
 
 class CumulativeSumOperation final : public Operation {
  public:
-  CumulativeSumOperation(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner) : type_(type), outer_(outer), n_(n), inner_(inner) {}
+  CumulativeSumOperation(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner)
+      : type_(type), outer_(outer), n_(n), inner_(inner) {}
   void forward(const ForwardCall& c) override { c.backend.cumulative_sum(type_, outer_, n_, inner_, false, c.in[0], c.out[0], false); }
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.cumulative_sum(type_, outer_, n_, inner_, true, c.grad_out[0], c.grad_in[0], true);
   }
-  void tangent(const TangentCall& c) override { c.backend.cumulative_sum(type_, outer_, n_, inner_, false, c.tangent_in[0], c.tangent_out[0], false); }
+  void tangent(const TangentCall& c) override {
+    c.backend.cumulative_sum(type_, outer_, n_, inner_, false, c.tangent_in[0], c.tangent_out[0], false);
+  }
   bool is_pure() const override { return true; }
   bool reads_input(std::size_t) const override { return false; }
   bool reads_output(std::size_t) const override { return false; }
@@ -69,11 +73,14 @@ class Normalise final : public Operation, public WritesFresh {
  public:
   Normalise(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, bool weight, bool bias)
       : type_(type), rows_(rows), n_(n), centred_(centred), eps_(eps), weight_(weight ? 1 : 0), bias_(bias ? weight_ + 1 : 0) {}
-  void forward(const ForwardCall& c) override { c.backend.norm(type_, rows_, n_, centred_, eps_, c.in[0], of(c.in, weight_), of(c.in, bias_), c.out[0]); }
+  void forward(const ForwardCall& c) override {
+    c.backend.norm(type_, rows_, n_, centred_, eps_, c.in[0], of(c.in, weight_), of(c.in, bias_), c.out[0]);
+  }
   void backward(const BackwardCall& c) override { backward(c, std::vector<char>(c.in.size())); }
   bool writes(std::size_t input) const override { return input == 0; }
   void backward(const BackwardCall& c, std::span<const char> fresh) override {
-    c.backend.norm_adjoint(type_, rows_, n_, centred_, eps_, c.in[0], of(c.in, weight_), c.grad_out[0], c.grad_in[0], !fresh[0], of(c.grad_in, weight_), of(c.grad_in, bias_));
+    c.backend.norm_adjoint(type_, rows_, n_, centred_, eps_, c.in[0], of(c.in, weight_), c.grad_out[0], c.grad_in[0], !fresh[0],
+                           of(c.grad_in, weight_), of(c.grad_in, bias_));
   }
   void tangent(const TangentCall& c) override {
     // The Jacobian of what is not weighted yet is symmetric: its adjoint is its tangent.
@@ -125,7 +132,8 @@ Var norm(Var x, Var weight, Var bias, bool centred, double eps) {
       inputs.push_back(more);
       if (graph->encloses(*more.graph)) graph = more.graph;
     }
-  Var y = graph->apply(std::make_unique<Normalise>(x.dtype(), count(x.shape()) / n, n, centred, eps, own_weight, own_bias), inputs, {{x.shape(), x.dtype()}})[0];
+  Var y = graph->apply(std::make_unique<Normalise>(x.dtype(), count(x.shape()) / n, n, centred, eps, own_weight, own_bias), inputs,
+                       {{x.shape(), x.dtype()}})[0];
   if (weight && !own_weight) y = y * weight;
   return bias && !own_bias ? y + bias : y;
 }
@@ -136,7 +144,7 @@ Var cumulative_sum(Var x, int axis) {
   axis = axis_of(x, axis);
   const Shape& shape = x.shape();
   auto operation = std::make_unique<CumulativeSumOperation>(x.dtype(), product(shape, 0, axis), shape[static_cast<std::size_t>(axis)],
-                                                   product(shape, axis + 1, static_cast<int>(shape.size())));
+                                                            product(shape, axis + 1, static_cast<int>(shape.size())));
   return x.graph->apply(std::move(operation), {x}, {{shape, x.dtype()}})[0];
 }
 
@@ -150,7 +158,8 @@ Var rms_norm(Var x, Var weight, double eps) { return norm(x, weight, {}, false, 
 bool is_normalised(Var y) {
   bool found = false;
   y.graph->visit([&](const Operation& operation, std::span<const Var>, std::span<const Var> out) {
-    if (count(out[0].shape()) == count(y.shape()) && y.graph->is_same_memory(out[0], y)) found = dynamic_cast<const Normalise*>(&operation) != nullptr;
+    if (count(out[0].shape()) == count(y.shape()) && y.graph->is_same_memory(out[0], y))
+      found = dynamic_cast<const Normalise*>(&operation) != nullptr;
   });
   return found;
 }

@@ -58,18 +58,23 @@ void keep_worse(double error, const std::string& name, double& worst, std::strin
   array = name;
 }
 
-void compare_primitive(const PrimitiveCase& primitive, Backend& cuda, std::int64_t steps, const std::stop_token& stop, DeviceReport& report) {
+void compare_primitive(const PrimitiveCase& primitive, Backend& cuda, std::int64_t steps, const std::stop_token& stop,
+                       DeviceReport& report) {
   const DType real = report.dtype == "f64" ? DType::f64 : DType::f32;
-  const PrimitiveResult cpu = run_primitive(primitive, cpu_backend(), real, steps, stop), device = run_primitive(primitive, cuda, real, steps, stop);
+  const PrimitiveResult cpu = run_primitive(primitive, cpu_backend(), real, steps, stop),
+                        device = run_primitive(primitive, cuda, real, steps, stop);
   report.cpu_seconds = cpu.seconds;
   report.cuda_seconds = device.seconds;
   for (std::size_t i = 0; i < cpu.outputs.size(); ++i)
-    keep_worse(relative_error(cpu.outputs[i].second, device.outputs[i].second), cpu.outputs[i].first, report.forward_error, report.forward_array);
+    keep_worse(relative_error(cpu.outputs[i].second, device.outputs[i].second), cpu.outputs[i].first, report.forward_error,
+               report.forward_array);
   for (std::size_t i = 0; i < cpu.gradients.size(); ++i)
-    keep_worse(relative_error(cpu.gradients[i].second, device.gradients[i].second), cpu.gradients[i].first, report.gradient_error, report.gradient_array);
+    keep_worse(relative_error(cpu.gradients[i].second, device.gradients[i].second), cpu.gradients[i].first, report.gradient_error,
+               report.gradient_array);
 }
 
-void compare_preset(const Registry& registry, const Preset& preset, const DeviceCheck& check, const std::stop_token& stop, DeviceReport& report) {
+void compare_preset(const Registry& registry, const Preset& preset, const DeviceCheck& check, const std::stop_token& stop,
+                    DeviceReport& report) {
   RunRequest request;
   request.preset = preset;
   request.form = report.form;
@@ -94,8 +99,8 @@ void compare_preset(const Registry& registry, const Preset& preset, const Device
     if (info.outcome != Outcome::finished && report.problem.empty()) report.problem = "on " + request.device + ": " + info.sentence;
     (cuda ? report.cuda_seconds : report.cpu_seconds) = info.seconds;
   }
-  // A gradient that is zero, as of taps of a kernel that no step meets, is rounding where it comes out of a transform. There is nothing to compare then,
-  // if it is no more than that on both: a share of the largest gradient of a parameter.
+  // A gradient that is zero, as of taps of a kernel that no step meets, is rounding where it comes out of a transform. There is nothing to
+  // compare then, if it is no more than that on both: a share of the largest gradient of a parameter.
   const auto of_parameter = [](const TraceArray& array) { return array.key.starts_with(key_of(Kind::gradient, prefix_of(Kind::param))); };
   double rounding = 0.0;
   for (const auto& array : results[0].trace->arrays())
@@ -108,7 +113,8 @@ void compare_preset(const Registry& registry, const Preset& preset, const Device
     const TraceArray* other = results[1].trace->find(array->key);
     if (other && of_parameter(*array) && largest_of(*array) <= rounding && largest_of(*other) <= rounding) continue;
     const double error = other ? relative_error(*array, *other) : std::numeric_limits<double>::quiet_NaN();
-    keep_worse(error, array->key, gradient ? report.gradient_error : report.forward_error, gradient ? report.gradient_array : report.forward_array);
+    keep_worse(error, array->key, gradient ? report.gradient_error : report.forward_error,
+               gradient ? report.gradient_array : report.forward_array);
   }
 }
 
@@ -127,11 +133,13 @@ std::string DeviceReport::verdict() const {
   return "differs: " + (forward_error <= allowed() ? gradient_array : forward_array);
 }
 
-std::vector<DeviceReport> check_device(const Registry& registry, const PresetLibrary& presets, const Progress& progress, std::stop_token stop, const DeviceCheck& check) {
+std::vector<DeviceReport> check_device(const Registry& registry, const PresetLibrary& presets, const Progress& progress,
+                                       std::stop_token stop, const DeviceCheck& check) {
   std::string why;
   Backend* const cuda = check.cuda ? check.cuda : cuda_backend(&why);
   if (cuda && !cuda->lost().empty()) why = "the CUDA device was lost (" + cuda->lost() + "); start the program again";
-  if (!cuda || !cuda->lost().empty()) throw Error("There is nothing to compare the CPU with, " + why + ".", {.parameter = "device", .value = "cuda"});
+  if (!cuda || !cuda->lost().empty())
+    throw Error("There is nothing to compare the CPU with, " + why + ".", {.parameter = "device", .value = "cuda"});
   constexpr std::int64_t primitive_steps = 160;  // several chunks and recorded blocks, and a rest of each
   std::vector<std::pair<DeviceReport, std::function<void(DeviceReport&)>>> works;
   const auto plan = [&](const std::string& id, const std::string& form, bool primitive, const std::function<void(DeviceReport&)>& work) {
@@ -142,15 +150,18 @@ std::vector<DeviceReport> check_device(const Registry& registry, const PresetLib
     }
   };
   for (const PrimitiveCase& primitive : primitive_cases())
-    plan(primitive.name, primitive.form, true,
-         [&, primitive](DeviceReport& report) { compare_primitive(primitive, *cuda, check.length > 0 ? check.length : primitive_steps, stop, report); });
+    plan(primitive.name, primitive.form, true, [&, primitive](DeviceReport& report) {
+      compare_primitive(primitive, *cuda, check.length > 0 ? check.length : primitive_steps, stop, report);
+    });
   for (const Preset& preset : presets.presets())
     for (const std::string& form : card(registry, preset).forms)
       plan(preset.id, form, false, [&, &preset = preset](DeviceReport& report) { compare_preset(registry, preset, check, stop, report); });
   std::vector<DeviceReport> reports;
   for (auto& [report, work] : works) {
     if (stop.stop_requested()) throw Cancelled();
-    if (progress) progress(static_cast<double>(reports.size()) / static_cast<double>(works.size()), report.id + ", " + report.form + ", " + report.dtype);
+    if (progress)
+      progress(static_cast<double>(reports.size()) / static_cast<double>(works.size()),
+               report.id + ", " + report.form + ", " + report.dtype);
     try {
       work(report);
     } catch (const Error& error) {
@@ -167,11 +178,12 @@ std::vector<DeviceReport> check_device(const Registry& registry, const PresetLib
 std::string to_csv(const std::vector<DeviceReport>& reports) {
   std::ostringstream text;
   text.precision(17);
-  text << "kind,name,form,dtype,forward_error,forward_array,gradient_error,gradient_array,allowed,agrees,verdict,cpu_seconds,cuda_seconds\n";
+  text
+      << "kind,name,form,dtype,forward_error,forward_array,gradient_error,gradient_array,allowed,agrees,verdict,cpu_seconds,cuda_seconds\n";
   for (const DeviceReport& r : reports)
-    text << (r.primitive ? "primitive," : "preset,") << quoted(r.id) << ',' << r.form << ',' << r.dtype << ',' << r.forward_error << ',' << quoted(r.forward_array) << ','
-         << r.gradient_error << ',' << quoted(r.gradient_array) << ',' << r.allowed() << ',' << (r.agrees() ? "yes" : "no") << ',' << quoted(r.verdict()) << ',' << r.cpu_seconds
-         << ',' << r.cuda_seconds << '\n';
+    text << (r.primitive ? "primitive," : "preset,") << quoted(r.id) << ',' << r.form << ',' << r.dtype << ',' << r.forward_error << ','
+         << quoted(r.forward_array) << ',' << r.gradient_error << ',' << quoted(r.gradient_array) << ',' << r.allowed() << ','
+         << (r.agrees() ? "yes" : "no") << ',' << quoted(r.verdict()) << ',' << r.cpu_seconds << ',' << r.cuda_seconds << '\n';
   return text.str();
 }
 

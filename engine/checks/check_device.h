@@ -20,8 +20,8 @@ struct DeviceReport {
   double gradient_error = 0.0;  ///< likewise; logarithms of norms by the ratio of the norms
   std::string forward_array{}, gradient_array{};
   double cpu_seconds = 0.0, cuda_seconds = 0.0;
-  std::string problem{};        ///< a run that did not finish, or not on the device; where nothing could be compared the errors are NaN
-  bool primitive = false;       ///< id is the name of a memory by itself, on random inputs
+  std::string problem{};   ///< a run that did not finish, or not on the device; where nothing could be compared the errors are NaN
+  bool primitive = false;  ///< id is the name of a memory by itself, on random inputs
   /// What is allowed: 1e-9 in float64, 1e-3 in float32, as between exact forms.
   double allowed() const { return dtype == "f64" ? 1e-9 : 1e-3; }
   bool agrees() const { return problem.empty() && forward_error <= allowed() && gradient_error <= allowed(); }
@@ -29,14 +29,15 @@ struct DeviceReport {
   std::string verdict() const;
 };
 struct DeviceCheck {
-  std::int64_t length = 0;   ///< steps, or the fewest of a preset's task where that needs more; 0: each preset's own task's, and 160 of a primitive
-  Backend* cuda = nullptr;   ///< what is compared with the CPU; null: cuda_backend()
+  std::int64_t length =
+      0;  ///< steps, or the fewest of a preset's task where that needs more; 0: each preset's own task's, and 160 of a primitive
+  Backend* cuda = nullptr;                           ///< what is compared with the CPU; null: cuda_backend()
   std::function<void(const DeviceReport&)> found{};  ///< called with each line when it is there
 };
 /// Every primitive, and every preset on its own task, in every exact form and both precisions, forward and gradients. Throws Error without
 /// a CUDA device, Cancelled when stopped. A device that is lost ends it: the line says so, and is the last.
-std::vector<DeviceReport> check_device(const Registry& registry, const PresetLibrary& presets, const Progress& progress, std::stop_token stop,
-                                       const DeviceCheck& check = {});
+std::vector<DeviceReport> check_device(const Registry& registry, const PresetLibrary& presets, const Progress& progress,
+                                       std::stop_token stop, const DeviceCheck& check = {});
 /// The lines as CSV, with a header.
 std::string to_csv(const std::vector<DeviceReport>& reports);
 

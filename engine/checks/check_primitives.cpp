@@ -18,7 +18,10 @@ std::vector<PrimitiveCase> primitive_cases() {
   for (const Primitive& one : all_primitives())
     for (const CheckedPrimitive& checked : one.checked)
       for (const Form form : checked.forms)
-        cases.push_back({checked.name, std::string(to_string(form)), [form, build = checked.build](Graph& graph, RandomLeaves& leaves, std::int64_t steps) { return build(form, graph, leaves, steps); }});
+        cases.push_back({checked.name, std::string(to_string(form)),
+                         [form, build = checked.build](Graph& graph, RandomLeaves& leaves, std::int64_t steps) {
+                           return build(form, graph, leaves, steps);
+                         }});
   return cases;
 }
 
@@ -37,7 +40,8 @@ PrimitiveResult run_primitive(const PrimitiveCase& primitive, Backend& backend, 
   const auto start = Clock::now();
   graph.forward(stop);
   for (const Var output : outputs)
-    result.outputs.emplace_back("output " + std::to_string(result.outputs.size()), to_double(backend, real, graph.value(output), parts_of(output)));
+    result.outputs.emplace_back("output " + std::to_string(result.outputs.size()),
+                                to_double(backend, real, graph.value(output), parts_of(output)));
   graph.clear_gradients();
   Rng rng(11);
   for (const Var output : outputs) {

@@ -32,7 +32,8 @@ template <class Value>
 Picture curve(double from, double to, Value value) {
   constexpr std::int64_t points = 49;
   Picture made{1, points, {}};
-  for (std::int64_t i = 0; i < points; ++i) made.values.push_back(value(from + (to - from) * static_cast<double>(i) / static_cast<double>(points - 1)));
+  for (std::int64_t i = 0; i < points; ++i)
+    made.values.push_back(value(from + (to - from) * static_cast<double>(i) / static_cast<double>(points - 1)));
   return made;
 }
 
@@ -80,10 +81,16 @@ Picture activation(int number) {
 }
 
 /// Short enough for a tile: g_t and h_t are gates by key and by value, z_t is a projection before its sigmoid.
-constexpr std::array<std::string_view, 12> oscillation_signs{"A", "g_t h_tᵀ", "1 h_tᵀ", "g_t 1ᵀ", "a 1ᵀ", "1 bᵀ", "z_t 1ᵀ ⊙ A", "1 z_tᵀ ⊙ A", "a z_tᵀ", "z_t bᵀ", "1", "eⁱᶿ 1ᵀ"};
+constexpr std::array<std::string_view, 12> oscillation_signs{"A",          "g_t h_tᵀ",   "1 h_tᵀ", "g_t 1ᵀ", "a 1ᵀ", "1 bᵀ",
+                                                             "z_t 1ᵀ ⊙ A", "1 z_tᵀ ⊙ A", "a z_tᵀ", "z_t bᵀ", "1",    "eⁱᶿ 1ᵀ"};
 
 Composition::Choice tile(std::string_view row, const LcsmChoice& choice) {
-  Composition::Choice made{.value = std::string(choice.name), .sign = {}, .equation = std::string(choice.symbols), .text = std::string(choice.text), .dependent = choice.dependent, .picture = {}};
+  Composition::Choice made{.value = std::string(choice.name),
+                           .sign = {},
+                           .equation = std::string(choice.symbols),
+                           .text = std::string(choice.text),
+                           .dependent = choice.dependent,
+                           .picture = {}};
   if (row == "oscillation") {
     made.sign = oscillation_signs[static_cast<std::size_t>(choice.number)];
     made.picture = oscillation(choice.number);
@@ -113,7 +120,8 @@ void put_numbers(Composition& made, const Hyper& hyper, const LcsmCode& code) {
     if (spec.key != "tau") continue;
     const LcsmChoice& chosen = lcsm_rows()[1].choices[static_cast<std::size_t>(code.oscillation)];
     const bool used = chosen.symbols.find("τ") != std::string_view::npos;
-    made.numbers.push_back({spec.key, spec.symbol, spec.text, hyper.real(spec.key), spec.low, spec.high, used ? "" : "The oscillation \"" + std::string(chosen.name) + "\" has no " + spec.symbol + "."});
+    made.numbers.push_back({spec.key, spec.symbol, spec.text, hyper.real(spec.key), spec.low, spec.high,
+                            used ? "" : "The oscillation \"" + std::string(chosen.name) + "\" has no " + spec.symbol + "."});
   }
 }
 
@@ -153,7 +161,8 @@ void put_factors(Composition& made, const Trace& trace) {
 
 }  // namespace
 
-CompositionPtr compose(const Registry& registry, const PresetLibrary& presets, const std::vector<std::pair<std::string, std::string>>& settings_of, std::stop_token stop) {
+CompositionPtr compose(const Registry& registry, const PresetLibrary& presets,
+                       const std::vector<std::pair<std::string, std::string>>& settings_of, std::stop_token stop) {
   RunRequest request;
   request.preset = presets.find("lcsm");
   auto made = std::make_shared<Composition>();

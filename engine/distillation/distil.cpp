@@ -53,7 +53,8 @@ void count(Distillation& found, const DistilledFilter& filter) {
   }
 }
 
-/// The poles and residues of all filters of a layer, system-major (channel, filter), as the modal architecture has them, and what stands beside them.
+/// The poles and residues of all filters of a layer, system-major (channel, filter), as the modal architecture has them, and what stands
+/// beside them.
 struct LayerModes {
   std::vector<double> poles, residues, direct;
 };
@@ -90,7 +91,8 @@ std::int64_t stored(const std::vector<const DistilledFilter*>& filters) {
 /// Fills in what a modal model's layers have in place of the filters. False where they are not as many, or not as wide.
 bool put_modes(Parameters& weights, const std::map<int, std::vector<const DistilledFilter*>>& layers, std::int64_t modes) {
   for (const auto& [layer, filters] : layers) {
-    if (std::ranges::any_of(filters, [&](const DistilledFilter* f) { return f->filter.channels != filters[0]->filter.channels; })) return false;
+    if (std::ranges::any_of(filters, [&](const DistilledFilter* f) { return f->filter.channels != filters[0]->filter.channels; }))
+      return false;
     const LayerModes made = modes_of(filters, modes);
     const std::string at = std::to_string(layer) + "/filter_fn.";
     Parameters::Entry *poles = weights.find(at + "poles"), *residues = weights.find(at + "residues"), *bias = weights.find(at + "bias");
@@ -104,13 +106,15 @@ bool put_modes(Parameters& weights, const std::map<int, std::vector<const Distil
 
 bool ends(const std::string& name, const std::string& with) { return name.ends_with(with); }
 
-/// The same for layers of S4D, one filter a layer: A = log p with a step of 1, B = 1, and C that makes 2 Re(C B̄) the residue; what is beside the modes goes into D.
+/// The same for layers of S4D, one filter a layer: A = log p with a step of 1, B = 1, and C that makes 2 Re(C B̄) the residue; what is
+/// beside the modes goes into D.
 bool put_exponents(Parameters& weights, const std::map<int, std::vector<const DistilledFilter*>>& layers, std::int64_t modes) {
   for (const auto& [layer, filters] : layers) {
     if (filters.size() != 1) return false;
     const LayerModes made = modes_of(filters, modes);
     const std::string at = std::to_string(layer) + "/";
-    Parameters::Entry *re = weights.find(at + "A_real"), *im = weights.find(at + "A_imag"), *C = weights.find(at + "C"), *D = weights.find(at + "D");
+    Parameters::Entry *re = weights.find(at + "A_real"), *im = weights.find(at + "A_imag"), *C = weights.find(at + "C"),
+                      *D = weights.find(at + "D");
     if (!re || re->values.size() * 2 != made.poles.size() || D->values.size() != made.direct.size()) return false;
     Parameters::Entry *B = weights.find(at + "B"), *step = weights.find(at + "inv_dt");
     std::ranges::fill(step->values, 0.0);
@@ -135,42 +139,92 @@ using Pairs = std::vector<std::pair<std::string, std::string>>;
 /// An architecture whose filters are modes, and which models round other filters are its own.
 struct ModalArchitecture {
   std::string id;
-  std::int64_t states_a_mode;        ///< by which `state` counts
-  Pairs fixed;                       ///< settings that its modes need
-  Pairs needs;                       ///< what the source's settings of these names have to be
-  std::vector<std::string> filters;  ///< settings of the source that make its filter alone; empty: all that it has no setting of its own for
-  Pairs names;                       ///< what is called otherwise in the source: theirs, its own
-  Pairs values;                      ///< likewise values of `output`
+  std::int64_t states_a_mode;  ///< by which `state` counts
+  Pairs fixed;                 ///< settings that its modes need
+  Pairs needs;                 ///< what the source's settings of these names have to be
+  std::vector<std::string>
+      filters;   ///< settings of the source that make its filter alone; empty: all that it has no setting of its own for
+  Pairs names;   ///< what is called otherwise in the source: theirs, its own
+  Pairs values;  ///< likewise values of `output`
   std::vector<std::string> replaced;  ///< ends or parts of names of parameters that make filters
   bool (*put)(Parameters&, const std::map<int, std::vector<const DistilledFilter*>>&, std::int64_t);
 };
 const std::vector<ModalArchitecture>& modal_architectures() {
   static const std::vector<ModalArchitecture> all{
-      {.id = modal, .states_a_mode = 1, .fixed = {}, .needs = {}, .filters = {}, .names = {}, .values = {}, .replaced = {"/filter_fn."}, .put = put_modes},
+      {.id = modal,
+       .states_a_mode = 1,
+       .fixed = {},
+       .needs = {},
+       .filters = {},
+       .names = {},
+       .values = {},
+       .replaced = {"/filter_fn."},
+       .put = put_modes},
       {.id = "s4d",
        .states_a_mode = 2,
-       .fixed = {{"code", "full"}, {"discretisation", "zoh"}, {"real_transform", "none"}, {"imag_transform", "none"}, {"dt_transform", "exp"}, {"dt_fast", "false"}, {"dt_tie", "true"}, {"n_ssm", "0"}, {"is_real", "false"}, {"bandlimit", "0"}},
-       .needs = {{"bidirectional", "false"}, {"channels", "1"}, {"activation", "gelu"}, {"postact", "glu"}, {"hyper_act", "none"}, {"weight_norm", "false"}, {"ln", "none"}, {"norm", "layer"}, {"liquid_kernel", "causal"}},
-       .filters = {"l_kernel", "low_rank", "rank", "order", "allcombs", "lcontract", "input_matrix", "version", "length", "epsilon", "max_real_Lambda", "sep_dt_re_im", "kernel_to_real", "max_kernel_length", "transposed", "kernel_dim", "n_scales",
-                   "init_scale", "combine", "interpolation", "decay"},
+       .fixed = {{"code", "full"},
+                 {"discretisation", "zoh"},
+                 {"real_transform", "none"},
+                 {"imag_transform", "none"},
+                 {"dt_transform", "exp"},
+                 {"dt_fast", "false"},
+                 {"dt_tie", "true"},
+                 {"n_ssm", "0"},
+                 {"is_real", "false"},
+                 {"bandlimit", "0"}},
+       .needs = {{"bidirectional", "false"},
+                 {"channels", "1"},
+                 {"activation", "gelu"},
+                 {"postact", "glu"},
+                 {"hyper_act", "none"},
+                 {"weight_norm", "false"},
+                 {"ln", "none"},
+                 {"norm", "layer"},
+                 {"liquid_kernel", "causal"}},
+       .filters = {"l_kernel",   "low_rank",   "rank",     "order",           "allcombs",     "lcontract",      "input_matrix",
+                   "version",    "length",     "epsilon",  "max_real_Lambda", "sep_dt_re_im", "kernel_to_real", "max_kernel_length",
+                   "transposed", "kernel_dim", "n_scales", "init_scale",      "combine",      "interpolation",  "decay"},
        .names = {{"/output_linear.0.", "/output_linear."}, {"/block_norm.", "/norm."}},
        .values = {{"linear", "glu"}},
-       .replaced = {"/inv_dt", "/log_dt", "/A_real", "/log_A_real", "/A_imag", "/inv_w_real", "/w_imag", "/B", "/C", "/P", "/Q", "/W", "/Lambda", "/Lambda_im", "/Lambda_log_im", "/Lambda_log_neg_re", "/kernel_list.", "/decay", "/multiplier", "/kernel_norm"},
+       .replaced = {"/inv_dt",
+                    "/log_dt",
+                    "/A_real",
+                    "/log_A_real",
+                    "/A_imag",
+                    "/inv_w_real",
+                    "/w_imag",
+                    "/B",
+                    "/C",
+                    "/P",
+                    "/Q",
+                    "/W",
+                    "/Lambda",
+                    "/Lambda_im",
+                    "/Lambda_log_im",
+                    "/Lambda_log_neg_re",
+                    "/kernel_list.",
+                    "/decay",
+                    "/multiplier",
+                    "/kernel_norm"},
        .put = put_exponents}};
   return all;
 }
 
-/// The model itself, where all but its filters is a part of this architecture with the same hyper-parameters. Returns what there is no place for; nothing where it is done.
-std::string put_whole(const Registry& registry, const ModalArchitecture& target, const Prepared& source, const DistillRequest& request, Distillation& found) {
+/// The model itself, where all but its filters is a part of this architecture with the same hyper-parameters. Returns what there is no
+/// place for; nothing where it is done.
+std::string put_whole(const Registry& registry, const ModalArchitecture& target, const Prepared& source, const DistillRequest& request,
+                      Distillation& found) {
   const Architecture& architecture = registry.find(target.id);
   const auto layers = by_layer(found.filters);
   const auto named = [](const Pairs& pairs, const std::string& key) { return std::ranges::find(pairs, key, &Pairs::value_type::first); };
   if (!target.filters.empty())
     for (const HyperSpec& spec : source.hyper.table())
-      if (!spec.draws_only && !Hyper(architecture.hyper).has(spec.key) && named(target.needs, spec.key) == target.needs.end() && std::ranges::find(target.filters, spec.key) == target.filters.end())
+      if (!spec.draws_only && !Hyper(architecture.hyper).has(spec.key) && named(target.needs, spec.key) == target.needs.end() &&
+          std::ranges::find(target.filters, spec.key) == target.filters.end())
         return target.id + " has no " + spec.key;
   for (const auto& [key, value] : target.needs)
-    if (source.hyper.has(key) && source.hyper.text(key) != value) return target.id + " has none with " + key + " = " + source.hyper.text(key);
+    if (source.hyper.has(key) && source.hyper.text(key) != value)
+      return target.id + " has none with " + key + " = " + source.hyper.text(key);
   std::int64_t modes = 1;
   for (const auto& [layer, filters] : layers) modes = std::max(modes, stored(filters));
   Hyper hyper(architecture.hyper);
@@ -204,7 +258,11 @@ std::string put_whole(const Registry& registry, const ModalArchitecture& target,
   options.head = source.loss.outputs();
   const Network network(architecture, hyper, options);
   Parameters weights = network.initialise(1), given = source.parameters;
-  const auto makes_filter = [&](const std::string& name) { return std::ranges::any_of(target.replaced, [&](const std::string& part) { return part.ends_with('.') ? name.find(part) != std::string::npos : ends(name, part); }); };
+  const auto makes_filter = [&](const std::string& name) {
+    return std::ranges::any_of(target.replaced, [&](const std::string& part) {
+      return part.ends_with('.') ? name.find(part) != std::string::npos : ends(name, part);
+    });
+  };
   const auto plain = [](const Shape& shape) {
     Shape kept;
     std::ranges::copy_if(shape, std::back_inserter(kept), [](std::int64_t n) { return n != 1; });
@@ -217,7 +275,8 @@ std::string put_whole(const Registry& registry, const ModalArchitecture& target,
       if (const std::size_t at = name.find(theirs); at != std::string::npos) name.replace(at, theirs.size(), own);
     Parameters::Entry* same = weights.find(name);
     if (same && makes_filter(name) && same->shape != entry.shape) continue;
-    if (!same || plain(same->shape) != plain(entry.shape)) return target.id + " has no parameter " + entry.name + " of shape " + to_string(entry.shape);
+    if (!same || plain(same->shape) != plain(entry.shape))
+      return target.id + " has no parameter " + entry.name + " of shape " + to_string(entry.shape);
     same->values = entry.values;
   }
   for (const Parameters::Entry& entry : weights.entries()) {
@@ -241,7 +300,8 @@ std::string put_whole(const Registry& registry, const ModalArchitecture& target,
   return {};
 }
 
-/// The model itself with modes in the place of its filters, where its architecture has a row for that. Returns why not; nothing where it is done.
+/// The model itself with modes in the place of its filters, where its architecture has a row for that. Returns why not; nothing where it is
+/// done.
 std::string put_in_place(const Registry& registry, const Prepared& source, const DistillRequest& request, Distillation& found) {
   const Preset& own = request.model.preset;
   const Architecture& architecture = registry.find(own.architecture);
@@ -266,19 +326,23 @@ std::string put_in_place(const Registry& registry, const Prepared& source, const
     if (const Parameters::Entry* same = given.find(entry.name)) entry.values = same->values;
   std::size_t written = 0;
   for (const auto& [layer, filters] : layers) {
-    // The long filter comes after the short ones that stay; a layer that runs back shares the parameters of the one that runs forward, or has its own beside them.
+    // The long filter comes after the short ones that stay; a layer that runs back shares the parameters of the one that runs forward, or
+    // has its own beside them.
     const LayerModes made = modes_of({filters.back()}, modes);
     const bool back = network.layers()[static_cast<std::size_t>(layer)].reversed && !weights.find(std::to_string(layer) + "/modes.poles");
     const std::string at = std::to_string(back ? layer - 1 : layer) + "/modes", apart = at + "_backward.";
     const std::string name = back && weights.find(apart + "poles") ? apart : at + ".";
-    Parameters::Entry *poles = weights.find(name + "poles"), *residues = weights.find(name + "residues"), *direct = weights.find(name + "direct");
+    Parameters::Entry *poles = weights.find(name + "poles"), *residues = weights.find(name + "residues"),
+                      *direct = weights.find(name + "direct");
     if (!poles || poles->values.size() != made.poles.size()) return own.architecture + " has other filters than filter_modes makes";
     poles->values = made.poles;
     residues->values = made.residues;
     direct->values = made.direct;
     written += back && name == at + "." ? 0 : 1;
   }
-  if (written != static_cast<std::size_t>(std::ranges::count_if(weights.entries(), [](const Parameters::Entry& entry) { return ends(entry.name, ".poles") && entry.name.find("/modes") != std::string::npos; })))
+  if (written != static_cast<std::size_t>(std::ranges::count_if(weights.entries(), [](const Parameters::Entry& entry) {
+        return ends(entry.name, ".poles") && entry.name.find("/modes") != std::string::npos;
+      })))
     return own.architecture + " has a filter that no layer's modes are of";
   found.weights = std::move(weights);
   Preset& preset = found.preset;
@@ -323,11 +387,16 @@ void describe(const Registry& registry, Distillation& found) {
   preset.id = found.id + "-in-" + std::to_string(found.modes) + "-modes";
   preset.family = registry.find(preset.architecture).family;
   preset.title = found.title + (found.whole ? ", " : ", its filter alone, ") + plural(found.used, "mode");
-  const std::string asked = found.used < found.modes ? " (" + std::to_string(found.modes) + " were asked for, and no filter has more than these)" : "";
+  const std::string asked =
+      found.used < found.modes ? " (" + std::to_string(found.modes) + " were asked for, and no filter has more than these)" : "";
   const std::string as = plural(found.used, "exponential") + " a channel" + asked + ", fitted over " + plural(found.taps, "step");
-  preset.idea = (found.whole ? "This is " + found.title + " with each of its long filters as a sum of " + as + ". Look at the spectrum, which is the poles of all channels. "
-                             : "This is the first long filter of " + found.title + ", as a sum of " + as + ". Look at the spectrum, which is the poles of all channels, and at the output, which after an impulse is the filter itself. ") +
-                "It breaks where the fit does: in the worst channel " + percent(last.l2) + " of the filter is lost, and after these steps it goes on as the modes do.";
+  preset.idea = (found.whole ? "This is " + found.title + " with each of its long filters as a sum of " + as +
+                                   ". Look at the spectrum, which is the poles of all channels. "
+                             : "This is the first long filter of " + found.title + ", as a sum of " + as +
+                                   ". Look at the spectrum, which is the poles of all channels, and at the output, which after an impulse "
+                                   "is the filter itself. ") +
+                "It breaks where the fit does: in the worst channel " + percent(last.l2) +
+                " of the filter is lost, and after these steps it goes on as the modes do.";
   preset.look_at = {"spectrum", "timing"};
   preset.source = registry.find(preset.architecture).source;
   preset.descends_from = {{found.id, "its long filters as sums of exponentials"}};

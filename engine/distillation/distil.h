@@ -26,7 +26,8 @@ struct ModesRow {
   double largest = 0.0;  ///< max |e| relative to max |h|
   double hankel = 0.0;   ///< the Hankel norm of e relative to that of h
   double below = 0.0;    ///< σ_{n+1}/σ_1, which `hankel` is at least in every channel: no n modes come nearer
-  double above = 0.0;    ///< 2 Σ_{k>n} σ_k over √Σ h², what balanced truncation leaves at most of the filter that ends with its last tap, and with it `l2`, unless poles meet
+  double above = 0.0;  ///< 2 Σ_{k>n} σ_k over √Σ h², what balanced truncation leaves at most of the filter that ends with its last tap, and
+                       ///< with it `l2`, unless poles meet
 };
 
 struct DistilledFilter {
@@ -42,8 +43,8 @@ struct Distillation {
   std::vector<ModesRow> rows;           ///< the number of modes rises to the one asked for
   std::vector<double> singular_values;  ///< σ_k/σ_1, the largest of all channels for each k
   std::vector<DistilledFilter> filters;
-  /// The model that has the fits of the last row: the whole model where all that stands round its filters is what an architecture with modes has too,
-  /// laughing-hyena or s4d, or where its own has a row for that, filter_modes; else its first filter alone.
+  /// The model that has the fits of the last row: the whole model where all that stands round its filters is what an architecture with
+  /// modes has too, laughing-hyena or s4d, or where its own has a row for that, filter_modes; else its first filter alone.
   Preset preset;
   Parameters weights;
   bool whole = false;

@@ -44,7 +44,8 @@ std::vector<LongFilter> long_filters(const Prepared& prepared, const RunRequest&
       filter.taps.assign(static_cast<std::size_t>(filter.channels * taps), 0.0);
       const std::int64_t own = kernel->dim(1);
       const std::vector<double> values = to_double(cpu_backend(), DType::f64, graph.value(*kernel), filter.channels * own);
-      for (std::int64_t c = 0; c < filter.channels; ++c) std::copy_n(values.begin() + c * own, std::min(own, taps), filter.taps.begin() + c * taps);
+      for (std::int64_t c = 0; c < filter.channels; ++c)
+        std::copy_n(values.begin() + c * own, std::min(own, taps), filter.taps.begin() + c * taps);
       found.push_back(std::move(filter));
     });
   };
@@ -52,9 +53,13 @@ std::vector<LongFilter> long_filters(const Prepared& prepared, const RunRequest&
   const std::string& id = request.preset.id;
   if (bad) throw Error(id + ": " + sentence(*bad) + ": with these weights it has no filter.", {.model = id});
   if (found.empty() && has_form)
-    throw Error(id + " has no long filter: its memory is kept as modes, each of which is one exponential already, so there is nothing to distil. Its settings say how many there are.", {.model = id});
+    throw Error(id + " has no long filter: its memory is kept as modes, each of which is one exponential already, so there is nothing to "
+                     "distil. Its settings say how many there are.",
+                {.model = id});
   if (found.empty())
-    throw Error(id + " has no long filter: no memory of it is a convolution with the same kernel at every step. reclab forms " + id + " shows the forms that it has.", {.model = id});
+    throw Error(id + " has no long filter: no memory of it is a convolution with the same kernel at every step. reclab forms " + id +
+                    " shows the forms that it has.",
+                {.model = id});
   return found;
 }
 

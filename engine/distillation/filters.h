@@ -16,10 +16,13 @@ struct LongFilter {
   int number = 0;  ///< among those of its layer, in the order that they are applied in
   std::int64_t channels = 0, length = 0;
   std::vector<double> taps;  ///< [channels, length]
-  std::span<const double> channel(std::int64_t c) const { return std::span(taps).subspan(static_cast<std::size_t>(c * length), static_cast<std::size_t>(length)); }
+  std::span<const double> channel(std::int64_t c) const {
+    return std::span(taps).subspan(static_cast<std::size_t>(c * length), static_cast<std::size_t>(length));
+  }
 };
 
-/// All of them over so many steps: those of its convolutions, and the impulse responses of what it can run as one. Throws Error for a model without one.
+/// All of them over so many steps: those of its convolutions, and the impulse responses of what it can run as one. Throws Error for a model
+/// without one.
 std::vector<LongFilter> long_filters(const Prepared& prepared, const RunRequest& request, std::int64_t taps, std::stop_token stop);
 
 }  // namespace reclab

@@ -22,7 +22,8 @@ using columns::Columns;
 constexpr std::int64_t factored_whole = 256;
 constexpr std::int64_t summed_directly = 256;
 
-/// y = 2^-unit H x, in a unit in which squares of its entries neither overflow nor vanish; as the sum itself or as a convolution with the reversed vector.
+/// y = 2^-unit H x, in a unit in which squares of its entries neither overflow nor vanish; as the sum itself or as a convolution with the
+/// reversed vector.
 class HankelProduct {
  public:
   HankelProduct(std::span<const double> taps, HankelOf of) : size_(hankel_size(of, std::ssize(taps))), backend_(cpu_backend()) {
@@ -65,8 +66,8 @@ class HankelProduct {
   DeviceArray spectrum_;
 };
 
-/// Eigenvalues and, row by row of `rotations` [n, n] that starts as the identity, eigenvectors of a symmetric tridiagonal matrix: the implicit QL method
-/// (Golub & Van Loan, 8.3). vectors[k] is the k-th row.
+/// Eigenvalues and, row by row of `rotations` [n, n] that starts as the identity, eigenvectors of a symmetric tridiagonal matrix: the
+/// implicit QL method (Golub & Van Loan, 8.3). vectors[k] is the k-th row.
 void tridiagonal_eigen(std::vector<double>& diagonal, std::vector<double> beside, std::vector<std::vector<double>>& vectors) {
   const auto n = diagonal.size();
   vectors.assign(n, std::vector<double>(n, 0.0));
@@ -76,7 +77,9 @@ void tridiagonal_eigen(std::vector<double>& diagonal, std::vector<double> beside
     check_stop();
     for (int turn = 0; turn < 200; ++turn) {
       std::size_t m = l;
-      while (m + 1 < n && std::abs(beside[m]) > std::numeric_limits<double>::epsilon() * (std::abs(diagonal[m]) + std::abs(diagonal[m + 1]))) ++m;
+      while (m + 1 < n &&
+             std::abs(beside[m]) > std::numeric_limits<double>::epsilon() * (std::abs(diagonal[m]) + std::abs(diagonal[m + 1])))
+        ++m;
       if (m == l) break;
       double g = (diagonal[l + 1] - diagonal[l]) / (2.0 * beside[l]);
       double r = std::hypot(g, 1.0);
@@ -122,7 +125,8 @@ std::int64_t hankel_size(HankelOf of, std::int64_t taps) { return of == HankelOf
 double HankelFactors::tail(std::int64_t n) const {
   const std::int64_t known = std::ssize(values);
   if (known == 0) return 0.0;
-  return (n < known ? std::accumulate(values.begin() + n, values.end(), 0.0) : 0.0) + static_cast<double>(std::max<std::int64_t>(size - std::max(n, known), 0)) * values.back();
+  return (n < known ? std::accumulate(values.begin() + n, values.end(), 0.0) : 0.0) +
+         static_cast<double>(std::max<std::int64_t>(size - std::max(n, known), 0)) * values.back();
 }
 double HankelFactors::value(std::int64_t n) const { return n < std::ssize(values) ? values[static_cast<std::size_t>(n)] : 0.0; }
 
@@ -186,7 +190,8 @@ HankelFactors factors_of(std::span<const double> taps, HankelOf of, std::int64_t
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return std::abs(theta[a]) > std::abs(theta[b]); });
     if (next == m || next == most) break;
     double worst = 0.0;
-    for (std::size_t i = 0; i < std::min(order.size(), static_cast<std::size_t>(count)); ++i) worst = std::max(worst, std::abs(beta.back() * rotations[order[i]].back()));
+    for (std::size_t i = 0; i < std::min(order.size(), static_cast<std::size_t>(count)); ++i)
+      worst = std::max(worst, std::abs(beta.back() * rotations[order[i]].back()));
     if (worst <= tolerance * scale) break;
     next = std::min(most, next + next / 2);
   }
@@ -208,7 +213,9 @@ HankelFactors factors_of(std::span<const double> taps, HankelOf of, std::int64_t
 
 }  // namespace
 
-HankelFactors hankel_factors(std::span<const double> taps, HankelOf of, std::int64_t wanted) { return factors_of(taps, of, std::max<std::int64_t>(wanted, 1)); }
+HankelFactors hankel_factors(std::span<const double> taps, HankelOf of, std::int64_t wanted) {
+  return factors_of(taps, of, std::max<std::int64_t>(wanted, 1));
+}
 double hankel_norm(std::span<const double> taps, HankelOf of) { return factors_of(taps, of, 0).value(0); }
 
 }  // namespace reclab

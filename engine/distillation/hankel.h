@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Hankel matrices of filters: H[i, j] = h[i + j + 1], the map from what came in to what goes out after it. The rank of that of all taps is the order
-// of the filter as a linear system, and its singular values say how far from a system of lower order it is.
+// Hankel matrices of filters: H[i, j] = h[i + j + 1], the map from what came in to what goes out after it. The rank of that of all taps is
+// the order of the filter as a linear system, and its singular values say how far from a system of lower order it is.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ struct HankelFactors {
   std::vector<std::vector<double>> vectors;  ///< u, one a value
   /// At least the sum of the values from place n on: those that were not computed count as the last that was.
   double tail(std::int64_t n) const;
-  double value(std::int64_t n) const;        ///< 0 beyond the last
+  double value(std::int64_t n) const;  ///< 0 beyond the last
 };
 
-/// The `wanted` largest, with their vectors: by Lanczos' method with full reorthogonalisation, started with a vector that is always the same. Of matrices
-/// of at most 256 rows all values are computed. Throws Cancelled where this thread is to stop (StopScope).
+/// The `wanted` largest, with their vectors: by Lanczos' method with full reorthogonalisation, started with a vector that is always the
+/// same. Of matrices of at most 256 rows all values are computed. Throws Cancelled where this thread is to stop (StopScope).
 HankelFactors hankel_factors(std::span<const double> taps, HankelOf of, std::int64_t wanted);
 
 /// The largest alone.

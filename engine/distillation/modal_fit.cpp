@@ -32,8 +32,8 @@ void each_power(Complex pole, std::int64_t count, const F& f) {
 
 bool is_pair(Complex pole) { return pole.imag() != 0.0; }
 
-/// A pole at 0 stands for the tap at 1 with a residue without bound, and two poles that meet for a product with k likewise. What is run in floating point
-/// has neither: of residues this much larger than the taps the sum would be rounding.
+/// A pole at 0 stands for the tap at 1 with a residue without bound, and two poles that meet for a product with k likewise. What is run in
+/// floating point has neither: of residues this much larger than the taps the sum would be rounding.
 constexpr double least_radius = 1e-5, largest_coefficient = 1e6;
 
 /// On the circle, or inside it and not at its centre.
@@ -43,8 +43,8 @@ Complex in_disk(Complex pole) {
   return radius >= least_radius ? pole : radius > 0.0 ? pole * (least_radius / radius) : Complex(least_radius);
 }
 
-/// The powers of some poles at the taps 1 .. L-1, a column for a real one, two for a pair; and the coefficients of these columns that come nearest to the
-/// taps. Columns are made orthogonal by modified Gram and Schmidt steps with pivoting.
+/// The powers of some poles at the taps 1 .. L-1, a column for a real one, two for a pair; and the coefficients of these columns that come
+/// nearest to the taps. Columns are made orthogonal by modified Gram and Schmidt steps with pivoting.
 class Projection {
  public:
   Projection(const std::vector<Complex>& poles, std::span<const double> taps) : rows_(std::ssize(taps) - 1), left_(rows_, 1) {
@@ -66,7 +66,8 @@ class Projection {
     residues_.reserve(poles.size());
     column = 0;
     for (const Complex pole : poles) {
-      residues_.emplace_back(coefficients_[static_cast<std::size_t>(column)], is_pair(pole) ? coefficients_[static_cast<std::size_t>(column) + 1] : 0.0);
+      residues_.emplace_back(coefficients_[static_cast<std::size_t>(column)],
+                             is_pair(pole) ? coefficients_[static_cast<std::size_t>(column) + 1] : 0.0);
       column += is_pair(pole) ? 2 : 1;
     }
   }
@@ -133,7 +134,8 @@ class Projection {
     coefficients_.assign(n, 0.0);
     for (std::size_t i = static_cast<std::size_t>(rank_); i-- > 0;) {
       double value = projected[i];
-      for (std::size_t j = i + 1; j < static_cast<std::size_t>(rank_); ++j) value -= R[i * n + j] * coefficients_[place[j]] * scale[place[j]];
+      for (std::size_t j = i + 1; j < static_cast<std::size_t>(rank_); ++j)
+        value -= R[i * n + j] * coefficients_[place[j]] * scale[place[j]];
       coefficients_[place[i]] = value / R[i * n + i] / scale[place[i]];
     }
     squares_ = columns::dot(left_[0], left_[0], 0, height);
@@ -206,7 +208,8 @@ std::optional<std::vector<double>> solved(std::vector<double> G, std::vector<dou
   return g;
 }
 
-/// Moves poles to the nearest minimum of the squares that are left: p = exp(w), Re w <= 0, a real pole on its own side of the real axis, a pair above it.
+/// Moves poles to the nearest minimum of the squares that are left: p = exp(w), Re w <= 0, a real pole on its own side of the real axis, a
+/// pair above it.
 void refine(std::vector<Complex>& poles, std::optional<Projection>& best, std::span<const double> taps) {
   constexpr int turns = 40;
   const std::int64_t rows = std::ssize(taps) - 1;
@@ -235,7 +238,8 @@ void refine(std::vector<Complex>& poles, std::optional<Projection>& best, std::s
     for (std::int64_t i = 0; i < count; ++i) {
       best->project(J[i]);
       for (std::int64_t j = 0; j <= i; ++j)
-        G[static_cast<std::size_t>(i) * q + static_cast<std::size_t>(j)] = G[static_cast<std::size_t>(j) * q + static_cast<std::size_t>(i)] = columns::dot(J[i], J[j], 0, J.height());
+        G[static_cast<std::size_t>(i) * q + static_cast<std::size_t>(j)] =
+            G[static_cast<std::size_t>(j) * q + static_cast<std::size_t>(i)] = columns::dot(J[i], J[j], 0, J.height());
       g[static_cast<std::size_t>(i)] = columns::dot(J[i], best->left(), 0, J.height());
     }
     double largest = 0.0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Modal fits: a filter of many taps as a sum of a few exponentials, h_k ≈ Re Σ_n r_n p_nᵏ + D [k = 0].
-// S. Massaroli et al., Laughing hyena distillery, NeurIPS 2023; S. Y. Kung, A new identification and model reduction algorithm via singular value
-// decomposition, 1978; K. Glover, All optimal Hankel-norm approximations of linear multivariable systems, Int. J. Control 39, 1984.
+// S. Massaroli et al., Laughing hyena distillery, NeurIPS 2023; S. Y. Kung, A new identification and model reduction algorithm via singular
+// value decomposition, 1978; K. Glover, All optimal Hankel-norm approximations of linear multivariable systems, Int. J. Control 39, 1984.
 #pragma once
 
 #include <complex>
@@ -13,8 +13,8 @@
 
 namespace reclab {
 
-/// A filter as a linear system in modal form. Of a conjugate pair the pole above the real axis alone is kept, with twice its residue; the imaginary part
-/// of a real pole is 0. The order counts both poles of a pair, as the Hankel singular values do.
+/// A filter as a linear system in modal form. Of a conjugate pair the pole above the real axis alone is kept, with twice its residue; the
+/// imaginary part of a real pole is 0. The order counts both poles of a pair, as the Hankel singular values do.
 struct ModalFilter {
   std::vector<std::complex<double>> poles, residues;
   double direct = 0.0;  ///< D
@@ -36,15 +36,17 @@ struct ModalFit {
 
 /// What a filter's fits begin from.
 struct FilterSpectrum {
-  HankelFactors taps;    ///< HankelOf::taps: the values that are shown, and Kung's start
-  HankelFactors ending;  ///< HankelOf::ending: the start by balanced truncation, and twice the sum of what it leaves out, which bounds the error
+  HankelFactors taps;  ///< HankelOf::taps: the values that are shown, and Kung's start
+  HankelFactors
+      ending;  ///< HankelOf::ending: the start by balanced truncation, and twice the sum of what it leaves out, which bounds the error
 };
 FilterSpectrum filter_spectrum(std::span<const double> taps, std::int64_t order);
 
-/// The best fit that is found of each of these orders, which rise. It begins from the poles of Kung's method and of balanced truncation, of which the
-/// last has √Σ e² of at most twice the sum of the singular values that it leaves out (where its poles are apart, as those of a modal form are); residues are those of least squares at any poles; poles then move
-/// to the nearest minimum of Σ e² (Levenberg and Marquardt's method on the poles alone), and no fit is worse than one of lower order. All poles lie in
-/// the closed unit disk. Throws Cancelled where this thread is to stop (StopScope).
+/// The best fit that is found of each of these orders, which rise. It begins from the poles of Kung's method and of balanced truncation, of
+/// which the last has √Σ e² of at most twice the sum of the singular values that it leaves out (where its poles are apart, as those of a
+/// modal form are); residues are those of least squares at any poles; poles then move to the nearest minimum of Σ e² (Levenberg and
+/// Marquardt's method on the poles alone), and no fit is worse than one of lower order. All poles lie in the closed unit disk. Throws
+/// Cancelled where this thread is to stop (StopScope).
 std::vector<ModalFit> modal_fits(std::span<const double> taps, const FilterSpectrum& spectrum, std::span<const std::int64_t> orders);
 
 }  // namespace reclab

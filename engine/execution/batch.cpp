@@ -9,7 +9,8 @@
 
 namespace reclab {
 
-Batch::Batch(const Sequence& sequence, const Loss& loss, std::int64_t copies) : Batch(std::vector<Example>(static_cast<std::size_t>(copies), Example{&sequence, &loss})) {}
+Batch::Batch(const Sequence& sequence, const Loss& loss, std::int64_t copies)
+    : Batch(std::vector<Example>(static_cast<std::size_t>(copies), Example{&sequence, &loss})) {}
 
 Batch::Batch(std::vector<Example> examples) : examples_(std::move(examples)) {
   assert(!examples_.empty());
@@ -21,10 +22,12 @@ Batch::Batch(std::vector<Example> examples) : examples_(std::move(examples)) {
     length_ = std::max(length_, sequence.length);
     shortest_ = std::min(shortest_, sequence.length);
     if (sequence.width != width_)
-      throw Error(sequence.name + " has " + std::to_string(sequence.width) + " columns and " + examples_[0].sequence->name + " has " + std::to_string(width_) + ": sequences of one batch have the same columns.",
+      throw Error(sequence.name + " has " + std::to_string(sequence.width) + " columns and " + examples_[0].sequence->name + " has " +
+                      std::to_string(width_) + ": sequences of one batch have the same columns.",
                   {.place = sequence.name, .value = std::to_string(sequence.width), .range = std::to_string(width_)});
     if (example.loss->outputs() != outputs_)
-      throw Error("The loss of " + sequence.name + " asks for " + std::to_string(example.loss->outputs()) + " outputs and that of " + examples_[0].sequence->name + " for " + std::to_string(outputs_) +
+      throw Error("The loss of " + sequence.name + " asks for " + std::to_string(example.loss->outputs()) + " outputs and that of " +
+                      examples_[0].sequence->name + " for " + std::to_string(outputs_) +
                       ": sequences of one batch have targets of the same width, and as many classes.",
                   {.place = sequence.name, .value = std::to_string(example.loss->outputs()), .range = std::to_string(outputs_)});
   }

@@ -19,9 +19,9 @@ struct Example {
 /// The loss of a batch is the sum of those of its examples, each normalised as its own Loss says and nothing divided by their number, so
 /// that the gradient is the sum of those of single runs; who wants the mean divides the rate of learning.
 ///
-/// Sequences need not be equally long: a shorter one is followed by zeros, of which no loss is taken, and what stands at its own steps is what
-/// it is alone. A layer that runs from the end of the sequence to its start would begin with those zeros, so a rollout with one refuses
-/// them. All have the same width, and their losses ask for the same number of outputs; else the constructor throws an Error.
+/// Sequences need not be equally long: a shorter one is followed by zeros, of which no loss is taken, and what stands at its own steps is
+/// what it is alone. A layer that runs from the end of the sequence to its start would begin with those zeros, so a rollout with one
+/// refuses them. All have the same width, and their losses ask for the same number of outputs; else the constructor throws an Error.
 class Batch {
  public:
   /// One sequence, so many times.

@@ -17,7 +17,8 @@ std::int64_t parts_of(const Backend& backend, std::int64_t size) {
 
 }  // namespace
 
-BatchRollout::BatchRollout(const Model& model, const Batch& batch, Form form) : model_(model), size_(batch.size()), count_(parts_of(model.backend(), batch.size())) {
+BatchRollout::BatchRollout(const Model& model, const Batch& batch, Form form)
+    : model_(model), size_(batch.size()), count_(parts_of(model.backend(), batch.size())) {
   const Rollout::Options options{.form = form, .record = false, .gradients = GradientsOn::device};
   for (std::int64_t i = 0; i < count_; ++i) parts_.push_back(std::make_unique<Rollout>(model, part_of(batch, i), options));
 }
@@ -29,7 +30,8 @@ Batch BatchRollout::part_of(const Batch& batch, std::int64_t part) const {
 
 void BatchRollout::set_batch(const Batch& batch) {
   if (batch.size() != size_)
-    throw Error("A batch with a number of sequences of " + std::to_string(batch.size()) + " was given to a rollout made for " + std::to_string(size_) + ": build another rollout of the model.",
+    throw Error("A batch with a number of sequences of " + std::to_string(batch.size()) + " was given to a rollout made for " +
+                    std::to_string(size_) + ": build another rollout of the model.",
                 {.value = std::to_string(batch.size()), .range = std::to_string(size_)});
   for (std::int64_t i = 0; i < count_; ++i) parts_[static_cast<std::size_t>(i)]->set_batch(part_of(batch, i));
 }
@@ -85,7 +87,8 @@ std::optional<Divergence> BatchRollout::backward(std::stop_token stop) {
   const auto totals = device_gradients();
   for (std::size_t part = 1; part < parts_.size(); ++part)
     for (std::size_t i = 0; i < totals.size(); ++i)
-      model_.backend().add_scaled(model_.real(), totals[i].entries(), 0, parts_[part]->device_gradients()[i].data(), totals[i].data(), true);
+      model_.backend().add_scaled(model_.real(), totals[i].entries(), 0, parts_[part]->device_gradients()[i].data(), totals[i].data(),
+                                  true);
   return last;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// BatchRollout: a Rollout of a large batch for training. On the CPU the batch is cut into parts of some sequences, each with a rollout of its own that
-// one thread runs from end to end: threads meet once a pass and not at every operation, and the arrays of a part stay in one processor's caches.
+// BatchRollout: a Rollout of a large batch for training. On the CPU the batch is cut into parts of some sequences, each with a rollout of
+// its own that one thread runs from end to end: threads meet once a pass and not at every operation, and the arrays of a part stay in one
+// processor's caches.
 #pragma once
 
 #include <complex>
@@ -17,12 +18,14 @@
 
 namespace reclab {
 
-/// The parts follow from the size of the batch alone and their gradients are added up in their order, so the bits do not depend on the number of threads.
+/// The parts follow from the size of the batch alone and their gradients are added up in their order, so the bits do not depend on the
+/// number of threads.
 class BatchRollout {
  public:
   /// At least: fewer rows would cost a stepped cell more in calls than it gains.
   static constexpr std::int64_t sequences_of_part = 16;
-  /// The model must outlive it; the batch's sequences and losses until the next batch. Parameters' gradients stay on the device, nothing is recorded.
+  /// The model must outlive it; the batch's sequences and losses until the next batch. Parameters' gradients stay on the device, nothing is
+  /// recorded.
   BatchRollout(const Model& model, const Batch& batch, Form form);
 
   /// As of Rollout. Each part takes sequences that are none longer than the longest it was made for.

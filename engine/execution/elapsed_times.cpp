@@ -23,13 +23,16 @@ void ElapsedTimes::upload(const Network& network, const Batch& batch, std::int64
   batch_ = batch.size();
   const auto size = static_cast<std::size_t>(batch.size()), length = static_cast<std::size_t>(steps);
   // A clock that is all zeros is that of a state that had none.
-  const auto clock_of = [&](std::size_t b) { return clocks_.size() == size && clocks_[b].typical > 0.0 ? std::optional(clocks_[b]) : std::nullopt; };
+  const auto clock_of = [&](std::size_t b) {
+    return clocks_.size() == size && clocks_[b].typical > 0.0 ? std::optional(clocks_[b]) : std::nullopt;
+  };
   elapsed_.resize(wanted.size());
   const DType real = wanted[0].var.dtype();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     std::vector<double> all(length * size, 1.0);
     for (std::size_t b = 0; b < size; ++b) {
-      const auto own = reclab::elapsed(batch.examples()[b].sequence->time, wanted[i].unit, clock_of(b), wanted[i].reversed, wanted[i].first);
+      const auto own =
+          reclab::elapsed(batch.examples()[b].sequence->time, wanted[i].unit, clock_of(b), wanted[i].reversed, wanted[i].first);
       for (std::size_t t = 0; t < std::min(own.size(), length); ++t) all[t * size + b] = own[t];
     }
     const auto values = narrowed(real, all);
@@ -57,7 +60,9 @@ void ElapsedTimes::bind(Network& network, std::int64_t index) const {
     network.graph().bind(wanted[i].var, static_cast<const char*>(elapsed_[i].data()) + static_cast<std::size_t>(index * segment_) * row);
   }
   for (const auto& state : network.states())
-    if (state.clock) network.graph().bind(state.final_state, static_cast<const char*>(ends_.data()) + static_cast<std::size_t>(index * batch_ * 2) * sizeof(double));
+    if (state.clock)
+      network.graph().bind(state.final_state,
+                           static_cast<const char*>(ends_.data()) + static_cast<std::size_t>(index * batch_ * 2) * sizeof(double));
 }
 
 std::int64_t ElapsedTimes::bytes() const {

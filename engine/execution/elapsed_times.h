@@ -30,9 +30,9 @@ class ElapsedTimes {
 
  private:
   Backend& backend_;
-  std::vector<TimeMark> clocks_;           // empty: none
-  std::vector<DeviceArray> elapsed_;    // of each Network::elapsed(): [steps, batch, 1]
-  DeviceArray ends_;                    // [segments, batch, 2], float64: the clock after each segment
+  std::vector<TimeMark> clocks_;      // empty: none
+  std::vector<DeviceArray> elapsed_;  // of each Network::elapsed(): [steps, batch, 1]
+  DeviceArray ends_;                  // [segments, batch, 2], float64: the clock after each segment
   std::int64_t segment_ = 0, batch_ = 0;
 };
 

@@ -15,7 +15,8 @@ class Loss {
   /// The outputs that it asks of the model; 0: any.
   virtual std::int64_t outputs() const = 0;
   /// The loss of the steps [first, first + steps) and, added to `adjoint` if it is not empty, its derivative; both [steps, width].
-  virtual double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const = 0;
+  virtual double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
+                         std::span<double> adjoint) const = 0;
 };
 
 }  // namespace reclab

@@ -53,11 +53,16 @@ void Model::set(std::string_view name, std::span<const double> values) {
   if (weight == weights_.end()) {
     std::string known;
     for (const Weight& one : weights_) known += (known.empty() ? "" : ", ") + one.name;
-    throw Error(architecture_.id + " has no weights " + given + ": choose " + known + ".", {.model = architecture_.id, .parameter = given, .range = known});
+    throw Error(architecture_.id + " has no weights " + given + ": choose " + known + ".",
+                {.model = architecture_.id, .parameter = given, .range = known});
   }
   if (std::ssize(values) != weight->entries())
-    throw Error("The weights " + given + " of " + architecture_.id + " are " + std::to_string(weight->entries()) + " numbers, and " + std::to_string(values.size()) + " were given: give one for each entry.",
-                {.model = architecture_.id, .parameter = given, .value = std::to_string(values.size()), .range = std::to_string(weight->entries())});
+    throw Error("The weights " + given + " of " + architecture_.id + " are " + std::to_string(weight->entries()) + " numbers, and " +
+                    std::to_string(values.size()) + " were given: give one for each entry.",
+                {.model = architecture_.id,
+                 .parameter = given,
+                 .value = std::to_string(values.size()),
+                 .range = std::to_string(weight->entries())});
   const auto all = checked(*weight, values);
   backend_.upload(weight->values.data(), all.data(), all.size());
   ++changes_;

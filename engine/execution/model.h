@@ -48,8 +48,8 @@ class Model {
   /// the backend. Nobody looks whether they stay finite but the next forward.
   using Change = std::function<void(std::size_t index, const Weight& weight)>;
   void update(const Change& change);
-  /// w += factor * step for all weights; a step of the gradients with a negative factor is gradient descent. `steps` are in the order of the
-  /// weights, in the model's precision, on its backend. A product and a sum, each rounded once.
+  /// w += factor * step for all weights; a step of the gradients with a negative factor is gradient descent. `steps` are in the order of
+  /// the weights, in the model's precision, on its backend. A product and a sum, each rounded once.
   void add(double factor, std::span<const DeviceArray> steps);
 
   /// How often the weights were changed: a backward belongs to a forward with the same weights.

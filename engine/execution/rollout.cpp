@@ -39,7 +39,10 @@ std::int64_t first_bad_row(Backend& backend, DType type, const void* data, std::
 }
 
 bool alike(const NetworkOptions& a, const NetworkOptions& b) {
-  const auto all = [](const NetworkOptions& one) { return std::tie(one.steps, one.batch, one.input, one.head, one.form, one.real, one.record, one.cached_steps, one.timed, one.input_gradient); };
+  const auto all = [](const NetworkOptions& one) {
+    return std::tie(one.steps, one.batch, one.input, one.head, one.form, one.real, one.record, one.cached_steps, one.timed,
+                    one.input_gradient);
+  };
   return all(a) == all(b);
 }
 
@@ -48,11 +51,20 @@ bool alike(const NetworkOptions& a, const NetworkOptions& b) {
 std::string sentence(const Divergence& bad) {
   const std::string became = bad.array + " became non-finite ";
   if (bad.other < 0 || bad.other == bad.step) return became + "at step " + std::to_string(bad.step);
-  return became + "between steps " + std::to_string(std::min(bad.step, bad.other)) + " and " + std::to_string(std::max(bad.step, bad.other));
+  return became + "between steps " + std::to_string(std::min(bad.step, bad.other)) + " and " +
+         std::to_string(std::max(bad.step, bad.other));
 }
 
 Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
-    : model_(model), batch_(batch), backend_(model.backend()), real_(model.real()), length_(batch.length()), timing_only_(options.timing_only), on_device_(options.timing_only || options.gradients == GradientsOn::device), elapsed_(model.backend()), weights_seen_(model.changes()) {
+    : model_(model),
+      batch_(batch),
+      backend_(model.backend()),
+      real_(model.real()),
+      length_(batch.length()),
+      timing_only_(options.timing_only),
+      on_device_(options.timing_only || options.gradients == GradientsOn::device),
+      elapsed_(model.backend()),
+      weights_seen_(model.changes()) {
   NetworkOptions build;
   build.input = batch.width();
   build.head = batch.outputs();
@@ -96,7 +108,8 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
 void Rollout::require_equal_lengths(const Batch& batch) const {
   const auto& layers = full_->layers();
   if (batch.shortest() == length_ || std::ranges::none_of(layers, [](const Network::LayerInfo& layer) { return layer.reversed; })) return;
-  throw Error(model_.architecture().id + " has a layer that runs from the end of the sequence to its start, so sequences of " + std::to_string(batch.shortest()) + " and of " + std::to_string(length_) +
+  throw Error(model_.architecture().id + " has a layer that runs from the end of the sequence to its start, so sequences of " +
+                  std::to_string(batch.shortest()) + " and of " + std::to_string(length_) +
                   " steps cannot be run side by side: give sequences of one length.",
               {.model = model_.architecture().id, .value = std::to_string(batch.shortest()), .range = std::to_string(length_)});
 }
@@ -110,7 +123,8 @@ void Rollout::upload_input() {
     beside = zeros(length * size * width);
     for (std::int64_t b = 0; b < size; ++b) {
       const Sequence& sequence = *batch_.examples()[static_cast<std::size_t>(b)].sequence;
-      for (std::int64_t t = 0; t < sequence.length; ++t) std::copy_n(sequence.input.begin() + t * width, width, beside.begin() + (t * size + b) * width);
+      for (std::int64_t t = 0; t < sequence.length; ++t)
+        std::copy_n(sequence.input.begin() + t * width, width, beside.begin() + (t * size + b) * width);
     }
     input = &beside;
   }
@@ -121,7 +135,8 @@ void Rollout::upload_input() {
 
 void Rollout::set_batch(const Batch& batch) {
   const auto refuse = [](const std::string& what, std::int64_t given, std::int64_t made) {
-    throw Error("A batch with " + what + " " + std::to_string(given) + " was given to a rollout made for " + std::to_string(made) + ": build another rollout of the model.",
+    throw Error("A batch with " + what + " " + std::to_string(given) + " was given to a rollout made for " + std::to_string(made) +
+                    ": build another rollout of the model.",
                 {.value = std::to_string(given), .range = std::to_string(made)});
   };
   if (batch.size() != batch_.size()) refuse("a number of sequences of", batch.size(), batch_.size());
@@ -196,7 +211,8 @@ void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<d
     const DType real = real_of(state.initial.dtype());
     const auto values = narrowed(real, parts);
     if (!all_finite(real, values))
-      throw Error("The initial " + state_key(state) + " has an entry that is not finite" + (real_ == DType::f32 ? " in float32: choose --dtype f64, or another state." : ": choose another state."),
+      throw Error("The initial " + state_key(state) + " has an entry that is not finite" +
+                      (real_ == DType::f32 ? " in float32: choose --dtype f64, or another state." : ": choose another state."),
                   {.place = state_key(state), .parameter = "state"});
     backend_.upload(checkpoints_[0][i].data(), values.data(), values.size());
     if (state.clock) set_clocks(parts);
@@ -208,7 +224,9 @@ void Rollout::continue_states() {
   assert(reached_ == static_cast<std::size_t>(segments_) && "after a forward that went to the end");
   for (const auto& layer : full_->layers())
     if (layer.reversed)
-      throw Error(model_.architecture().id + " has a layer that runs from the end of the sequence to its start: what it carries comes from steps that are not known yet, so no batch can be continued.",
+      throw Error(model_.architecture().id +
+                      " has a layer that runs from the end of the sequence to its start: what it carries comes from steps that are not "
+                      "known yet, so no batch can be continued.",
                   {.model = model_.architecture().id});
   // All are looked at before one is changed.
   const auto& last = checkpoints_[reached_];
@@ -216,11 +234,16 @@ void Rollout::continue_states() {
     const auto& state = full_->states()[i];
     if (last[i].bytes() == checkpoints_[0][i].bytes()) continue;
     if (state.growing)
-      throw Error(state_key(state) + " of " + model_.architecture().id + " holds " +
-                      (state.period ? "the steps of an unfinished segment, so a batch cannot be continued in place: give a length that is a multiple of " + std::to_string(state.period) + "."
-                                    : "every step that has passed, so a batch cannot be continued in place: choose a model whose states stay as large as they are."),
-                  {.place = state_key(state), .model = model_.architecture().id});
-    throw Error("The " + std::string(to_string(full_->options().form)) + " form does not make the final " + state_key(state) + ": choose form sequential.",
+      throw Error(
+          state_key(state) + " of " + model_.architecture().id + " holds " +
+              (state.period
+                   ? "the steps of an unfinished segment, so a batch cannot be continued in place: give a length that is a multiple of " +
+                         std::to_string(state.period) + "."
+                   : "every step that has passed, so a batch cannot be continued in place: choose a model whose states stay as large as "
+                     "they are."),
+          {.place = state_key(state), .model = model_.architecture().id});
+    throw Error("The " + std::string(to_string(full_->options().form)) + " form does not make the final " + state_key(state) +
+                    ": choose form sequential.",
                 {.place = state_key(state), .model = model_.architecture().id});
   }
   for (std::size_t i = 0; i < last.size(); ++i) {
@@ -288,13 +311,16 @@ std::optional<Divergence> Rollout::first_divergence(Network& network, std::int64
 }
 
 /// Loss::segment of one sequence of the batch; output and adjoint [steps, batch, width], of which it has its own part.
-double Rollout::loss_of(std::int64_t b, std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const {
+double Rollout::loss_of(std::int64_t b, std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
+                        std::span<double> adjoint) const {
   const Example& example = batch_.examples()[static_cast<std::size_t>(b)];
   steps = std::min(steps, example.sequence->length - first);  // the rest is what follows a shorter one
   if (steps <= 0) return 0.0;
   const std::int64_t B = batch_.size();
   const auto n = static_cast<std::size_t>(width);
-  if (B == 1) return example.loss->segment(first, steps, width, output.first(static_cast<std::size_t>(steps) * n), adjoint.empty() ? adjoint : adjoint.first(static_cast<std::size_t>(steps) * n));
+  if (B == 1)
+    return example.loss->segment(first, steps, width, output.first(static_cast<std::size_t>(steps) * n),
+                                 adjoint.empty() ? adjoint : adjoint.first(static_cast<std::size_t>(steps) * n));
   std::vector<double> own(static_cast<std::size_t>(steps) * n), back(adjoint.empty() ? 0 : own.size());
   const auto at = [&](std::int64_t t) { return static_cast<std::ptrdiff_t>((t * B + b) * width); };
   for (std::int64_t t = 0; t < steps; ++t) std::copy_n(output.begin() + at(t), n, own.begin() + t * width);
@@ -360,7 +386,9 @@ std::map<std::string, std::vector<std::complex<double>>> Rollout::final_states()
   for (std::size_t i = 0; i < full_->states().size(); ++i) {
     const auto& state = full_->states()[i];
     const DeviceArray& last = checkpoints_[reached_][i];
-    if (last || state.growing) states[state_key(state)] = to_complex(backend_, state.initial.dtype(), last.data(), static_cast<std::int64_t>(last.bytes() / bytes_of(state.initial.dtype())));
+    if (last || state.growing)
+      states[state_key(state)] = to_complex(backend_, state.initial.dtype(), last.data(),
+                                            static_cast<std::int64_t>(last.bytes() / bytes_of(state.initial.dtype())));
   }
   return states;
 }
@@ -376,12 +404,15 @@ std::optional<Divergence> Rollout::look_back(Network& network, std::int64_t firs
   /// In units of 2^power.
   const auto look = [&](Var var, int power, const std::string& name, bool is_reversed = false) {
     if (!var || !graph.gradient(var)) return;
-    if (const int largest = backend_.exponent(var.dtype(), count(var.shape()), graph.gradient(var)); largest != infinite_exponent && largest + std::max(0, power) < std::numeric_limits<double>::max_exponent) return;
+    if (const int largest = backend_.exponent(var.dtype(), count(var.shape()), graph.gradient(var));
+        largest != infinite_exponent && largest + std::max(0, power) < std::numeric_limits<double>::max_exponent)
+      return;
     const std::int64_t row = count(var.shape()) / steps, parts = is_complex(var.dtype()) ? 2 * row : row;
     const auto values = to_double(backend_, real_of(var.dtype()), graph.gradient(var), steps * parts);
     const double limit = std::ldexp(std::numeric_limits<double>::max(), std::min(0, -power));
     for (std::size_t i = values.size(); i-- > 0;)
-      if (!(std::abs(values[i]) <= limit)) return found(is_reversed ? steps - 1 - static_cast<std::int64_t>(i) / parts : static_cast<std::int64_t>(i) / parts, name);
+      if (!(std::abs(values[i]) <= limit))
+        return found(is_reversed ? steps - 1 - static_cast<std::int64_t>(i) / parts : static_cast<std::int64_t>(i) / parts, name);
   };
   for (const auto& state : network.states()) {
     const std::string name = key_of(Kind::gradient, state_key(state));
@@ -497,8 +528,8 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
         return !gradient || backend_.exponent(real_, count(parameter.var.shape()), gradient) != infinite_exponent;
       });
     };
-    // Gradients may leave the range of the number format on the way to others that are within it. Short segments have a unit each; one of many steps, as of
-    // a form that takes the whole sequence, is done again in a larger unit.
+    // Gradients may leave the range of the number format on the way to others that are within it. Short segments have a unit each; one of
+    // many steps, as of a form that takes the whole sequence, is done again in a larger unit.
     const int larger = real_ == DType::f64 ? 512 : 64;
     bool finite = pass();
     if (!finite) {
@@ -528,7 +559,8 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
       carried[i] = carried_[i].data();
       backend_.copy(carried_[i].data(), graph.gradient(state.initial), carried_[i].bytes());
       exponents[i] = scale + (state.memory ? state.memory->exponent() : 0);
-      if (state.plain_initial && graph.gradient(state.plain_initial)) add_units(state.initial, graph.gradient(state.plain_initial), scale, carried_[i].data(), exponents[i]);
+      if (state.plain_initial && graph.gradient(state.plain_initial))
+        add_units(state.initial, graph.gradient(state.plain_initial), scale, carried_[i].data(), exponents[i]);
     }
     // The states of one memory have one unit.
     std::map<const Memory*, int> unit;
@@ -540,7 +572,8 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     for (std::size_t i = 0; i < states; ++i) {
       const auto& state = network.states()[i];
       if (!state.memory || !carried[i] || exponents[i] == unit[state.memory]) continue;
-      backend_.add_scaled(state.initial.dtype(), count(state.initial.shape()), exponents[i] - unit[state.memory], carried_[i].data(), carried_[i].data(), false);
+      backend_.add_scaled(state.initial.dtype(), count(state.initial.shape()), exponents[i] - unit[state.memory], carried_[i].data(),
+                          carried_[i].data(), false);
       exponents[i] = unit[state.memory];
     }
     const bool seen = finite && segments_ == 1 && scale == 0;  // the sums are then what was found to be finite

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Rollout: a model run over a whole sequence, or over a batch of them side by side, in segments of time. The state at each segment's start is kept; the backward pass runs
-// the segments again from there, last first, so that a long sequence needs the memory of one segment and of the checkpoints.
+// Rollout: a model run over a whole sequence, or over a batch of them side by side, in segments of time. The state at each segment's start
+// is kept; the backward pass runs the segments again from there, last first, so that a long sequence needs the memory of one segment and of
+// the checkpoints.
 #pragma once
 
 #include <complex>
@@ -47,21 +48,23 @@ class Rollout {
     Form form = Form::sequential;
     std::int64_t segment = 0;  ///< steps; 0: chosen by memory (forms other than sequential take the whole sequence at once)
     bool record = true;
-    std::int64_t cached_steps = 0;     ///< rows that the growing states given to set_initial have
-    /// For timing: nothing is done beside the computation. No value is looked at, there is no loss (the gradients are those of ½ Σ |y|²), and the
-    /// parameters' gradients stay on the device.
+    std::int64_t cached_steps = 0;  ///< rows that the growing states given to set_initial have
+    /// For timing: nothing is done beside the computation. No value is looked at, there is no loss (the gradients are those of ½ Σ |y|²),
+    /// and the parameters' gradients stay on the device.
     bool timing_only = false;
     GradientsOn gradients = GradientsOn::host;
-    /// The model's network of sampled_steps(length) steps, where there is one already and nobody runs it. If it is one of these options, what a step
-    /// takes of memory is read off it, and if it is of all steps and they are one segment, the rollout runs it; otherwise networks are built.
+    /// The model's network of sampled_steps(length) steps, where there is one already and nobody runs it. If it is one of these options,
+    /// what a step takes of memory is read off it, and if it is of all steps and they are one segment, the rollout runs it; otherwise
+    /// networks are built.
     std::shared_ptr<Network> network = {};
   };
-  /// The model must outlive the rollout; the batch's sequences and losses until the next batch. Of several rollouts of one model each has arrays of its own
-  /// and the model's weights. A change of the weights is seen by the next forward.
+  /// The model must outlive the rollout; the batch's sequences and losses until the next batch. Of several rollouts of one model each has
+  /// arrays of its own and the model's weights. A change of the weights is seen by the next forward.
   Rollout(const Model& model, const Batch& batch, const Options& options);
 
-  /// The next sequences, for the next forward: as many as before, as wide, and none longer than the longest that the rollout was made for (a
-  /// shorter one is followed by zeros, see Batch). Nothing is built and no memory is taken. Throws Error for others. Initial states stay.
+  /// The next sequences, for the next forward: as many as before, as wide, and none longer than the longest that the rollout was made for
+  /// (a shorter one is followed by zeros, see Batch). Nothing is built and no memory is taken. Throws Error for others. Initial states
+  /// stay.
   void set_batch(const Batch& batch);
 
   /// A network as it stands after the segment of steps [first, first + steps) was run.
@@ -84,22 +87,24 @@ class Rollout {
   /// The states of step -1 are again what the model starts with.
   void reset_states();
   /// After a forward to the end: its final states are those of step -1 of the next one, without leaving the device. No gradient passes from
-  /// there back, which is truncated backpropagation through time. What follows a shorter sequence of a batch has changed its states. Throws Error
-  /// where the model has a layer that runs backward, keeps every step that has passed, or runs in a form that does not make its final state.
+  /// there back, which is truncated backpropagation through time. What follows a shorter sequence of a batch has changed its states. Throws
+  /// Error where the model has a layer that runs backward, keeps every step that has passed, or runs in a form that does not make its final
+  /// state.
   void continue_states();
 
-  /// Runs all segments. Stops at a value that is not finite and says where. With `backward_follows` the last one keeps what backward() reads.
+  /// Runs all segments. Stops at a value that is not finite and says where. With `backward_follows` the last one keeps what backward()
+  /// reads.
   std::optional<Divergence> forward(const Visit& visit, std::stop_token stop, bool backward_follows = false);
-  double loss() const { return loss_value_; }  ///< of the last forward: the sum over the batch
+  double loss() const { return loss_value_; }                    ///< of the last forward: the sum over the batch
   const std::vector<double>& losses() const { return losses_; }  ///< of each sequence
   /// The first step whose loss is not finite, where outputs are.
   std::int64_t loss_step() const { return loss_step_; }
   /// Final states as complex numbers (imaginary part 0 for real ones); a state that the form does not form is absent.
   std::map<std::string, std::vector<std::complex<double>>> final_states() const;
 
-  /// After forward, with the same weights (asserted): adjoints of the loss. `visit` sees each segment after its own backward, from last to first, with scale = the power
-  /// of two that its gradients are to be multiplied with. Returns the first gradient on the way back that is not finite: of the input and
-  /// of parameters in plain units, of states by their norms' logarithms.
+  /// After forward, with the same weights (asserted): adjoints of the loss. `visit` sees each segment after its own backward, from last to
+  /// first, with scale = the power of two that its gradients are to be multiplied with. Returns the first gradient on the way back that is
+  /// not finite: of the input and of parameters in plain units, of states by their norms' logarithms.
   using VisitBackward = std::function<void(const Segment&, int scale)>;
   std::optional<Divergence> backward(const VisitBackward& visit, std::stop_token stop);
   /// dL/dtheta by name, after backward; empty with GradientsOn::device.
@@ -124,7 +129,8 @@ class Rollout {
   void upload_input();
   void set_clocks(std::span<const double> values);
   void require_equal_lengths(const Batch& batch) const;
-  double loss_of(std::int64_t b, std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const;
+  double loss_of(std::int64_t b, std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
+                 std::span<double> adjoint) const;
   void add_units(Var like, const void* x, int scale, void* to, int& power) const;
   std::optional<Divergence> look_back(Network& network, std::int64_t first, int scale) const;
   std::optional<Divergence> look_at_sums(const Network& network, std::int64_t first) const;
@@ -138,13 +144,13 @@ class Rollout {
   bool timing_only_, on_device_;
   std::shared_ptr<Network> full_, tail_;
   ElapsedTimes elapsed_;
-  DeviceArray input_, seed_;             // [steps, batch, width] of all steps; dL/dy of a segment
+  DeviceArray input_, seed_;                           // [steps, batch, width] of all steps; dL/dy of a segment
   std::vector<std::vector<DeviceArray>> checkpoints_;  // [segment][state]
-  std::size_t reached_ = 0;              // the last of them that belongs to this forward pass
-  std::vector<DeviceArray> carried_;     // adjoints of the next segment's initial states
-  std::vector<DeviceArray> totals_;      // the parameters' gradients, where they stay on the device
-  std::int64_t held_segment_ = -1;           // the segment whose values the graphs hold
-  std::uint64_t weights_seen_;           // Model::changes() at the last forward
+  std::size_t reached_ = 0;                            // the last of them that belongs to this forward pass
+  std::vector<DeviceArray> carried_;                   // adjoints of the next segment's initial states
+  std::vector<DeviceArray> totals_;                    // the parameters' gradients, where they stay on the device
+  std::int64_t held_segment_ = -1;                     // the segment whose values the graphs hold
+  std::uint64_t weights_seen_;                         // Model::changes() at the last forward
   double loss_value_ = 0.0;
   std::vector<double> losses_;
   std::int64_t loss_step_ = -1;

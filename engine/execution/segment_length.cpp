@@ -48,7 +48,8 @@ void check_memory(const Model& model, std::int64_t steps, double needed) {
   const double available = available_memory();
   if (needed <= available / 2.0) return;
   const auto mib = [](double bytes) { return std::to_string(static_cast<std::int64_t>(std::max(0.0, bytes) / 1048576.0)) + " MiB"; };
-  throw Error(model.architecture().id + " would need " + mib(needed) + " for " + std::to_string(steps) + (steps == 1 ? " step" : " steps") + " at once, which is more than half of the " + mib(available) +
+  throw Error(model.architecture().id + " would need " + mib(needed) + " for " + std::to_string(steps) + (steps == 1 ? " step" : " steps") +
+                  " at once, which is more than half of the " + mib(available) +
                   " that are free: choose a smaller width, a shorter sequence or fewer sequences side by side.",
               {.model = model.architecture().id});
 }
@@ -77,12 +78,15 @@ std::int64_t period_of(const Network& network) {
 }
 
 /// What does not fit at once is cut where all that goes from segment to segment begins anew. Throws Error where there is no such place.
-std::int64_t periods_that_fit(const Model& model, const Network& sample, std::int64_t length, double each, double needed, std::int64_t longest) {
+std::int64_t periods_that_fit(const Model& model, const Network& sample, std::int64_t length, double each, double needed,
+                              std::int64_t longest) {
   const NetworkOptions& build = sample.options();
   const std::int64_t period = build.form == Form::sequential ? period_of(sample) : 0;
   if (!period || build.cached_steps % period || each * static_cast<double>(period) > static_cast<double>(most_bytes))
-    throw Error((sample.needs_one_segment() ? model.architecture().id : "The " + std::string(to_string(build.form)) + " form") + " takes all " + std::to_string(length) + " steps at once and would need " +
-                    std::to_string(static_cast<std::int64_t>(needed) >> 20) + " MiB: shorten the sequence" + (sample.needs_one_segment() ? "." : " or choose form sequential."),
+    throw Error((sample.needs_one_segment() ? model.architecture().id : "The " + std::string(to_string(build.form)) + " form") +
+                    " takes all " + std::to_string(length) + " steps at once and would need " +
+                    std::to_string(static_cast<std::int64_t>(needed) >> 20) + " MiB: shorten the sequence" +
+                    (sample.needs_one_segment() ? "." : " or choose form sequential."),
                 {.parameter = "form", .value = std::string(to_string(build.form)), .range = "sequential"});
   const std::int64_t most = std::min(static_cast<std::int64_t>(static_cast<double>(segment_bytes) / each), longest);
   return std::max<std::int64_t>(1, most / period) * period;
@@ -102,21 +106,25 @@ std::int64_t segment_length(const Model& model, const Network& sample, std::int6
   const std::int64_t longest = longest_segment(std::ssize(sample.layers()), build.real);
   if (build.form != Form::sequential || sample.needs_one_segment()) {
     // Arrays and weights far from the limit have no scratch that would reach it.
-    const double limit = static_cast<double>(most_bytes), arrays = each * steps, scratch_at_most = 15.0 * (arrays + static_cast<double>(model.bytes()));
+    const double limit = static_cast<double>(most_bytes), arrays = each * steps,
+                 scratch_at_most = 15.0 * (arrays + static_cast<double>(model.bytes()));
     const double needed = arrays > limit || arrays + scratch_at_most <= limit ? arrays : memory_of(model, build, length);
     return needed > limit ? periods_that_fit(model, sample, length, each, needed, longest) : length;
   }
-  // In a graph of `sample_steps` what does not grow with the steps counts as if it did, so a step takes at most so many times what it takes here.
+  // In a graph of `sample_steps` what does not grow with the steps counts as if it did, so a step takes at most so many times what it takes
+  // here.
   const double at_most = each * std::max(1.0, static_cast<double>(build.steps) / static_cast<double>(sample_steps));
   if (length <= longest && build.steps == length && at_most * steps <= fits) return length;
   if (build.steps > sample_steps) {
     build.steps = sample_steps;
-    each = static_cast<double>(Network(model.architecture(), model.hyper(), build).graph().planned_bytes(true)) / static_cast<double>(sample_steps);
+    each = static_cast<double>(Network(model.architecture(), model.hyper(), build).graph().planned_bytes(true)) /
+           static_cast<double>(sample_steps);
   }
   const std::int64_t least = std::min(length, shortest_segment);
   check_memory(model, least, each * static_cast<double>(least));
   const std::int64_t most = std::clamp(static_cast<std::int64_t>(fits / each), shortest_segment, longest);
-  // All segments but the last are run again on the way back: where two would do, one that leaves the caches of a processor now and then is faster.
+  // All segments but the last are run again on the way back: where two would do, one that leaves the caches of a processor now and then is
+  // faster.
   return model.backend().device() == Device::cpu && length <= std::min(2 * most, longest) ? length : most;
 }
 

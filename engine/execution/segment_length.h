@@ -8,12 +8,12 @@
 
 namespace reclab {
 
-/// The steps of the network that is built first for a sequence of `length` steps, and that segment_length reads: all that may be one segment, of a
-/// longer sequence some.
+/// The steps of the network that is built first for a sequence of `length` steps, and that segment_length reads: all that may be one
+/// segment, of a longer sequence some.
 std::int64_t sampled_steps(std::int64_t length);
 
-/// How many of `length` steps are computed at once, told from a network of fewer or of as many steps. Forms other than the sequential one, and
-/// networks that need it, take all of them. Throws Error, with the cure, where that needs more memory than there is.
+/// How many of `length` steps are computed at once, told from a network of fewer or of as many steps. Forms other than the sequential one,
+/// and networks that need it, take all of them. Throws Error, with the cure, where that needs more memory than there is.
 std::int64_t segment_length(const Model& model, const Network& sample, std::int64_t length);
 
 }  // namespace reclab

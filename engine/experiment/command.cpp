@@ -103,7 +103,9 @@ std::vector<std::string> recorded_names() {
 }
 
 bool is_recorded_name(std::string_view name) {
-  return name == time_axis || std::ranges::any_of(kind_table(), [&](const KindInfo& row) { return recordable().has(row.kind) && row.name == name.substr(0, name.find('/')); });
+  return name == time_axis || std::ranges::any_of(kind_table(), [&](const KindInfo& row) {
+           return recordable().has(row.kind) && row.name == name.substr(0, name.find('/'));
+         });
 }
 
 Probe probe_of(const std::vector<std::string>& record) {
@@ -113,7 +115,8 @@ Probe probe_of(const std::vector<std::string>& record) {
   probe.kinds = {};
   for (const KindInfo& row : kind_table()) {
     const std::string prefix = prefix_of(row.kind);
-    if (recordable().has(row.kind) && std::ranges::any_of(record, [&](const std::string& name) { return name.starts_with(prefix) || prefix.starts_with(name); }))
+    if (recordable().has(row.kind) &&
+        std::ranges::any_of(record, [&](const std::string& name) { return name.starts_with(prefix) || prefix.starts_with(name); }))
       probe.kinds.add({row.kind});
   }
   return probe;
@@ -121,7 +124,8 @@ Probe probe_of(const std::vector<std::string>& record) {
 
 std::string shell_word(std::string_view text) {
   const auto plain = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+           std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
   };
   if (!text.empty() && std::ranges::all_of(text, plain)) return std::string(text);
   std::string word = "'";

@@ -47,7 +47,6 @@ class CommandLine {
   std::string text_;
 };
 
-
 /// The names of a list as an option takes it, "a,b": a comma inside a name stands behind a backslash.
 std::vector<std::string> names_of_list(std::string_view list);
 

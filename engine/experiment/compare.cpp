@@ -49,19 +49,23 @@ FormResult result_of(const FormCase& of, Form form, DType real, bool backward, s
   const Model model(of.architecture, of.hyper, of.parameters, of.backend, real);
   Rollout rollout(model, Batch(of.sequence, of.loss), {.form = form, .record = false});
   const auto start = std::chrono::steady_clock::now();
-  result.bad = rollout.forward([&](const Rollout::Segment& s) {
-    const auto values = to_double(of.backend, real, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
-    result.output.insert(result.output.end(), values.begin(), values.end());
-  }, stop);
+  result.bad = rollout.forward(
+      [&](const Rollout::Segment& s) {
+        const auto values = to_double(of.backend, real, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
+        result.output.insert(result.output.end(), values.begin(), values.end());
+      },
+      stop);
   if (result.bad) return result;
   result.cost = rollout.cost();
   if (backward) {
     result.input_gradient.resize(static_cast<std::size_t>(of.sequence.length * of.sequence.width));
-    result.bad_gradient = rollout.backward([&](const Rollout::Segment& s, int scale) {
-      const auto values = to_double(of.backend, real, s.network.graph().gradient(s.network.input()), s.steps * of.sequence.width);
-      for (std::size_t i = 0; i < values.size(); ++i)
-        result.input_gradient[static_cast<std::size_t>(s.first * of.sequence.width) + i] = std::ldexp(values[i], scale);
-    }, stop);
+    result.bad_gradient = rollout.backward(
+        [&](const Rollout::Segment& s, int scale) {
+          const auto values = to_double(of.backend, real, s.network.graph().gradient(s.network.input()), s.steps * of.sequence.width);
+          for (std::size_t i = 0; i < values.size(); ++i)
+            result.input_gradient[static_cast<std::size_t>(s.first * of.sequence.width) + i] = std::ldexp(values[i], scale);
+        },
+        stop);
     result.gradients = rollout.parameter_gradients();
   }
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -98,14 +102,16 @@ std::vector<FormReport> compare(const Registry& registry, const RunRequest& requ
     where = "in the " + report.form + " form";
     FormResult result = result_of(of, form, prepared.real, true, stop);
     if (result.bad)
-      throw Error(request.preset.id + ": " + sentence(*result.bad) + " in the " + report.form + " form: choose other hyper-parameters or a shorter sequence.");
+      throw Error(request.preset.id + ": " + sentence(*result.bad) + " in the " + report.form +
+                  " form: choose other hyper-parameters or a shorter sequence.");
     report.seconds = result.seconds;
     report.flops = result.cost.flops;
     report.bytes = result.cost.bytes;
     report.iterations = result.iterations;
     report.converged = result.converged;
     report.note = result.note;
-    if (result.bad_gradient) report.note += (report.note.empty() ? "" : " ") + ("In the " + report.form + " form " + adjoint_sentence(*result.bad_gradient) + ".");
+    if (result.bad_gradient)
+      report.note += (report.note.empty() ? "" : " ") + ("In the " + report.form + " form " + adjoint_sentence(*result.bad_gradient) + ".");
     if (form == Form::sequential) {
       reference = std::move(result);
       if (reference.bad_gradient) report.gradient_error = not_a_number;

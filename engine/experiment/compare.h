@@ -16,11 +16,11 @@ namespace reclab {
 struct FormResult {
   std::vector<double> output, input_gradient;
   std::map<std::string, std::vector<double>> gradients;
-  Cost cost;               ///< of the forward pass, by formula
-  double seconds = 0.0;    ///< wall
-  int iterations = -1;     ///< of a Newton form, the most of all layers; -1 in every other form
-  bool converged = true;   ///< false: a Newton form did not, and the sequential form was run instead
-  std::string note;        ///< a Newton form's own words
+  Cost cost;              ///< of the forward pass, by formula
+  double seconds = 0.0;   ///< wall
+  int iterations = -1;    ///< of a Newton form, the most of all layers; -1 in every other form
+  bool converged = true;  ///< false: a Newton form did not, and the sequential form was run instead
+  std::string note;       ///< a Newton form's own words
   std::optional<Divergence> bad, bad_gradient;
 };
 /// What is run, and on what.

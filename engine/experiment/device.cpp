@@ -16,7 +16,8 @@ Backend* found(const RunRequest& request, std::string& why) {
   if (!cuda) cuda = last;
   if (!cuda) return nullptr;
   if (const std::string words = cuda->lost(); !words.empty())
-    throw DeviceError(DeviceError::Kind::lost, words, "The CUDA device was lost (" + words + "): choose device cpu, or start the program again.");
+    throw DeviceError(DeviceError::Kind::lost, words,
+                      "The CUDA device was lost (" + words + "): choose device cpu, or start the program again.");
   return cuda;
 }
 
@@ -51,18 +52,23 @@ Backend& backend_for(const RunRequest& request, const std::function<Work()>& wor
   }
   if (request.device == "cuda") {
     if (Backend* cuda = found(request, why)) return *cuda;
-    throw Error("the device cuda cannot be used here, " + why + "; choose --device cpu.", {.parameter = "device", .value = request.device, .range = "cpu, auto"});
+    throw Error("the device cuda cannot be used here, " + why + "; choose --device cpu.",
+                {.parameter = "device", .value = request.device, .range = "cpu, auto"});
   }
-  throw Error("There is no device \"" + request.device + "\": choose auto, cpu or cuda.", {.parameter = "device", .value = request.device, .range = "auto, cpu, cuda"});
+  throw Error("There is no device \"" + request.device + "\": choose auto, cpu or cuda.",
+              {.parameter = "device", .value = request.device, .range = "auto, cpu, cuda"});
 }
 
 std::string done_on_cpu(const DeviceError& error, const std::string& where, const std::string& what) {
-  const char* happened = error.kind() == DeviceError::Kind::memory ? "ran out of memory" : error.kind() == DeviceError::Kind::lost ? "was lost" : "failed";
+  const char* happened = error.kind() == DeviceError::Kind::memory ? "ran out of memory"
+                         : error.kind() == DeviceError::Kind::lost ? "was lost"
+                                                                   : "failed";
   return std::string("The CUDA device ") + happened + " " + where + " (" + error.words() + "): the " + what + " was done on the CPU.";
 }
 
 Error no_memory(const std::string& where, const std::string& what) {
-  return Error("the computer's memory ran out " + where + ", the " + what + " needs more of it: record less with --every or --record, take a shorter sequence or a smaller width.");
+  return Error("the computer's memory ran out " + where + ", the " + what +
+               " needs more of it: record less with --every or --record, take a shorter sequence or a smaller width.");
 }
 
 }  // namespace reclab

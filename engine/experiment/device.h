@@ -15,7 +15,8 @@ namespace reclab {
 /// What one pass forward takes, for the choice of a device.
 struct Work {
   Cost cost;
-  double in_flight = 0.0;  ///< entries that are computed side by side: batch times width, and times the steps in a form that takes them at once
+  double in_flight =
+      0.0;  ///< entries that are computed side by side: batch times width, and times the steps in a form that takes them at once
 };
 /// Whether a CUDA device is worth its launches.
 bool worth_cuda(const Work& work);

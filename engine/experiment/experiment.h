@@ -22,8 +22,8 @@
 
 namespace reclab {
 
-class Registry;  // models/registry.h: the architectures of this build
-class Backend;   // array/backend.h
+class Registry;         // models/registry.h: the architectures of this build
+class Backend;          // array/backend.h
 struct LearnedWeights;  // experiment/training/learned.h
 struct Architecture;
 
@@ -63,14 +63,14 @@ struct Preset {
   HyperValues hyper;
   /// Architectures one above the other, each with its own hyper-parameters; `architecture` then names them all and `hyper` is empty.
   std::vector<std::pair<std::string, HyperValues>> stack;
-  std::string task = "noise";     ///< the sequence it likes to be shown on
+  std::string task = "noise";  ///< the sequence it likes to be shown on
   std::int64_t task_length = 200;
   std::uint64_t task_seed = 1;
   TaskSettings task_set;  ///< of the task's own parameters what is not the default
   TaskOptions task_options() const { return {.length = task_length, .seed = task_seed, .set = task_set}; }
-  /// Where to look, first what matters most: a panel of the window, or "panel:detail". The window knows which there are and what can be chosen
-  /// of them. Gates and states are named as on the card, with the number of the layer and a slash in front where it is not the first that has
-  /// one of that name.
+  /// Where to look, first what matters most: a panel of the window, or "panel:detail". The window knows which there are and what can be
+  /// chosen of them. Gates and states are named as on the card, with the number of the layer and a slash in front where it is not the first
+  /// that has one of that name.
   std::vector<std::string> look_at;
   std::vector<Claim> claims;
   std::vector<Descent> descends_from;
@@ -80,7 +80,8 @@ struct Preset {
   std::filesystem::path file;
 };
 
-/// All presets found in the given folders (recursively, *.json) and files. A file with a mistake does not hide the others: its sentence goes to problems.
+/// All presets found in the given folders (recursively, *.json) and files. A file with a mistake does not hide the others: its sentence
+/// goes to problems.
 class PresetLibrary {
  public:
   PresetLibrary(const Registry& registry, const std::vector<std::filesystem::path>& folders);
@@ -94,7 +95,8 @@ class PresetLibrary {
   std::vector<std::string> problems_;
 };
 
-/// The preset as it was trained: hyper-parameters, sequence, idea and claims are those of its training. Throws Error where it has no trained weights.
+/// The preset as it was trained: hyper-parameters, sequence, idea and claims are those of its training. Throws Error where it has no
+/// trained weights.
 Preset as_trained(const Preset& preset);
 
 /// The folders that presets are looked for in: $RECLAB_PRESETS, the installation's data folder, the build tree's source, the user's own.
@@ -103,11 +105,11 @@ std::vector<std::filesystem::path> preset_folders();
 /// What a run is to record. Some of it costs time, so a window asks for what its visible panels show.
 struct Probe {
   Kinds kinds = recordable();
-  std::vector<std::string> only;   ///< --record: of these kinds the keys, or beginnings of keys, to keep; empty keeps all of them
-  std::int64_t dense_rows = 0;     ///< at most so many steps for what is computed of Jacobians in blocks that change; 0: every recorded row
-  int singular_values = 4;         ///< k
-  /// A step whose eigenvalues come with the first stage, before those of all other steps and also where spectra are not wanted, which is how a
-  /// window follows a hand: one decomposition a layer. -1: none.
+  std::vector<std::string> only;  ///< --record: of these kinds the keys, or beginnings of keys, to keep; empty keeps all of them
+  std::int64_t dense_rows = 0;    ///< at most so many steps for what is computed of Jacobians in blocks that change; 0: every recorded row
+  int singular_values = 4;        ///< k
+  /// A step whose eigenvalues come with the first stage, before those of all other steps and also where spectra are not wanted, which is
+  /// how a window follows a hand: one decomposition a layer. -1: none.
   std::int64_t focus = -1;
 };
 
@@ -123,20 +125,20 @@ struct RunRequest {
   std::int64_t every = 0;           ///< 0: chosen so that the record stays under record_limit
   LossKind loss = LossKind::automatic;
   std::filesystem::path weights, state;  ///< NPZ or safetensors files; empty: none. "FILE:PART": the entries of a file that begin with PART
-  std::shared_ptr<const LearnedWeights> learned;  ///< what a training came to, in place of weights that are drawn or read; null: none
+  std::shared_ptr<const LearnedWeights> learned;        ///< what a training came to, in place of weights that are drawn or read; null: none
   std::int64_t record_limit = std::int64_t{512} << 20;  ///< bytes
   Probe probe;
 };
 
-/// The request with its preset as it was trained, and with the trained weights. The sequence stays as it is: a caller that has none of its own takes
-/// the new preset's. Throws Error where the preset has no trained weights.
+/// The request with its preset as it was trained, and with the trained weights. The sequence stays as it is: a caller that has none of its
+/// own takes the new preset's. Throws Error where the preset has no trained weights.
 void use_trained(RunRequest& request);
 
 /// fraction in [0, 1] of the whole run, stage: what is being done, in words. Called from the run's thread, often: be quick.
 using Progress = std::function<void(double fraction, std::string_view stage)>;
 using TracePtr = std::shared_ptr<const Trace>;
-/// Called with each completed stage, each a superset of the last: states, gates and gradients with the eigenvalues of Probe::focus (where they
-/// take long, those come second), then all spectra, then Jacobian products.
+/// Called with each completed stage, each a superset of the last: states, gates and gradients with the eigenvalues of Probe::focus (where
+/// they take long, those come second), then all spectra, then Jacobian products.
 using Publish = std::function<void(TracePtr)>;
 
 /// The final state of a run, what state.npz holds: "state/<layer>/<name>" -> array (no time axis).
@@ -150,7 +152,8 @@ struct RunResult {
 /// Runs. Throws Error for a request that cannot run. A cancelled or diverged run returns normally with that outcome in trace->info and
 /// what was recorded up to there. A device that fails is left: the run is done on the CPU from its beginning, with the bits of a run on the
 /// CPU, and a note says why.
-RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish = {});
+RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop,
+              const Publish& publish = {});
 
 /// Reads the request's weights and state, and throws the Error that run() would: whether they fit, without a run.
 void check_files(const Registry& registry, const RunRequest& request);
@@ -158,19 +161,22 @@ void check_files(const Registry& registry, const RunRequest& request);
 /// Weights that are not those of the request's model.
 class MisfitError : public Error {
  public:
-  MisfitError(const std::string& sentence, ErrorPlace where, std::vector<std::pair<std::string, std::string>> cure, std::vector<std::string> fitting)
+  MisfitError(const std::string& sentence, ErrorPlace where, std::vector<std::pair<std::string, std::string>> cure,
+              std::vector<std::string> fitting)
       : Error(sentence, std::move(where)), settings(std::move(cure)), parts(std::move(fitting)) {}
   std::vector<std::pair<std::string, std::string>> settings;  ///< after the request's own they make the file fit; empty: none do
   std::vector<std::string> parts;  ///< of a file that holds more than this model: those that are one, "FILE:PART"
 };
 /// The hyper-parameters that a file of weights tells by its names and shapes, as settings to put after the request's own; what no shape
-/// tells stays as it is. Empty where the file fits as it is. Throws Error where no settings make it fit. Those that the request sets stay where they can.
+/// tells stays as it is. Empty where the file fits as it is. Throws Error where no settings make it fit. Those that the request sets stay
+/// where they can.
 struct SizesInFile {
   std::vector<std::pair<std::string, std::string>> settings;
   std::string others;  ///< other settings that the same shapes fit, in words; empty: the shapes leave no choice
 };
 SizesInFile sizes_in_file(const Registry& registry, const RunRequest& request, const std::filesystem::path& file);
-std::vector<std::pair<std::string, std::string>> settings_that_fit(const Registry& registry, const RunRequest& request, const std::filesystem::path& file);
+std::vector<std::pair<std::string, std::string>> settings_that_fit(const Registry& registry, const RunRequest& request,
+                                                                   const std::filesystem::path& file);
 /// What has no effect on a run whose weights come from a file: the hyper-parameters that matter for drawing weights alone, and "seed".
 /// None where the request's weights are drawn.
 std::vector<std::string> settings_without_effect(const Registry& registry, const RunRequest& request);
@@ -194,15 +200,15 @@ struct FormReport {
   double gradient_error = 0.0;  ///< likewise, the worst over the input and all parameters; NaN when one is not finite, which the note names
   double seconds = 0.0;         ///< forward and backward, wall
   double flops = 0.0, bytes = 0.0;  ///< by formula, forward
-  int iterations = -1;     ///< of a Newton form, the most of all layers; -1 in every other form
-  bool converged = true;   ///< false: a Newton form did not, and the sequential form was run instead
-  std::string note{};      ///< a Newton form's own words, and the first gradient that is not finite
+  int iterations = -1;              ///< of a Newton form, the most of all layers; -1 in every other form
+  bool converged = true;            ///< false: a Newton form did not, and the sequential form was run instead
+  std::string note{};               ///< a Newton form's own words, and the first gradient that is not finite
 };
 /// Each exact form against the sequential one, on the preset's task at the given length.
 std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop);
 
-/// Writes manifest.json, trace.npz, state.npz and, if asked, a CSV per array into the folder, made if needed, all at once (AtomicFolder); the
-/// manifest names size and SHA-256 of the others. On failure the folder is as it was and an Error names the file and the cure.
+/// Writes manifest.json, trace.npz, state.npz and, if asked, a CSV per array into the folder, made if needed, all at once (AtomicFolder);
+/// the manifest names size and SHA-256 of the others. On failure the folder is as it was and an Error names the file and the cure.
 void export_run(const RunResult& result, const std::filesystem::path& folder, bool csv);
 /// One NPZ file of a run's weights or final state, with the keys that RunRequest::weights and ::state read.
 void save_weights(const Trace& trace, const std::filesystem::path& file);

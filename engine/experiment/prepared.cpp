@@ -48,7 +48,8 @@ Work work_of(const Architecture& architecture, const Hyper& hyper, const Loss& l
   return work;
 }
 
-/// Where no target says how wide the head is, weights that are given may have one. A random loss asks for as many outputs as the sequence's own would.
+/// Where no target says how wide the head is, weights that are given may have one. A random loss asks for as many outputs as the sequence's
+/// own would.
 SequenceLoss loss_of(const RunRequest& request, const Architecture& architecture, const Hyper& hyper) {
   const SequenceLoss own(request.loss == LossKind::random ? LossKind::automatic : request.loss, request.sequence);
   std::int64_t outputs = own.outputs();
@@ -62,13 +63,15 @@ SequenceLoss loss_of(const RunRequest& request, const Architecture& architecture
   return {request.loss, request.sequence, outputs};
 }
 
-/// Weights of a training in place of those that were drawn. They fit the model that was trained, on sequences as wide as those it learned from.
+/// Weights of a training in place of those that were drawn. They fit the model that was trained, on sequences as wide as those it learned
+/// from.
 void take(const LearnedWeights& learned, Parameters& parameters, const std::string& model) {
   auto& own = parameters.entries();
   const auto& others = learned.values.entries();
   const auto fits = [](const Parameters::Entry& a, const Parameters::Entry& b) { return a.name == b.name && a.shape == b.shape; };
   if (!std::ranges::equal(own, others, fits))
-    throw Error("The weights of " + model + " that learned from " + learned.from + " do not fit these sizes, this sequence or this loss: choose those that they learned with, or draw the weights anew.",
+    throw Error("The weights of " + model + " that learned from " + learned.from +
+                    " do not fit these sizes, this sequence or this loss: choose those that they learned with, or draw the weights anew.",
                 {.model = model, .parameter = "weights"});
   for (std::size_t i = 0; i < own.size(); ++i) own[i].values = others[i].values;
 }
@@ -112,7 +115,8 @@ Prepared::Prepared(const Registry& registry, const RunRequest& request)
     load_weights(request.weights, parameters, *probe, architecture, hyper, loss.kind() != LossKind::task);
   else
     fitted = fit_readout(architecture, hyper, request.sequence, options.head, parameters);
-  if (!fitted.empty() && !request.state.empty()) fitted += " A run that is to go on with the read-out of the run before is given that one's weights too.";
+  if (!fitted.empty() && !request.state.empty())
+    fitted += " A run that is to go on with the read-out of the run before is given that one's weights too.";
 }
 
 void Prepared::describe(const RunRequest& request, RunInfo& info) const {
@@ -154,16 +158,20 @@ bool scans_are_one(const Prepared& prepared, const RunRequest& request) {
   return of_diagonal(Form::scan) && of_diagonal(Form::chunkwise);
 }
 
-std::string adjoint_sentence(const Divergence& bad) { return sentence(bad) + " on the way back; gradients from there on are not to be relied on"; }
+std::string adjoint_sentence(const Divergence& bad) {
+  return sentence(bad) + " on the way back; gradients from there on are not to be relied on";
+}
 
 std::string newton_sentence(const NewtonReport& report) {
   char residual[32] = "none";
   if (!report.residuals.empty()) std::snprintf(residual, sizeof residual, "%.0e", report.residuals.back());
-  const std::string name = report.form == Form::newton ? "Newton's" : report.form == Form::quasi_newton ? "The quasi-Newton" : "The damped Newton";
+  const std::string name = report.form == Form::newton         ? "Newton's"
+                           : report.form == Form::quasi_newton ? "The quasi-Newton"
+                                                               : "The damped Newton";
   const std::string after = plural(report.iterations(), "iteration");
   if (report.converged) return name + " iteration converged in " + after + ", residual " + residual + ".";
-  return name + " iteration did not converge after " + after + " (residual " + residual + (report.reason.empty() ? "" : "; " + report.reason) +
-         "): the sequential form was run instead.";
+  return name + " iteration did not converge after " + after + " (residual " + residual +
+         (report.reason.empty() ? "" : "; " + report.reason) + "): the sequential form was run instead.";
 }
 
 void put_real(Trace& trace, TraceArray array, std::vector<double> values) {

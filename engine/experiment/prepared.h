@@ -18,7 +18,8 @@ inline std::string plural(std::int64_t n, const std::string& word) { return std:
 
 enum class Together { checked, unchecked };
 /// As hyper_of of a preset, whose architecture this is. unchecked: each value is in its range, and they need not go together.
-Hyper hyper_of(const Architecture& architecture, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set, Together together = Together::checked);
+Hyper hyper_of(const Architecture& architecture, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set,
+               Together together = Together::checked);
 
 /// Throws Error for a form that is not among the network's.
 void require_form(const Network& network, Form form, const std::string& model);
@@ -32,7 +33,7 @@ struct Prepared {
   Parameters parameters;
   DType real;
   Backend& backend;
-  std::string fitted;  // what to tell of a read-out that was fitted to the run's target; empty: none was
+  std::string fitted;              // what to tell of a read-out that was fitted to the run's target; empty: none was
   std::shared_ptr<Network> probe;  // names and shapes; the first rollout may run it (Rollout::Options::network)
 
   Prepared(const Registry& registry, const RunRequest& request);

@@ -12,9 +12,9 @@
 #include "experiment/experiment.h"
 #include "files/files.h"
 #include "files/json.h"
-#include "parameters/nearest.h"
 #include "models/families.h"
 #include "models/registry.h"
+#include "parameters/nearest.h"
 
 namespace reclab {
 namespace {
@@ -71,9 +71,9 @@ class Object {
   std::int64_t integer(const std::string& key, const std::string& what, std::int64_t low, std::int64_t high, const Json& value) const {
     const bool fits = value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > largest);
     if (!fits || value.get<std::int64_t>() < low || value.get<std::int64_t>() > high)
-      mistake(
-          file_, name(key),
-          "must be " + what + (low == high ? "" : ", an integer from " + std::to_string(low) + " to " + std::to_string(high)) + ", not " + kind_of(value) + ".");
+      mistake(file_, name(key),
+              "must be " + what + (low == high ? "" : ", an integer from " + std::to_string(low) + " to " + std::to_string(high)) +
+                  ", not " + kind_of(value) + ".");
     return value.get<std::int64_t>();
   }
   void nothing_else() const {
@@ -119,7 +119,8 @@ Json parse(const fs::path& file) {
     mistake(file, "", "holds a number that is too large for a double; write a smaller one.");
   }
   if (twice) mistake(file, *twice, "is given twice; keep one of them.");
-  if (const auto unclean = with_control_character(json)) mistake(file, "", "has a control character in \"" + printable(*unclean) + "\"; leave it out.");
+  if (const auto unclean = with_control_character(json))
+    mistake(file, "", "has a control character in \"" + printable(*unclean) + "\"; leave it out.");
   return json;
 }
 
@@ -191,7 +192,8 @@ std::vector<std::string> read_look_at(const Json& json, const fs::path& file) {
   if (!json.is_array()) mistake(file, "look_at", "must be a list of panels, not " + kind_of(json) + ".");
   std::vector<std::string> places;
   for (const Json& entry : json) {
-    if (!entry.is_string() || entry.get_ref<const std::string&>().empty()) mistake(file, "look_at", "must hold names of panels in quotes, not " + kind_of(entry) + ".");
+    if (!entry.is_string() || entry.get_ref<const std::string&>().empty())
+      mistake(file, "look_at", "must hold names of panels in quotes, not " + kind_of(entry) + ".");
     places.push_back(entry.get<std::string>());
   }
   return places;
@@ -206,10 +208,12 @@ std::vector<Claim> read_claims(const Json& json, const std::string& idea, const 
     Object object(json[i], file, place);
     Claim claim;
     claim.text = object.text("text", "words of the idea");
-    if (idea.find(claim.text) == std::string::npos) mistake(file, place + ".text", "must be words that stand in the idea, not " + kind_of(claim.text) + ".");
+    if (idea.find(claim.text) == std::string::npos)
+      mistake(file, place + ".text", "must be words that stand in the idea, not " + kind_of(claim.text) + ".");
     claim.measure = object.text("measure", "what is measured, and of what");
     const Json& range = object.need("range", "a list of the least and the largest number");
-    if (!range.is_array() || range.size() != 2 || !range[0].is_number() || !range[1].is_number() || !(range[0].get<double>() <= range[1].get<double>()))
+    if (!range.is_array() || range.size() != 2 || !range[0].is_number() || !range[1].is_number() ||
+        !(range[0].get<double>() <= range[1].get<double>()))
       mistake(file, place + ".range", "must be a list of the least and the largest number, not " + kind_of(range) + ".");
     claim.low = range[0].get<double>();
     claim.high = range[1].get<double>();
@@ -221,16 +225,20 @@ std::vector<Claim> read_claims(const Json& json, const std::string& idea, const 
 
 /// The models that this one is a variation of. One that is no preset here is no mistake: presets of users' name those of others.
 std::vector<Descent> read_descent(const Json& json, const std::string& id, const fs::path& file) {
-  if (!json.is_array() || json.empty()) mistake(file, "descends_from", "must be a list of objects with id and changed, not " + kind_of(json) + ".");
+  if (!json.is_array() || json.empty())
+    mistake(file, "descends_from", "must be a list of objects with id and changed, not " + kind_of(json) + ".");
   std::vector<Descent> all;
   for (std::size_t i = 0; i < json.size(); ++i) {
     const std::string place = "descends_from[" + std::to_string(i) + "]";
     Object object(json[i], file, place);
     Descent descent;
     descent.id = object.text("id", "the id of a preset");
-    if (!is_id(descent.id)) mistake(file, place + ".id", "must be the id of a preset, of lower-case letters, digits and minus signs, not " + kind_of(descent.id) + ".");
+    if (!is_id(descent.id))
+      mistake(file, place + ".id",
+              "must be the id of a preset, of lower-case letters, digits and minus signs, not " + kind_of(descent.id) + ".");
     if (descent.id == id) mistake(file, place + ".id", "is the preset itself; name the one that it was made from.");
-    if (std::ranges::find(all, descent.id, &Descent::id) != all.end()) mistake(file, place + ".id", "\"" + descent.id + "\" is given twice; keep one of them.");
+    if (std::ranges::find(all, descent.id, &Descent::id) != all.end())
+      mistake(file, place + ".id", "\"" + descent.id + "\" is given twice; keep one of them.");
     descent.changed = object.text("changed", "what it changed, a clause");
     object.nothing_else();
     all.push_back(std::move(descent));
@@ -247,8 +255,10 @@ void read_sequence(const Json& json, const fs::path& file, const std::string& pl
   std::vector<std::string> known;
   for (const TaskInfo& task : tasks()) known.push_back(task.name);
   if (std::ranges::find(known, shown.task) == known.end())
-    mistake(file, place + ".task", "names no task: \"" + shown.task + "\"; the tasks are " + nearest_names(shown.task, known, known.size()) + ".");
-  if (const Json* length = object.find("length")) shown.task_length = object.integer("length", "a number of steps", 1, 1'000'000'000, *length);
+    mistake(file, place + ".task",
+            "names no task: \"" + shown.task + "\"; the tasks are " + nearest_names(shown.task, known, known.size()) + ".");
+  if (const Json* length = object.find("length"))
+    shown.task_length = object.integer("length", "a number of steps", 1, 1'000'000'000, *length);
   if (const Json* seed = object.find("seed"))
     shown.task_seed = static_cast<std::uint64_t>(object.integer("seed", "a seed", 0, std::numeric_limits<std::int64_t>::max(), *seed));
   if (const Json* parameters = object.find("parameters")) {
@@ -263,17 +273,21 @@ void read_sequence(const Json& json, const fs::path& file, const std::string& pl
   object.nothing_else();
 }
 
-/// Whether a text is one command with its words and nothing more, as a POSIX shell reads it: outside of single quotes nothing that a shell acts on. A command that is
-/// shown is copied into a terminal.
+/// Whether a text is one command with its words and nothing more, as a POSIX shell reads it: outside of single quotes nothing that a shell
+/// acts on. A command that is shown is copied into a terminal.
 bool is_plain_command(std::string_view text) {
   bool quoted = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || std::string_view(" _@%+=:,./-").find(c) != std::string_view::npos;
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                       std::string_view(" _@%+=:,./-").find(c) != std::string_view::npos;
     if (c == '\n') return false;
-    if (c == '\'') quoted = !quoted;
-    else if (!quoted && c == '\\' && i + 1 < text.size() && text[i + 1] == '\'') ++i;
-    else if (!quoted && !plain) return false;
+    if (c == '\'')
+      quoted = !quoted;
+    else if (!quoted && c == '\\' && i + 1 < text.size() && text[i + 1] == '\'')
+      ++i;
+    else if (!quoted && !plain)
+      return false;
   }
   return !quoted;
 }
@@ -289,14 +303,22 @@ TrainedPreset read_trained(const Json& json, const Registry& registry, const Pre
   trained.weights = file.parent_path() / name;
   std::error_code missing;
   const auto bytes = fs::file_size(trained.weights, missing);
-  if (missing) mistake(file, "trained.weights", "names " + printable(name) + ", which cannot be read beside it (" + missing.message() + "); put it there, or train it with trained.command.");
+  if (missing)
+    mistake(file, "trained.weights",
+            "names " + printable(name) + ", which cannot be read beside it (" + missing.message() +
+                "); put it there, or train it with trained.command.");
   if (bytes > TrainedPreset::largest)
-    mistake(file, "trained.weights", "names " + printable(name) + " of " + std::to_string(bytes) + " bytes, and " + std::to_string(TrainedPreset::largest) + " is the most; train a smaller model, or in float32.");
+    mistake(file, "trained.weights",
+            "names " + printable(name) + " of " + std::to_string(bytes) + " bytes, and " + std::to_string(TrainedPreset::largest) +
+                " is the most; train a smaller model, or in float32.");
   trained.command = object.text("command", "the command that trained it");
   const std::string start = "reclab train " + preset.id;
-  if (trained.command != start && !trained.command.starts_with(start + " ")) mistake(file, "trained.command", "must begin with \"" + start + "\", not be " + kind_of(trained.command) + ".");
+  if (trained.command != start && !trained.command.starts_with(start + " "))
+    mistake(file, "trained.command", "must begin with \"" + start + "\", not be " + kind_of(trained.command) + ".");
   if (!is_plain_command(trained.command))
-    mistake(file, "trained.command", "must be one command, with single quotes round words that have other signs than letters, digits and _@%+=:,./-, not be " + kind_of(trained.command) + ".");
+    mistake(file, "trained.command",
+            "must be one command, with single quotes round words that have other signs than letters, digits and _@%+=:,./-, not be " +
+                kind_of(trained.command) + ".");
   trained.idea = object.text("idea", "what the trained model has learned, what to look at and where it breaks");
   if (const Json* claims = object.find("claims")) trained.claims = read_claims(*claims, trained.idea, file, "trained.claims");
   if (const Json* hyper = object.find("hyper")) {
@@ -427,13 +449,19 @@ const Preset& PresetLibrary::find(std::string_view id) const {
     throw Error("there is no preset \"" + where.model + "\", and none was found at all; set RECLAB_PRESETS to the folder that holds them.",
                 where);
   // It may be in what could not be read: a folder, or a file with a mistake before its id.
-  const std::string hidden = problems_.empty() ? "" : " But not everything could be read: " + problems_.front() + (problems_.size() > 1 ? " (and " + std::to_string(problems_.size() - 1) + " more)" : "");
-  throw Error("there is no preset \"" + where.model + "\"; the nearest are " + where.range + ", and `reclab list` shows all." + hidden, where);
+  const std::string hidden = problems_.empty()
+                                 ? ""
+                                 : " But not everything could be read: " + problems_.front() +
+                                       (problems_.size() > 1 ? " (and " + std::to_string(problems_.size() - 1) + " more)" : "");
+  throw Error("there is no preset \"" + where.model + "\"; the nearest are " + where.range + ", and `reclab list` shows all." + hidden,
+              where);
 }
 
 Preset as_trained(const Preset& preset) {
   if (preset.is_trained) return preset;
-  if (!preset.trained) throw Error(preset.id + " has no trained weights: leave out --trained, or train it with `reclab train " + preset.id + "`.", {.model = preset.id, .parameter = "trained"});
+  if (!preset.trained)
+    throw Error(preset.id + " has no trained weights: leave out --trained, or train it with `reclab train " + preset.id + "`.",
+                {.model = preset.id, .parameter = "trained"});
   const TrainedPreset& trained = *preset.trained;
   Preset result = preset;
   result.is_trained = true;

@@ -20,7 +20,9 @@ struct Case {
   bool other_input, other_position;
 };
 constexpr double share = 0.3;
-constexpr Case cases[] = {{1, 0, false, false}, {0, 1, false, false}, {share, 1 - share, false, false}, {1, 0, true, false}, {0, 1, true, false}, {1, 0, false, true}, {0, 1, false, true}};
+constexpr Case cases[] = {{1, 0, false, false}, {0, 1, false, false}, {share, 1 - share, false, false},
+                          {1, 0, true, false},  {0, 1, true, false},  {1, 0, false, true},
+                          {0, 1, false, true}};
 constexpr std::int64_t batch = std::ssize(cases);
 constexpr double tolerance = 1e-9;
 
@@ -46,7 +48,9 @@ class OneStep {
     for (std::size_t i = 0; i < kept_.size(); ++i) network_.graph().bind(network_.parameters()[i].var, kept_[i].data());
     const auto width = static_cast<std::size_t>(columns);
     const std::vector<double> inputs = random(rng_, 2 * width);
-    for (const Case& one : cases) input_.insert(input_.end(), inputs.begin() + (one.other_input ? columns : 0), inputs.begin() + (one.other_input ? 2 * columns : columns));
+    for (const Case& one : cases)
+      input_.insert(input_.end(), inputs.begin() + (one.other_input ? columns : 0),
+                    inputs.begin() + (one.other_input ? 2 * columns : columns));
     input_ = unmarked(input_);
     network_.graph().bind(network_.input(), input_.data());
     for (const auto& state : network_.states()) {
@@ -160,7 +164,8 @@ struct Behaviour {
 
 std::span<const PropertyInfo> property_infos() {
   static constexpr PropertyInfo all[] = {
-      {&Properties::linear, "linear", "linear", "Each recurrence is linear in the state, its input given: a scan or a convolution can compute it."},
+      {&Properties::linear, "linear", "linear",
+       "Each recurrence is linear in the state, its input given: a scan or a convolution can compute it."},
       {&Properties::gated, "gated", "gated", "What is kept of the state depends on the input."},
       {&Properties::time_invariant, "time_invariant", "time-invariant", "Linear, and the same matrix at every step."},
       {&Properties::diagonal, "diagonal", "diagonal", "No entry of the state sees another."},
@@ -193,7 +198,8 @@ Properties properties_of(const Registry& registry, const Preset& preset, std::in
       if (state.layer >= 0 && !layers[static_cast<std::size_t>(state.layer)].first) continue;
       found.complex |= state.pairs || is_complex(state.initial.dtype());
       cached |= state.memory == nullptr && static_cast<bool>(state.trajectory);
-      if (state.memory != nullptr && !state.auxiliary && std::ranges::find(memories, state.memory) == memories.end()) memories.push_back(state.memory);
+      if (state.memory != nullptr && !state.auxiliary && std::ranges::find(memories, state.memory) == memories.end())
+        memories.push_back(state.memory);
     }
     const auto gates_of = [&](const Memory* memory) {
       for (const auto& state : network.states())
@@ -252,7 +258,8 @@ class Drawing {
  public:
   Drawing(const Architecture& architecture, std::int64_t input) : architecture_(architecture), input_(input) {}
 
-  /// Whether another value of a row, of which some are tried, draws other weights. Where none of them is allowed nothing is known, and it counts as one that does.
+  /// Whether another value of a row, of which some are tried, draws other weights. Where none of them is allowed nothing is known, and it
+  /// counts as one that does.
   bool matters(const HyperSpec& row, const Hyper& hyper) const {
     const Parameters now = drawn(hyper);
     bool tried = false;
@@ -287,7 +294,9 @@ class Drawing {
   Parameters drawn(const Hyper& hyper) const { return Network(architecture_, hyper, {.input = input_, .head = 1}).initialise(1); }
   static bool same(const Parameters& a, const Parameters& b) {
     const auto equal = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
-    return std::ranges::equal(a.entries(), b.entries(), [&](const auto& one, const auto& other) { return one.name == other.name && std::ranges::equal(one.values, other.values, equal); });
+    return std::ranges::equal(a.entries(), b.entries(), [&](const auto& one, const auto& other) {
+      return one.name == other.name && std::ranges::equal(one.values, other.values, equal);
+    });
   }
   const Architecture& architecture_;
   std::int64_t input_;
@@ -312,7 +321,8 @@ std::vector<IdleSetting> idle_settings(const Architecture& architecture, const H
         }
       }
       if (under.empty()) continue;
-      why = "It has no effect with " + other.key + " = " + hyper.text(other.key) + ": no weight that is drawn depends on it. It has one with " + other.key + " = " + under + ".";
+      why = "It has no effect with " + other.key + " = " + hyper.text(other.key) +
+            ": no weight that is drawn depends on it. It has one with " + other.key + " = " + under + ".";
       break;
     }
     idle.push_back({row.key, why});

@@ -23,7 +23,7 @@ struct Properties {
 };
 
 struct PropertyInfo {
-  bool Properties::*field;
+  bool Properties::* field;
   std::string_view id;    ///< a key of JSON: "time_invariant"
   std::string_view word;  ///< "time-invariant"
   std::string_view text;  ///< one sentence
@@ -34,9 +34,9 @@ std::span<const PropertyInfo> property_infos();
 std::vector<std::string> words_of(const Properties& properties);
 
 /// Of a preset as it stands. Each memory of its layers (of several alike the lowest) is stepped once in float64 from several random states,
-/// inputs and positions, with random weights, and looked at: sums of states tell whether it is linear, differences of them whether its matrix
-/// changes with the input or the position. What has no step from state to state (caches, memories that change once a segment) is not linear.
-/// Throws Error for a preset that cannot be built with so many input columns.
+/// inputs and positions, with random weights, and looked at: sums of states tell whether it is linear, differences of them whether its
+/// matrix changes with the input or the position. What has no step from state to state (caches, memories that change once a segment) is not
+/// linear. Throws Error for a preset that cannot be built with so many input columns.
 Properties properties_of(const Registry& registry, const Preset& preset, std::int64_t input_width = 1);
 
 /// A hyper-parameter that matters for drawing weights alone, and for none with the others as they are.
@@ -50,10 +50,10 @@ std::vector<IdleSetting> idle_settings(const Architecture& architecture, const H
 
 /// What a step takes, in the sequential form.
 struct StepCost {
-  double flops = 0.0;             ///< by formula, the mean over so many steps
+  double flops = 0.0;  ///< by formula, the mean over so many steps
   std::int64_t steps = 0;
-  std::int64_t parameters = 0;    ///< of the layers; without encoder and head
-  std::int64_t state = 0;         ///< real numbers that are carried from step to step, of all layers; of a growing state after those steps
+  std::int64_t parameters = 0;  ///< of the layers; without encoder and head
+  std::int64_t state = 0;       ///< real numbers that are carried from step to step, of all layers; of a growing state after those steps
 };
 StepCost step_cost(const Registry& registry, const Preset& preset, std::int64_t input_width, std::int64_t steps);
 

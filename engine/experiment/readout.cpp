@@ -49,7 +49,8 @@ class Layers {
     features_ = sample.output().dim(-1);
     for (const auto& state : sample.states()) {
       assert(!state.growing || steps_ == sequence.length);  // what keeps every step is run as one segment
-      states_.emplace_back(static_cast<std::size_t>(count(state.initial.shape())) * (is_complex(state.initial.dtype()) ? 2u : 1u), state.start);
+      states_.emplace_back(static_cast<std::size_t>(count(state.initial.shape())) * (is_complex(state.initial.dtype()) ? 2u : 1u),
+                           state.start);
     }
   }
   std::int64_t features() const { return features_; }
@@ -68,12 +69,14 @@ class Layers {
         graph.bind(network.states()[i].initial, states_[i].data());
         if (network.states()[i].plain_initial) graph.bind(network.states()[i].plain_initial, states_[i].data());
       }
-      for (std::size_t i = 0; i < network.elapsed().size(); ++i) graph.bind(network.elapsed()[i].var, elapsed_of(network.elapsed()[i]).data() + first);
+      for (std::size_t i = 0; i < network.elapsed().size(); ++i)
+        graph.bind(network.elapsed()[i].var, elapsed_of(network.elapsed()[i]).data() + first);
       for (const auto& state : network.states())
         if (state.clock) graph.bind(state.final_state, no_clock_.data());
       graph.forward();
       const auto* made = static_cast<const double*>(graph.value(network.output()));
-      for (std::int64_t t = 0; t < std::min(steps, limit - first); ++t) f(first + t, std::span(made + t * features_, static_cast<std::size_t>(features_)));
+      for (std::int64_t t = 0; t < std::min(steps, limit - first); ++t)
+        f(first + t, std::span(made + t * features_, static_cast<std::size_t>(features_)));
       std::vector<std::vector<double>> after;
       for (std::size_t i = 0; i < states_.size(); ++i) {
         const auto* values = static_cast<const double*>(graph.value(network.states()[i].final_state));
@@ -107,7 +110,8 @@ class Layers {
     if (!network) {
       network = std::make_unique<Network>(architecture_, hyper_, options(steps));
       network->graph().allocate(cpu_backend(), false);
-      for (const auto& parameter : network->parameters()) network->graph().bind(parameter.var, parameters_.find(parameter.name)->values.data());
+      for (const auto& parameter : network->parameters())
+        network->graph().bind(parameter.var, parameters_.find(parameter.name)->values.data());
     }
     return *network;
   }
@@ -132,7 +136,9 @@ std::optional<ReadoutFit> fit_of(const Architecture& architecture, const Hyper& 
     last = part.fit ? part.fit(hyper_of_stack(architecture, hyper, i)) : std::nullopt;
     if (last && last->fed_back) {
       const std::string key = std::to_string(i) + ".feedback";
-      throw Error("part " + std::to_string(i) + ", " + part.id + ": what is fed back is fitted to the target in a model of one part alone, and " + key + " = " + std::to_string(last->fed_back) + ": choose " + key + "=0, or " + std::to_string(i) + ".readout=drawn.",
+      throw Error("part " + std::to_string(i) + ", " + part.id +
+                      ": what is fed back is fitted to the target in a model of one part alone, and " + key + " = " +
+                      std::to_string(last->fed_back) + ": choose " + key + "=0, or " + std::to_string(i) + ".readout=drawn.",
                   {.model = architecture.id, .parameter = key, .value = std::to_string(last->fed_back), .range = "0"});
     }
   }
@@ -141,13 +147,18 @@ std::optional<ReadoutFit> fit_of(const Architecture& architecture, const Hyper& 
 
 }  // namespace
 
-std::string fit_readout(const Architecture& architecture, const Hyper& hyper, const Sequence& sequence, std::int64_t outputs, Parameters& parameters) {
+std::string fit_readout(const Architecture& architecture, const Hyper& hyper, const Sequence& sequence, std::int64_t outputs,
+                        Parameters& parameters) {
   if (outputs == 0 || sequence.target_kind == TargetKind::none) return {};
   const auto fit = fit_of(architecture, hyper);
   if (!fit) return {};
   if (fit->fed_back && fit->fed_back != outputs)
-    throw Error(architecture.id + ": feedback = " + std::to_string(fit->fed_back) + " outputs are fed back, and the target has " + std::to_string(outputs) + ": choose feedback=" + std::to_string(outputs) + ", or 0 for none.",
-                {.model = architecture.id, .parameter = "feedback", .value = std::to_string(fit->fed_back), .range = "0, " + std::to_string(outputs)});
+    throw Error(architecture.id + ": feedback = " + std::to_string(fit->fed_back) + " outputs are fed back, and the target has " +
+                    std::to_string(outputs) + ": choose feedback=" + std::to_string(outputs) + ", or 0 for none.",
+                {.model = architecture.id,
+                 .parameter = "feedback",
+                 .value = std::to_string(fit->fed_back),
+                 .range = "0, " + std::to_string(outputs)});
   Targets targets(sequence, outputs);
   std::vector<double> teacher;  // the target of the step before
   if (fit->fed_back) {
@@ -164,7 +175,8 @@ std::string fit_readout(const Architecture& architecture, const Hyper& hyper, co
     if (finite && t >= fit->washout && targets.counts(t)) regression.add(z, targets.at(t));
   });
   if (!finite) return "The read-out was not fitted, for the states left the range of float64.";
-  if (regression.rows() == 0) return "The read-out was not fitted: no step after the washout of " + plural(fit->washout, "step") + " has a target that counts.";
+  if (regression.rows() == 0)
+    return "The read-out was not fitted: no step after the washout of " + plural(fit->washout, "step") + " has a target that counts.";
 
   const auto entry = [&](const std::string& name) -> std::vector<double>& {
     auto* found = parameters.find(name);
@@ -173,8 +185,10 @@ std::string fit_readout(const Architecture& architecture, const Hyper& hyper, co
   };
   auto &head = entry("head/weight"), &head_bias = entry("head/bias");
   if (!regression.solve(fit->ridge, fit->fed_back ? entry(fit->weight) : head, fit->fed_back ? entry(fit->bias) : head_bias)) {
-    const std::string key = (architecture.stack.empty() ? "" : std::to_string(architecture.stack.size() - 1) + ".") + "ridge", ridge = hyper.text(key);
-    throw Error(architecture.id + ": with " + key + " = " + ridge + " the regression has no solution in float64, for its rows depend on each other: choose a larger ridge.",
+    const std::string key = (architecture.stack.empty() ? "" : std::to_string(architecture.stack.size() - 1) + ".") + "ridge",
+                      ridge = hyper.text(key);
+    throw Error(architecture.id + ": with " + key + " = " + ridge +
+                    " the regression has no solution in float64, for its rows depend on each other: choose a larger ridge.",
                 {.model = architecture.id, .parameter = key, .value = ridge, .range = "larger"});
   }
   if (fit->fed_back) {
@@ -182,7 +196,8 @@ std::string fit_readout(const Architecture& architecture, const Hyper& hyper, co
     for (std::int64_t i = 0; i < outputs * outputs; ++i) head[static_cast<std::size_t>(i)] = i / outputs == i % outputs ? 1.0 : 0.0;
   }
   std::string text = "The read-out was fitted by ridge regression to the target at " + plural(regression.rows(), "step");
-  if (limit < sequence.length) text += " of the first " + std::to_string(limit) + " (fit_steps); the other " + std::to_string(sequence.length - limit) + " are a test";
+  if (limit < sequence.length)
+    text += " of the first " + std::to_string(limit) + " (fit_steps); the other " + std::to_string(sequence.length - limit) + " are a test";
   return text + (fit->fed_back ? ", with the target of the step before in place of what is fed back." : ".");
 }
 

@@ -9,9 +9,10 @@
 
 namespace reclab {
 
-/// Runs the layers over the sequence, from rest and in float64, regresses the target on what they return, and puts the result into `parameters`,
-/// those of a network with a head of `outputs` outputs. Returns what to tell the user; empty where nothing is fitted. Throws Error where the
-/// settings do not go together with the target, or the regression has no solution in float64.
-std::string fit_readout(const Architecture& architecture, const Hyper& hyper, const Sequence& sequence, std::int64_t outputs, Parameters& parameters);
+/// Runs the layers over the sequence, from rest and in float64, regresses the target on what they return, and puts the result into
+/// `parameters`, those of a network with a head of `outputs` outputs. Returns what to tell the user; empty where nothing is fitted. Throws
+/// Error where the settings do not go together with the target, or the regression has no solution in float64.
+std::string fit_readout(const Architecture& architecture, const Hyper& hyper, const Sequence& sequence, std::int64_t outputs,
+                        Parameters& parameters);
 
 }  // namespace reclab

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <charconv>
 #include <cassert>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -11,11 +11,11 @@
 
 #include "array/stop.h"
 #include "execution/rollout.h"
-#include "experiment/record/analysis.h"
 #include "experiment/command.h"
 #include "experiment/device.h"
 #include "experiment/experiment.h"
 #include "experiment/prepared.h"
+#include "experiment/record/analysis.h"
 #include "experiment/weights/weights.h"
 #include "models/registry.h"
 #include "models/stack.h"
@@ -40,7 +40,8 @@ std::string ordinal(std::int64_t n) {
 class Run {
  public:
   /// `where`: is kept up to date with where the run is, in words. `said`: to begin the notes with.
-  Run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish, std::string& where, const std::string& said)
+  Run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish,
+      std::string& where, const std::string& said)
       : request_(request), prepared_(registry, request), publish_(publish), record_(request_, prepared_, progress, std::move(stop), where) {
     if (!said.empty()) info_.notes.push_back(said);
   }
@@ -61,7 +62,8 @@ class Run {
     }
     record_.report(1.0, "done");
     // When nothing came after the last stage that was published, that is the result.
-    const bool same = published_ && published_->arrays() == record_.trace.arrays() && published_->info.notes == info_.notes && published_->info.outcome == info_.outcome;
+    const bool same = published_ && published_->arrays() == record_.trace.arrays() && published_->info.notes == info_.notes &&
+                      published_->info.outcome == info_.outcome;
     result.trace = same ? published_ : std::make_shared<const Trace>(record_.trace);
     return result;
   }
@@ -106,7 +108,8 @@ class Run {
     for (std::string& note : missing_notes(info_.missing)) info_.notes.push_back(std::move(note));
     if (!prepared_.fitted.empty()) info_.notes.push_back(prepared_.fitted);
     if (const std::string scale = input_scale_of(info_); !scale.empty()) info_.notes.push_back(input_scale_note(scale));
-    if (prepared_.head_without_target() > 0) info_.notes.emplace_back("The output is that of the head that came with the weights; the loss compares it with no target.");
+    if (prepared_.head_without_target() > 0)
+      info_.notes.emplace_back("The output is that of the head that came with the weights; the loss compares it with no target.");
     record_.trace.time_name = sequence.time_name;
     record_.trace.time_unit = sequence.time_unit;
     record_.trace.input_names = sequence.names;
@@ -122,7 +125,8 @@ class Run {
     info_.form = std::string(to_string(form_));
     info_.record_form = info_.form;
     if ((form_ == Form::scan || form_ == Form::chunkwise) && scans_are_one(prepared_, request_))
-      info_.notes.emplace_back("On CUDA the scan and the chunkwise form of this model are one kernel: chunks that are joined by their last states.");
+      info_.notes.emplace_back(
+          "On CUDA the scan and the chunkwise form of this model are one kernel: chunks that are joined by their last states.");
     for (int layer = 0; layer < static_cast<int>(info_.layers); ++layer) {
       const auto memories = prepared_.probe->memories(layer);
       const bool invariant = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return !m->transition().varies; });
@@ -138,20 +142,23 @@ class Run {
       std::snprintf(unit, sizeof unit, "%.6g", typical_step(sequence.time));
       const std::string column = "The steps of the time column \"" + sequence.time_name + "\" are unequal";
       if (prepared_.probe->knows_time()) {
-        std::string note = column + ": the model is given the elapsed times; the median step is " + unit + (sequence.time_unit.empty() ? "" : " " + sequence.time_unit) + ".";
+        std::string note = column + ": the model is given the elapsed times; the median step is " + unit +
+                           (sequence.time_unit.empty() ? "" : " " + sequence.time_unit) + ".";
         // A part of the sequence cannot know the median of all of it.
         if (std::ranges::any_of(prepared_.probe->elapsed(), [](const Network::ElapsedVar& wanted) { return wanted.unit == 0.0; })) {
           char exact[32];
           *std::to_chars(exact, exact + sizeof exact - 1, typical_step(sequence.time)).ptr = '\0';
-          note += std::string(" It is the unit: with time_unit=") + exact + " parts of the sequence, each continued from the one before, give the same to the bit.";
+          note += std::string(" It is the unit: with time_unit=") + exact +
+                  " parts of the sequence, each continued from the one before, give the same to the bit.";
         }
         info_.notes.push_back(std::move(note));
-      }
-      else
+      } else
         info_.notes.push_back(column + ", which " + info_.title + " does not use: all steps count alike.");
     }
     if (std::ranges::any_of(prepared_.probe->layers(), &Network::LayerInfo::reversed) && !request_.state.empty())
-      info_.notes.push_back("The layers that run backward begin at the last step with the states given for them: what came after this sequence is not known to a continued run.");
+      info_.notes.push_back(
+          "The layers that run backward begin at the last step with the states given for them: what came after this sequence is not known "
+          "to a continued run.");
   }
 
   /// Decides every how many steps a row is recorded, from the bytes of a row.
@@ -209,22 +216,26 @@ class Run {
     const std::int64_t length = request_.sequence->length;
     done_steps_ = 0;  // a cancelled run ends with the rows that have all arrays
     for (Analysis* analysis : part) analysis->begin(rollout_->network());
-    return rollout_->forward([&](const Rollout::Segment& segment) {
-      for (Analysis* analysis : part) analysis->forward(segment);
-      done_steps_ = segment.first + segment.steps;
-      record_.where = "after step " + std::to_string(done_steps_ - 1) + of;
-      if (reported) record_.report(0.4 * static_cast<double>(done_steps_) / static_cast<double>(length), "forward");
-    }, record_.stop);
+    return rollout_->forward(
+        [&](const Rollout::Segment& segment) {
+          for (Analysis* analysis : part) analysis->forward(segment);
+          done_steps_ = segment.first + segment.steps;
+          record_.where = "after step " + std::to_string(done_steps_ - 1) + of;
+          if (reported) record_.report(0.4 * static_cast<double>(done_steps_) / static_cast<double>(length), "forward");
+        },
+        record_.stop);
   }
 
   void go_back(const Part& part) {
     if (std::ranges::none_of(part, [](const Analysis* analysis) { return analysis->goes_back(); })) return;
     record_.where = "on the way back, before step " + std::to_string(request_.sequence->length);
-    const auto bad = rollout_->backward([&](const Rollout::Segment& segment, int scale) {
-      record_.where = "on the way back, before step " + std::to_string(segment.first);
-      for (Analysis* analysis : part)
-        if (analysis->goes_back()) analysis->backward(segment, scale);
-    }, record_.stop);
+    const auto bad = rollout_->backward(
+        [&](const Rollout::Segment& segment, int scale) {
+          record_.where = "on the way back, before step " + std::to_string(segment.first);
+          for (Analysis* analysis : part)
+            if (analysis->goes_back()) analysis->backward(segment, scale);
+        },
+        record_.stop);
     if (bad && info_.sentence.empty()) info_.sentence = adjoint_sentence(*bad);
     for (Analysis* analysis : part) analysis->went_back(*rollout_);
   }
@@ -246,13 +257,16 @@ class Run {
     }
     states_ = rollout_->final_states();
     if (rollout_->loss_step() >= 0)
-      record_.note({Kind::gradient}, "The loss became non-finite at step " + std::to_string(rollout_->loss_step()) + ", where the output is still finite: its square is out of range.");
+      record_.note({Kind::gradient}, "The loss became non-finite at step " + std::to_string(rollout_->loss_step()) +
+                                         ", where the output is still finite: its square is out of range.");
     go_back(first);
     info_.seconds = since(start) - record_.aside;
 
     if (!inside) {
       info_.record_form = std::string(to_string(Form::sequential));
-      info_.notes.push_back("The " + info_.form + " form never forms the state: states, gates and their gradients were recorded by the sequential form on the same weights.");
+      info_.notes.push_back(
+          "The " + info_.form +
+          " form never forms the state: states, gates and their gradients were recorded by the sequential form on the same weights.");
       rollout_ = make_rollout(Form::sequential);
       const Part second = those([](const Analysis& one) { return one.inside(); });
       if (const auto bad = forward(second, " of the sequential form", false))
@@ -330,7 +344,8 @@ Hyper hyper_of(const Registry& registry, const Preset& preset, const std::vector
   return hyper_of(*architecture_of(registry, preset), preset, set);
 }
 
-Hyper hyper_of(const Architecture& architecture, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set, Together together) {
+Hyper hyper_of(const Architecture& architecture, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set,
+               Together together) {
   const std::string& model = preset.id.empty() ? architecture.id : preset.id;
   Hyper hyper(architecture.hyper);
   for (const auto& [key, value] : preset.hyper) hyper.set(key, value, model);
@@ -360,7 +375,8 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
   NetworkOptions options;
   options.input = input_width;
   const std::int64_t outputs = outputs_of_task(preset);
-  const bool tied = hyper.has("read_out") && hyper.choice("read_out") == "tied";  // a head without parameters of its own, for a target as wide as the input
+  const bool tied = hyper.has("read_out") &&
+                    hyper.choice("read_out") == "tied";  // a head without parameters of its own, for a target as wide as the input
   options.head = tied ? 0 : std::max<std::int64_t>(outputs, 1);
   const Network network(architecture, hyper, options);
   Card card;
@@ -375,24 +391,31 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
   for (auto& spec : card.hyper) spec.standard = hyper.value(spec.key);
   const auto when = [&](const std::string& name) -> std::string {
     if (name.starts_with("head/"))
-      return "where the sequence has a target, or weights from a file have it, with a row for each output" + (outputs ? " (" + std::to_string(outputs) + " in the task " + preset.task + ")" : std::string());
+      return "where the sequence has a target, or weights from a file have it, with a row for each output" +
+             (outputs ? " (" + std::to_string(outputs) + " in the task " + preset.task + ")" : std::string());
     return name.starts_with("encoder") ? "where what it reads is not as wide as the model" : "";
   };
-  for (const auto& parameter : network.parameters()) card.parameters.push_back({parameter.name, parameter.var.shape(), parameter.text, when(parameter.name)});
+  for (const auto& parameter : network.parameters())
+    card.parameters.push_back({parameter.name, parameter.var.shape(), parameter.text, when(parameter.name)});
   // Of one layer: the first, and of a stack or of two directions, the first of each.
   const auto& layers = network.layers();
   const auto shown = [&](int layer) { return layers[static_cast<std::size_t>(std::max(layer, 0))].first; };
   const bool several = std::ranges::count(layers, true, &Network::LayerInfo::first) > 1;
   const auto named = [&](int layer, const std::string& name) { return several ? std::to_string(std::max(layer, 0)) + "/" + name : name; };
   for (const auto& state : network.states())
-    if (shown(state.layer)) card.states.push_back({named(state.layer, state.name), state.row_shape(), is_complex(state.initial.dtype()), static_cast<bool>(state.trajectory) || state.memory != nullptr, state.text});
+    if (shown(state.layer))
+      card.states.push_back({named(state.layer, state.name), state.row_shape(), is_complex(state.initial.dtype()),
+                             static_cast<bool>(state.trajectory) || state.memory != nullptr, state.text});
   for (const auto& gate : network.gates())
-    if (shown(gate.layer)) card.gates.push_back({named(gate.layer, gate.name), Shape(gate.var.shape().begin() + 2, gate.var.shape().end()), gate.low, gate.high, gate.text});
+    if (shown(gate.layer))
+      card.gates.push_back(
+          {named(gate.layer, gate.name), Shape(gate.var.shape().begin() + 2, gate.var.shape().end()), gate.low, gate.high, gate.text});
   card.spectrum = architecture.spectrum;
   // Where no layer has one because of this preset's settings, the reason that its run gives.
   const auto all = std::views::iota(0, static_cast<int>(layers.size()));
   const auto has_none = [&](int layer) { return network.spectrum(layer).starts_with("none"); };
-  const auto by_settings = std::ranges::find_if(all, [&](int layer) { return network.spectrum(layer) != layers[static_cast<std::size_t>(layer)].architecture->spectrum; });
+  const auto by_settings = std::ranges::find_if(
+      all, [&](int layer) { return network.spectrum(layer) != layers[static_cast<std::size_t>(layer)].architecture->spectrum; });
   if (by_settings != all.end() && std::ranges::all_of(all, has_none)) card.spectrum = network.spectrum(*by_settings);
   for (const Form form : network.forms()) card.forms.emplace_back(to_string(form));
   // A preset of another paper than its architecture's says so.

@@ -24,7 +24,8 @@ std::unique_ptr<ArrayFile> opened(const std::filesystem::path& path) {
     articles.push_back(format.article);
     writers.push_back(format.writer);
   }
-  throw Error(path.string() + " is neither " + listed(articles, "nor") + ": save it with " + listed(writers, "or"), {.file = path.string(), .place = "byte 0"});
+  throw Error(path.string() + " is neither " + listed(articles, "nor") + ": save it with " + listed(writers, "or"),
+              {.file = path.string(), .place = "byte 0"});
 }
 
 }  // namespace

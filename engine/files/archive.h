@@ -15,10 +15,10 @@
 namespace reclab {
 
 struct ArchiveFormat {
-  std::string name;     ///< "NPZ"
-  std::string article;  ///< "an NPZ archive", for sentences
-  std::string suffix;   ///< ".npz"
-  std::string writer;   ///< "numpy.savez", for the cure
+  std::string name;                                 ///< "NPZ"
+  std::string article;                              ///< "an NPZ archive", for sentences
+  std::string suffix;                               ///< ".npz"
+  std::string writer;                               ///< "numpy.savez", for the cure
   bool (*sniff)(std::string_view start) = nullptr;  ///< whether a file that begins like this is one
   std::unique_ptr<ArrayFile> (*open)(const std::filesystem::path& file) = nullptr;
 };

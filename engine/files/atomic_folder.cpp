@@ -37,7 +37,7 @@ bool has_attributes(int folder) {
 
 /// Whether a process works in the folder (of those that this one may look at): a shell, say. It would find itself in a folder that is gone.
 bool is_current_folder(const struct stat& status) {
-  struct stat current {};
+  struct stat current{};
   if (::stat(".", &current) == 0 && same(current, status)) return true;
   const int processes = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (processes < 0) return false;
@@ -54,8 +54,8 @@ bool replaceable(const fs::path& folder, struct stat& status) {
   if (folder == folder.root_path()) return false;
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return false;
-  struct stat above {};
-  struct statx mount {};
+  struct stat above{};
+  struct statx mount{};
   const fs::path parent = parts::folder_of(folder);
   const auto writable = [](const fs::path& path) { return ::faccessat(AT_FDCWD, path.c_str(), W_OK | X_OK, AT_EACCESS) == 0; };
   bool can = ::fstat(descriptor, &status) == 0 && ::stat(parent.c_str(), &above) == 0 && above.st_dev == status.st_dev &&
@@ -65,7 +65,7 @@ bool replaceable(const fs::path& folder, struct stat& status) {
   const std::vector<std::string> names = can ? parts::names_in(descriptor) : std::vector<std::string>();
   can = can && names.size() <= most_others;
   for (auto name = names.begin(); can && name != names.end(); ++name) {
-    struct stat entry {};
+    struct stat entry{};
     can = ::fstatat(descriptor, name->c_str(), &entry, AT_SYMLINK_NOFOLLOW) == 0 && (S_ISREG(entry.st_mode) || S_ISLNK(entry.st_mode));
   }
   ::close(descriptor);
@@ -114,7 +114,7 @@ AtomicFolder::AtomicFolder(fs::path folder) : folder_(std::move(folder)) {
     if (const parts::Turn turn(target_, parts::Turn::Wait::no); turn.held()) parts::remove_dead_folders(target_, name);
   }
   try {
-    struct stat ignored {};
+    struct stat ignored{};
     const parts::FilePart part = parts::make_folder(folder_, !there || replaceable(target_, ignored) ? above : target_);
     part_ = part.path;
     lock_ = part.descriptor;
@@ -159,7 +159,7 @@ void AtomicFolder::commit() {
   for (auto& file : files_) {
     file->finish();
     // A folder is exchanged without a look at what is in it.
-    struct stat status {};
+    struct stat status{};
     if (::lstat(file->temporary_.c_str(), &status) != 0) file->fail(errno);
   }
   ::fsync(lock_);
@@ -173,7 +173,7 @@ void AtomicFolder::commit() {
 
 /// A folder that is not there yet.
 bool AtomicFolder::appear() {
-  struct stat status {};
+  struct stat status{};
   if (::lstat(target_.c_str(), &status) == 0) return false;
   if (rename_to_free_name(part_, target_) != 0) {
     if (errno == EEXIST) return false;
@@ -191,7 +191,7 @@ bool AtomicFolder::appear() {
 
 /// A folder in the place of another. False, and nothing is changed, where that cannot be.
 bool AtomicFolder::exchange() {
-  struct stat old {}, part {};
+  struct stat old{}, part{};
   if (!replaceable(target_, old) || ::fstat(lock_, &part) != 0 || part.st_dev != old.st_dev || part.st_uid != old.st_uid) return false;
   // Within the same owner's files: the group, and then the mode, which a change of group may have taken from.
   if ((part.st_gid != old.st_gid && ::fchown(lock_, static_cast<uid_t>(-1), old.st_gid) != 0) || ::fchmod(lock_, old.st_mode & 07777) != 0)
@@ -216,12 +216,13 @@ bool AtomicFolder::exchange() {
   parts::sync_folder(parts::folder_of(target_));
   // The old folder lies where the new one was made. What has come into it or was replaced in it since it was looked at is moved over.
   for (const std::string& name : parts::names_in(target)) {
-    struct stat before {}, now {};
+    struct stat before{}, now{};
     if (names_.contains(name))
       ::unlink((part_ / name).c_str());
     else if (std::ranges::find(others, name) == others.end())
       rename_to_free_name(part_ / name, target_ / name);
-    else if (::fstatat(target, name.c_str(), &before, AT_SYMLINK_NOFOLLOW) != 0 || ::fstatat(lock_, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 || same(before, now))
+    else if (::fstatat(target, name.c_str(), &before, AT_SYMLINK_NOFOLLOW) != 0 ||
+             ::fstatat(lock_, name.c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 || same(before, now))
       ::unlink((part_ / name).c_str());
     else
       ::rename((part_ / name).c_str(), (target_ / name).c_str());
@@ -241,7 +242,7 @@ void AtomicFolder::rename_each() {
   std::size_t culprit = 0;
   int code = 0;
   const auto keep = [&](std::size_t i) {
-    struct stat status {};
+    struct stat status{};
     const fs::path path = target_ / files_[i]->path_.filename();
     if (::lstat(path.c_str(), &status) != 0) return true;
     fs::path kept = part_ / (std::to_string(i) + ".old");

@@ -73,18 +73,20 @@ std::string printable(std::string_view text) {
   constexpr std::size_t most = 80;
   if (text.size() <= most) return visible(text);
   std::size_t size = most;
-  while (size < std::min(text.size(), most + 3) && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) ++size;  // whole characters of UTF-8
+  while (size < std::min(text.size(), most + 3) && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80)
+    ++size;  // whole characters of UTF-8
   return visible(text.substr(0, size)) + (size < text.size() ? "..." : "");
 }
 
 std::string listed(const std::vector<std::string>& names, std::string_view last) {
   std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : i + 1 < names.size() || last == "," ? ", " : " " + std::string(last) + " ") + names[i];
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < names.size() || last == "," ? ", " : " " + std::string(last) + " ") + names[i];
   return text;
 }
 
 std::string read_file(const fs::path& file, Pipes pipes) {
-  struct stat status {};
+  struct stat status{};
   const int descriptor = open_for_reading(file, status);
   std::string bytes;
   std::size_t used = 0;
@@ -129,7 +131,7 @@ std::string sha256_of_file(const fs::path& file) {
 // ---- reading at any place
 
 InputFile::InputFile(fs::path file) : path_(std::move(file)) {
-  struct stat status {};
+  struct stat status{};
   descriptor_ = open_for_reading(path_, status);
   if (!S_ISREG(status.st_mode)) {
     ::close(descriptor_);

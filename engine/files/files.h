@@ -101,11 +101,11 @@ struct WrittenFile {
   std::string sha256;
 };
 
-/// Several files that appear in a folder together, written in a folder under construction. Where the folder does not exist yet it appears with
-/// one rename. Where it holds plain files only, its other files are linked into the new folder, and the two are exchanged with one call
-/// (renameat2): who ends the process at any moment finds the old files or the new ones. Where that cannot be (a mount point, a folder that
-/// a process works in or that holds folders, another's folder, a file system that does not exchange) the files are renamed one by one, and
-/// the one that was begun last is taken away before all others and put in place after them: a folder without it is unfinished. When
+/// Several files that appear in a folder together, written in a folder under construction. Where the folder does not exist yet it appears
+/// with one rename. Where it holds plain files only, its other files are linked into the new folder, and the two are exchanged with one
+/// call (renameat2): who ends the process at any moment finds the old files or the new ones. Where that cannot be (a mount point, a folder
+/// that a process works in or that holds folders, another's folder, a file system that does not exchange) the files are renamed one by one,
+/// and the one that was begun last is taken away before all others and put in place after them: a folder without it is unfinished. When
 /// anything fails, or commit() is never called, the folder is as it was. Writers of one folder take turns.
 class AtomicFolder {
  public:
@@ -127,10 +127,10 @@ class AtomicFolder {
   void remove_part() noexcept;
   void remove_made() noexcept;
 
-  std::filesystem::path folder_;  ///< as the user named it
-  std::filesystem::path target_;  ///< the same without symbolic links, where it exists
-  std::filesystem::path part_;    ///< the folder under construction
-  int lock_ = -1;                 ///< says that this process lives (array/parts.h)
+  std::filesystem::path folder_;             ///< as the user named it
+  std::filesystem::path target_;             ///< the same without symbolic links, where it exists
+  std::filesystem::path part_;               ///< the folder under construction
+  int lock_ = -1;                            ///< says that this process lives (array/parts.h)
   std::vector<std::filesystem::path> made_;  ///< folders above it that did not exist, outermost first
   std::vector<std::unique_ptr<AtomicFile>> files_;
   std::set<std::string, std::less<>> names_;

@@ -91,8 +91,8 @@ class JsonBuilder {
   Json* member_ = nullptr;
 };
 
-/// The first text of a JSON value, or key, that has a control character: a NUL cuts every sentence that names it, ESC begins a command of the terminal that shows it.
-/// Where a text may have several lines, line ends and tabs are none.
+/// The first text of a JSON value, or key, that has a control character: a NUL cuts every sentence that names it, ESC begins a command of
+/// the terminal that shows it. Where a text may have several lines, line ends and tabs are none.
 template <class Json>
 std::optional<std::string> with_control_character(const Json& json) {
   const auto has = [](const std::string& text) {

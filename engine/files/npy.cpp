@@ -261,7 +261,8 @@ bool to_doubles(char kind, int width, const char* from, std::span<double> to, bo
 std::uint64_t npy_header_bytes(std::string_view start) {
   if (start.size() < npy_start || !start.starts_with(magic)) return 0;
   const bool first = start[6] == 1;
-  return (first ? 10 : 12) + (first ? load<std::uint16_t>(start.data() + 8, false) : std::uint64_t{load<std::uint32_t>(start.data() + 8, false)});
+  return (first ? 10 : 12) +
+         (first ? load<std::uint16_t>(start.data() + 8, false) : std::uint64_t{load<std::uint32_t>(start.data() + 8, false)});
 }
 
 NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t file_bytes, const std::string& file) {
@@ -286,7 +287,8 @@ NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t file_bytes, con
   const Header text = HeaderParser(bytes.substr(start, header_size), file).parse();
 
   // descr: byte order, kind, width.
-  NpyHeader header{.shape = text.shape, .dtype = text.dtype, .fortran = text.fortran, .kind = '\0', .width = 0, .start = start + header_size};
+  NpyHeader header{
+      .shape = text.shape, .dtype = text.dtype, .fortran = text.fortran, .kind = '\0', .width = 0, .start = start + header_size};
   const std::string& dtype = header.dtype;
   if (dtype.size() >= 2 && std::string_view("<>|=").find(dtype[0]) != std::string_view::npos) {
     header.kind = dtype[1];
@@ -297,7 +299,8 @@ NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t file_bytes, con
   }
   const bool complex = header.kind == 'c';
   const int part = complex ? header.width / 2 : header.width;  // bytes of one real number
-  const bool readable = header.width > 0 && (complex ? header.width == 8 || header.width == 16 : part <= 8 && to_doubles(header.kind, part, nullptr, {}, false));
+  const bool readable = header.width > 0 && (complex ? header.width == 8 || header.width == 16
+                                                     : part <= 8 && to_doubles(header.kind, part, nullptr, {}, false));
   if (!readable) fail(refusal(header.kind, header.width) + " (its type is '" + printable(dtype) + "')", "header");
 
   const std::uint64_t available = file_bytes - header.start;
@@ -321,12 +324,15 @@ std::uint64_t most_array_bytes() {
 void check_fits(const Shape& shape, bool complex, const std::string& file) {
   const auto bytes = byte_count(shape, complex ? 16 : 8);
   if (!bytes || *bytes > most_array_bytes())
-    throw Error(file + " of shape " + to_string(shape) + " is larger than a quarter of this computer's memory: save fewer or smaller arrays",
-                {.file = file, .place = "header"});
+    throw Error(
+        file + " of shape " + to_string(shape) + " is larger than a quarter of this computer's memory: save fewer or smaller arrays",
+        {.file = file, .place = "header"});
 }
 
 NpyReader::NpyReader(NpyHeader header, std::string file)
-    : header_(std::move(header)), file_(std::move(file)), array_{.shape = header_.shape, .dtype = header_.dtype, .real = {}, .complex = {}} {
+    : header_(std::move(header)),
+      file_(std::move(file)),
+      array_{.shape = header_.shape, .dtype = header_.dtype, .real = {}, .complex = {}} {
   const bool complex = header_.kind == 'c';
   check_fits(header_.shape, complex, file_);
   const auto size = static_cast<std::size_t>(header_.bytes / static_cast<std::uint64_t>(header_.width));

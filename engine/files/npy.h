@@ -33,10 +33,10 @@ struct NpyArray {
 /// What the header of a file says.
 struct NpyHeader {
   Shape shape;
-  std::string dtype;     ///< as in the file
-  bool fortran = false;  ///< first index fastest
-  char kind = 'f';       ///< NumPy's letter
-  int width = 8;         ///< bytes of an entry
+  std::string dtype;                   ///< as in the file
+  bool fortran = false;                ///< first index fastest
+  char kind = 'f';                     ///< NumPy's letter
+  int width = 8;                       ///< bytes of an entry
   std::uint64_t start = 0, bytes = 0;  ///< of the data
 };
 /// Reads bool, int8-64, uint8-64, float16/32/64 and complex64/128 of both byte orders, C and Fortran order. Errors name the file and the

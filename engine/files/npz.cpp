@@ -57,8 +57,9 @@ void check_array_name(std::string_view name, const std::string& file) {
   constexpr std::size_t longest = 1000;
   const bool controls = std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
   if (controls || name.size() > longest)
-    throw Error(file + " holds an array with a name that " + (controls ? "has control characters" : "is longer than " + std::to_string(longest) + " letters") +
-                    ", \"" + printable(name) + "\": save it under another",
+    throw Error(file + " holds an array with a name that " +
+                    (controls ? "has control characters" : "is longer than " + std::to_string(longest) + " letters") + ", \"" +
+                    printable(name) + "\": save it under another",
                 {.file = file, .place = printable(name)});
 }
 
@@ -160,7 +161,8 @@ class NpzFile::Pieces {
       : file_(archive.file_), file_name_(file_.path().string()), name_(name), label_(file_name_ + ": " + printable(name)) {
     const auto found = archive.members_.find(name);
     if (found == archive.members_.end())
-      throw Error(file_name_ + " has no array " + printable(name) + ": it has " + some_of(archive.names_), {.file = file_name_, .place = name_});
+      throw Error(file_name_ + " has no array " + printable(name) + ": it has " + some_of(archive.names_),
+                  {.file = file_name_, .place = name_});
     member_ = found->second;
     if (member_.encrypted) fail("is encrypted: save it without a password");
     if (member_.method != 0 && member_.method != 8)
@@ -177,7 +179,8 @@ class NpzFile::Pieces {
     if (!within(at_, member_.packed)) fail("is cut short" + again);
     end_ = at_ + member_.packed;
     // Deflate packs at most 1032 to 1.
-    if (member_.method == 0 ? member_.size != member_.packed : member_.size / 1040 > member_.packed + 1) fail("claims a false size" + again);
+    if (member_.method == 0 ? member_.size != member_.packed : member_.size / 1040 > member_.packed + 1)
+      fail("claims a false size" + again);
     if (member_.method != 0 && inflateInit2(&stream_, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
   }
   ~Pieces() {

@@ -63,17 +63,17 @@ Lock try_lock(int descriptor) {
 
 /// On a network file system a lock may be this machine's alone, and says nothing of processes on others.
 bool locks_tell(int descriptor) {
-  struct statfs system {};
+  struct statfs system{};
   if (::fstatfs(descriptor, &system) != 0) return false;
-  constexpr unsigned long network[] = {0x6969 /* NFS */, 0xff534d42 /* CIFS */, 0xfe534d42 /* SMB2 */, 0x65735546 /* FUSE */,
-                                       0x00c36400 /* Ceph */, 0x0bd00bd0 /* Lustre */, 0x47504653 /* GPFS */, 0x19830326 /* BeeGFS */,
-                                       0x5346414f /* AFS */, 0x01021997 /* 9P */};
+  constexpr unsigned long network[] = {
+      0x6969 /* NFS */,        0xff534d42 /* CIFS */, 0xfe534d42 /* SMB2 */,   0x65735546 /* FUSE */, 0x00c36400 /* Ceph */,
+      0x0bd00bd0 /* Lustre */, 0x47504653 /* GPFS */, 0x19830326 /* BeeGFS */, 0x5346414f /* AFS */,  0x01021997 /* 9P */};
   return std::ranges::find(network, static_cast<unsigned long>(system.f_type) & 0xffffffffUL) == std::end(network);
 }
 
 /// Whether a cleaner was quicker: the part was removed between making and locking it.
 bool is_gone(int descriptor) {
-  struct stat status {};
+  struct stat status{};
   return ::fstat(descriptor, &status) != 0 || status.st_nlink == 0;
 }
 
@@ -81,7 +81,7 @@ bool is_gone(int descriptor) {
 void remove_folder(int descriptor, const fs::path& path) {
   const std::vector<std::string> names = names_in(descriptor);
   for (const std::string& name : names) {
-    struct stat status {};
+    struct stat status{};
     if (::fstatat(descriptor, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode)) return;
   }
   for (const std::string& name : names) ::unlink((path / name).c_str());
@@ -99,7 +99,7 @@ void remove_dead(const fs::path& folder, std::string_view name, mode_t kind) {
     const fs::path path = folder / entry;
     const int part = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (part < 0) continue;
-    struct stat opened {}, named {};
+    struct stat opened{}, named{};
     if (::fstat(part, &opened) == 0 && (opened.st_mode & S_IFMT) == kind && try_lock(part) == Lock::taken &&
         ::lstat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino && opened.st_dev == named.st_dev) {
       if (kind == S_IFREG) ::unlink(path.c_str());

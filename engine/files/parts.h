@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Unfinished files and folders: hidden, named ".NAME.PID-N.part", beside what they are to become. Who writes one holds a lock (flock) on it,
-// which the system takes back when the process ends in whatever way; so the next writer of NAME can tell what nobody will finish, and
+// Unfinished files and folders: hidden, named ".NAME.PID-N.part", beside what they are to become. Who writes one holds a lock (flock) on
+// it, which the system takes back when the process ends in whatever way; so the next writer of NAME can tell what nobody will finish, and
 // removes it. A process number alone would not tell: it may have been given to another process since.
 #pragma once
 

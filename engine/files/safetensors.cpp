@@ -50,7 +50,8 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : file_(file
   for (std::size_t i = size_bytes; i-- > 0;) header_size = header_size << 8 | number[i];
   if (header_size > largest_header) fail("is not a safetensors file: its header would have " + std::to_string(header_size) + " bytes");
   if (header_size > file_.size() - size_bytes)
-    fail("is cut short: its header has " + std::to_string(header_size) + " bytes and " + std::to_string(file_.size() - size_bytes) + " follow");
+    fail("is cut short: its header has " + std::to_string(header_size) + " bytes and " + std::to_string(file_.size() - size_bytes) +
+         " follow");
   std::string header(header_size, '\0');
   file_.read(size_bytes, header.data(), header.size());
   if (!header.starts_with('{')) fail("is not a safetensors file: its header does not begin with {");
@@ -81,7 +82,8 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : file_(file
     Entry entry{dtype.get<std::string>(), shape.get<Shape>(), offsets[0].get<std::uint64_t>(), offsets[1].get<std::uint64_t>()};
     const Type* type = type_of(entry.dtype);
     if (!type)
-      throw Error(path().string() + ": the entry " + printable(name) + " holds " + printable(entry.dtype) + ", which is not read: save it as F32 or F64" +
+      throw Error(path().string() + ": the entry " + printable(name) + " holds " + printable(entry.dtype) +
+                      ", which is not read: save it as F32 or F64" +
                       (entry.dtype.starts_with("C") ? ", real and imaginary parts as a last axis of 2" : ""),
                   {.file = path().string(), .place = name, .value = entry.dtype});
     if (entry.from > entry.to) bad("ends before it begins");
@@ -89,7 +91,8 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : file_(file
     if (!needed || *needed != entry.to - entry.from)
       bad("of shape " + to_string(entry.shape) + " and type " + entry.dtype + " has " + std::to_string(entry.to - entry.from) + " bytes" +
           (needed ? ", not " + std::to_string(*needed) : ""));
-    if (entry.to > available) fail("is cut short: " + std::to_string(entry.to - available) + " bytes of " + printable(name) + " are missing", name);
+    if (entry.to > available)
+      fail("is cut short: " + std::to_string(entry.to - available) + " bytes of " + printable(name) + " are missing", name);
     names_.push_back(name);
     entries_.emplace(name, std::move(entry));
   }
@@ -99,11 +102,14 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : file_(file
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < names_.size(); ++i) {
     const Entry& entry = entries_.at(names_[i]);
-    if (entry.from < end) fail("is damaged: its entries " + printable(names_[i - 1]) + " and " + printable(names_[i]) + " overlap", names_[i]);
-    if (entry.from > end) fail("is damaged: " + std::to_string(entry.from - end) + " bytes before " + printable(names_[i]) + " belong to no entry", names_[i]);
+    if (entry.from < end)
+      fail("is damaged: its entries " + printable(names_[i - 1]) + " and " + printable(names_[i]) + " overlap", names_[i]);
+    if (entry.from > end)
+      fail("is damaged: " + std::to_string(entry.from - end) + " bytes before " + printable(names_[i]) + " belong to no entry", names_[i]);
     end = entry.to;
   }
-  if (end < available) fail("has " + std::to_string(available - end) + " bytes more than its entries", "byte " + std::to_string(data_ + end));
+  if (end < available)
+    fail("has " + std::to_string(available - end) + " bytes more than its entries", "byte " + std::to_string(data_ + end));
 }
 
 const SafetensorsFile::Entry& SafetensorsFile::entry(std::string_view name) const {
@@ -117,7 +123,12 @@ const SafetensorsFile::Entry& SafetensorsFile::entry(std::string_view name) cons
 NpyHeader SafetensorsFile::header(std::string_view name) const {
   const Entry& found = entry(name);
   const Type& type = *type_of(found.dtype);
-  return {.shape = found.shape, .dtype = std::string(type.numpy), .kind = type.kind, .width = type.width, .start = data_ + found.from, .bytes = found.to - found.from};
+  return {.shape = found.shape,
+          .dtype = std::string(type.numpy),
+          .kind = type.kind,
+          .width = type.width,
+          .start = data_ + found.from,
+          .bytes = found.to - found.from};
 }
 
 NpyArray SafetensorsFile::read(std::string_view name) const {
@@ -132,7 +143,8 @@ NpyArray SafetensorsFile::read(std::string_view name) const {
     for (std::uint64_t at = 0; at < found.bytes; at += bytes.size()) {
       bytes.resize(static_cast<std::size_t>(std::min(piece, found.bytes - at)));
       file_.read(found.start + at, bytes.data(), bytes.size());
-      const std::span<double> to = std::span(array.real).subspan(static_cast<std::size_t>(at / width), static_cast<std::size_t>(bytes.size() / width));
+      const std::span<double> to =
+          std::span(array.real).subspan(static_cast<std::size_t>(at / width), static_cast<std::size_t>(bytes.size() / width));
       if (found.kind != 'B') {
         to_doubles(found.kind, found.width, bytes.data(), to, false);
         continue;

@@ -46,8 +46,8 @@ class SafetensorsFile final : public ArrayFile {
   std::map<std::string, Entry, std::less<>> entries_;
 };
 
-/// Writes an archive into a file under construction, which the caller commits. Real arrays alone, as F64, or as F32 where they are float32's. The
-/// order is the caller's; the same arrays give the same bytes.
+/// Writes an archive into a file under construction, which the caller commits. Real arrays alone, as F64, or as F32 where they are
+/// float32's. The order is the caller's; the same arrays give the same bytes.
 struct SafetensorsEntry {
   std::string name;
   Shape shape;

@@ -67,7 +67,8 @@ Baseline best_constant(const std::deque<Sequence>& held_out) {
 
 std::optional<Baseline> linear_predictor(const Examples& examples, const std::deque<Sequence>& held_out) {
   const Sequence& one = held_out[0];
-  if (one.target_kind != TargetKind::regress || 2 * std::ranges::count_if(one.mask, [](double m) { return m != 0.0; }) < one.length) return {};
+  if (one.target_kind != TargetKind::regress || 2 * std::ranges::count_if(one.mask, [](double m) { return m != 0.0; }) < one.length)
+    return {};
   const auto outputs = static_cast<std::size_t>(one.target_width);
   const std::int64_t past = std::clamp<std::int64_t>(most_features / one.width, 1, most_steps), features = past * one.width;
   const auto target = [&](const Sequence& sequence, std::size_t t) { return std::span(sequence.target).subspan(t * outputs, outputs); };

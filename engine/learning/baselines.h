@@ -19,8 +19,8 @@ struct Baseline {
 /// The best constant output on these sequences: the classes by their frequency, or the target's mean. Throws Error where no step counts.
 Baseline best_constant(const std::deque<Sequence>& held_out);
 
-/// For targets that are numbers and count at most of the steps, as those of a series: ridge regression on the inputs of the last steps, fitted to sequences
-/// that are learned from. None for other targets.
+/// For targets that are numbers and count at most of the steps, as those of a series: ridge regression on the inputs of the last steps,
+/// fitted to sequences that are learned from. None for other targets.
 std::optional<Baseline> linear_predictor(const Examples& examples, const std::deque<Sequence>& held_out);
 
 }  // namespace reclab

@@ -13,12 +13,16 @@ namespace {
 
 class TaskExamples final : public Examples {
  public:
-  TaskExamples(std::string name, TaskOptions options) : name_(std::move(name)), options_(std::move(options)) { length_ = made("first", 0, 0).length; }
+  TaskExamples(std::string name, TaskOptions options) : name_(std::move(name)), options_(std::move(options)) {
+    length_ = made("first", 0, 0).length;
+  }
   Sequence training(std::int64_t step, std::int64_t index) const override { return made("training", step, index); }
   Sequence held_out(std::int64_t index) const override { return made("held out", 0, index); }
   std::int64_t held_out_count() const override { return 0; }
   std::int64_t length() const override { return length_; }
-  std::string text() const override { return "the task " + name_ + " of " + std::to_string(length_) + " steps, fresh sequences at every step"; }
+  std::string text() const override {
+    return "the task " + name_ + " of " + std::to_string(length_) + " steps, fresh sequences at every step";
+  }
 
  private:
   Sequence made(const char* part, std::int64_t step, std::int64_t index) const {
@@ -32,7 +36,9 @@ class TaskExamples final : public Examples {
 };
 
 /// Steps that are learned from; the others are held out.
-std::int64_t learned_of(std::int64_t steps, const WindowOptions& options) { return steps - static_cast<std::int64_t>(std::llround(options.held_out * static_cast<double>(steps))); }
+std::int64_t learned_of(std::int64_t steps, const WindowOptions& options) {
+  return steps - static_cast<std::int64_t>(std::llround(options.held_out * static_cast<double>(steps)));
+}
 
 class WindowExamples final : public Examples {
  public:
@@ -41,14 +47,16 @@ class WindowExamples final : public Examples {
     own_target_ = all.target_kind != TargetKind::none;
     if (options.length < 1) refuse("window", std::to_string(options.length), "is no length of a window: choose 1 or more");
     if (options.ahead < 1) refuse("ahead", std::to_string(options.ahead), "is not ahead: choose 1 or more");
-    if (!(options.held_out > 0.0 && options.held_out < 1.0)) refuse("held-out", std::to_string(options.held_out), "is no share: choose a number between 0 and 1");
+    if (!(options.held_out > 0.0 && options.held_out < 1.0))
+      refuse("held-out", std::to_string(options.held_out), "is no share: choose a number between 0 and 1");
     // A window and what is ahead of its last step lie in one part.
     reach_ = options.length + (own_target_ ? 0 : options.ahead);
     learned_ = learned_of(all.length, options);
     if (learned_ < reach_ || all.length - learned_ < reach_)
       refuse("window", std::to_string(options.length),
-             "and what is ahead of it do not fit into the " + std::to_string(std::min(learned_, all.length - learned_)) + " steps of a part of " + all.name +
-                 " (" + std::to_string(learned_) + " to learn from, " + std::to_string(all.length - learned_) + " held out): choose a shorter window, or a longer sequence");
+             "and what is ahead of it do not fit into the " + std::to_string(std::min(learned_, all.length - learned_)) +
+                 " steps of a part of " + all.name + " (" + std::to_string(learned_) + " to learn from, " +
+                 std::to_string(all.length - learned_) + " held out): choose a shorter window, or a longer sequence");
     input_ = measured(all.input, all.width, all.flags);
     if (own_target_ && all.target_kind == TargetKind::regress) target_ = measured(all.target, all.target_width, 0);
   }
@@ -61,12 +69,16 @@ class WindowExamples final : public Examples {
     const std::int64_t places = whole_->length - learned_ - reach_ + 1;
     return window(learned_ + index * options_.length % places);
   }
-  std::int64_t held_out_count() const override { return std::max<std::int64_t>(1, (whole_->length - learned_ - reach_ + options_.length) / options_.length); }
+  std::int64_t held_out_count() const override {
+    return std::max<std::int64_t>(1, (whole_->length - learned_ - reach_ + options_.length) / options_.length);
+  }
   std::int64_t length() const override { return options_.length; }
   std::string text() const override {
     const std::string missing = missing_words(whole_->missing);
-    return "windows of " + std::to_string(options_.length) + " of the first " + std::to_string(learned_) + " steps of " + whole_->name + "; the other " +
-           std::to_string(whole_->length - learned_) + " are held out" + (own_target_ ? "" : "; the target is the value " + std::to_string(options_.ahead) + " ahead") + (missing.empty() ? "" : "; " + missing);
+    return "windows of " + std::to_string(options_.length) + " of the first " + std::to_string(learned_) + " steps of " + whole_->name +
+           "; the other " + std::to_string(whole_->length - learned_) + " are held out" +
+           (own_target_ ? "" : "; the target is the value " + std::to_string(options_.ahead) + " ahead") +
+           (missing.empty() ? "" : "; " + missing);
   }
 
  private:
@@ -88,7 +100,8 @@ class WindowExamples final : public Examples {
       for (std::int64_t t = 0; t < learned_; ++t) squares += (at(t) - of.mean[j]) * (at(t) - of.mean[j]);
       const double deviation = std::sqrt(squares / static_cast<double>(learned_));
       if (!std::isfinite(deviation))
-        throw Error(whole_->name + " has values that are too large to be standardised: take them as they are (--standardise no).", {.file = whole_->source});
+        throw Error(whole_->name + " has values that are too large to be standardised: take them as they are (--standardise no).",
+                    {.file = whole_->source});
       if (deviation > 0.0) of.deviation[j] = deviation;
     }
     return of;
@@ -97,7 +110,8 @@ class WindowExamples final : public Examples {
   std::vector<double> rows(const std::vector<double>& values, const Moments& by, std::int64_t from) const {
     const std::size_t width = by.mean.size();
     const auto first = static_cast<std::size_t>(from) * width;
-    std::vector<double> some(values.begin() + static_cast<std::ptrdiff_t>(first), values.begin() + static_cast<std::ptrdiff_t>(first + static_cast<std::size_t>(options_.length) * width));
+    std::vector<double> some(values.begin() + static_cast<std::ptrdiff_t>(first),
+                             values.begin() + static_cast<std::ptrdiff_t>(first + static_cast<std::size_t>(options_.length) * width));
     for (std::size_t i = 0; i < some.size(); ++i) some[i] = (some[i] - by.mean[i % width]) / by.deviation[i % width];
     return some;
   }
@@ -139,7 +153,8 @@ class WindowExamples final : public Examples {
       part.target_width = all.width - all.flags;
       part.target_names.assign(all.names.begin(), all.names.end() - all.flags);
       part.mask.assign(static_cast<std::size_t>(part.length), 1.0);
-      if (!all.known.empty()) std::copy_n(all.known.begin() + from + options_.ahead, part.length, part.mask.begin());  // what was filled in is no target
+      if (!all.known.empty())
+        std::copy_n(all.known.begin() + from + options_.ahead, part.length, part.mask.begin());  // what was filled in is no target
       part.target = rows(all.input, input_, from + options_.ahead);
       if (all.flags > 0) drop_flags(part.target, static_cast<std::size_t>(all.width), static_cast<std::size_t>(part.target_width));
     }
@@ -155,13 +170,17 @@ class WindowExamples final : public Examples {
 
 }  // namespace
 
-std::unique_ptr<Examples> task_examples(const std::string& name, const TaskOptions& options) { return std::make_unique<TaskExamples>(name, options); }
+std::unique_ptr<Examples> task_examples(const std::string& name, const TaskOptions& options) {
+  return std::make_unique<TaskExamples>(name, options);
+}
 
 std::int64_t longest_window(std::int64_t steps, bool own_target, const WindowOptions& options) {
   const std::int64_t learned = learned_of(steps, options);
   return std::max<std::int64_t>(0, std::min(learned, steps - learned) - (own_target ? 0 : options.ahead));
 }
 
-std::unique_ptr<Examples> window_examples(std::shared_ptr<const Sequence> sequence, const WindowOptions& options) { return std::make_unique<WindowExamples>(std::move(sequence), options); }
+std::unique_ptr<Examples> window_examples(std::shared_ptr<const Sequence> sequence, const WindowOptions& options) {
+  return std::make_unique<WindowExamples>(std::move(sequence), options);
+}
 
 }  // namespace reclab

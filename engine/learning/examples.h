@@ -20,16 +20,16 @@ class Examples {
   virtual Sequence held_out(std::int64_t index) const = 0;
   /// How many of those there are; 0: as many as are asked for.
   virtual std::int64_t held_out_count() const = 0;
-  virtual std::int64_t length() const = 0;    ///< of each sequence
-  virtual std::string text() const = 0;       ///< what is learned from, in words
+  virtual std::int64_t length() const = 0;  ///< of each sequence
+  virtual std::string text() const = 0;     ///< what is learned from, in words
 };
 
-/// A task, made anew for each example: no sequence is learned from twice. Each has a seed of its own, drawn from `options.seed`, its step and its place.
-/// Throws Error for a task or options that there are none of.
+/// A task, made anew for each example: no sequence is learned from twice. Each has a seed of its own, drawn from `options.seed`, its step
+/// and its place. Throws Error for a task or options that there are none of.
 std::unique_ptr<Examples> task_examples(const std::string& name, const TaskOptions& options);
 
-/// Windows of a long sequence as it was measured (not standardised). Its first steps are learned from, the rest is held out, and no window of the one
-/// part reads a step of the other, nor has it as target.
+/// Windows of a long sequence as it was measured (not standardised). Its first steps are learned from, the rest is held out, and no window
+/// of the one part reads a step of the other, nor has it as target.
 struct WindowOptions {
   std::int64_t length = 100;  ///< steps of a window
   std::int64_t ahead = 1;     ///< where the sequence has no target: its own values so many steps later are
@@ -37,7 +37,8 @@ struct WindowOptions {
   bool standardise = true;    ///< by mean and deviation of what is learned from
   std::uint64_t seed = 1;     ///< of where windows begin
 };
-/// The longest window of a sequence of so many steps that fits into both of its parts, with what is ahead of it where there is no target of its own; 0: none.
+/// The longest window of a sequence of so many steps that fits into both of its parts, with what is ahead of it where there is no target of
+/// its own; 0: none.
 std::int64_t longest_window(std::int64_t steps, bool own_target, const WindowOptions& options);
 /// Throws Error where either part is shorter than a window.
 std::unique_ptr<Examples> window_examples(std::shared_ptr<const Sequence> sequence, const WindowOptions& options);

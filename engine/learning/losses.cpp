@@ -61,7 +61,8 @@ std::string SequenceLoss::formula() const {
   return {};
 }
 
-double SequenceLoss::segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const {
+double SequenceLoss::segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
+                             std::span<double> adjoint) const {
   double loss = 0.0;
   const auto row = [&](std::int64_t t) { return static_cast<std::size_t>((t - first) * width); };
   const auto half_square = [&](std::int64_t t, double weight) {

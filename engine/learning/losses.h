@@ -23,13 +23,14 @@ std::optional<LossKind> loss_kind(std::string_view name);
 
 class SequenceLoss final : public Loss {
  public:
-  /// The sequence must outlive the loss. Throws Error for a task loss of a sequence without a target. `outputs` of a random loss: as another
-  /// one asks.
+  /// The sequence must outlive the loss. Throws Error for a task loss of a sequence without a target. `outputs` of a random loss: as
+  /// another one asks.
   SequenceLoss(LossKind kind, const Sequence& sequence, std::int64_t outputs = 0);
 
   LossKind kind() const { return kind_; }  ///< never automatic
   std::int64_t outputs() const override;
-  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const override;
+  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
+                 std::span<double> adjoint) const override;
   std::string formula() const;  ///< in words and symbols, for the manifest
 
  private:

@@ -23,11 +23,14 @@ E named(const std::pair<E, const char*> (&all)[N], std::string_view name, const 
     if (name == text) return value;
     known += (known.empty() ? "" : ", ") + std::string(text);
   }
-  throw Error("there is no " + what + " \"" + std::string(name) + "\": choose " + known + ".", {.parameter = option, .value = std::string(name), .range = known});
+  throw Error("there is no " + what + " \"" + std::string(name) + "\": choose " + known + ".",
+              {.parameter = option, .value = std::string(name), .range = known});
 }
 
-constexpr std::pair<Rule, const char*> rules[] = {{Rule::sgd, "sgd"}, {Rule::rmsprop, "rmsprop"}, {Rule::adam, "adam"}, {Rule::adamw, "adamw"}};
-constexpr std::pair<RateSchedule::Shape, const char*> shapes[] = {{RateSchedule::Shape::constant, "constant"}, {RateSchedule::Shape::cosine, "cosine"}};
+constexpr std::pair<Rule, const char*> rules[] = {
+    {Rule::sgd, "sgd"}, {Rule::rmsprop, "rmsprop"}, {Rule::adam, "adam"}, {Rule::adamw, "adamw"}};
+constexpr std::pair<RateSchedule::Shape, const char*> shapes[] = {{RateSchedule::Shape::constant, "constant"},
+                                                                  {RateSchedule::Shape::cosine, "cosine"}};
 
 std::string first_name(const Rule rule) { return rule == Rule::adam || rule == Rule::adamw ? "m/" : "momentum/"; }
 
@@ -35,14 +38,17 @@ std::string first_name(const Rule rule) { return rule == Rule::adam || rule == R
 
 const char* to_string(Rule rule) { return std::ranges::find(rules, rule, &std::pair<Rule, const char*>::first)->second; }
 Rule optimiser_rule(std::string_view name) { return named(rules, name, "optimiser", "optimiser"); }
-const char* to_string(RateSchedule::Shape shape) { return std::ranges::find(shapes, shape, &std::pair<RateSchedule::Shape, const char*>::first)->second; }
+const char* to_string(RateSchedule::Shape shape) {
+  return std::ranges::find(shapes, shape, &std::pair<RateSchedule::Shape, const char*>::first)->second;
+}
 RateSchedule::Shape schedule_shape(std::string_view name) { return named(shapes, name, "schedule", "schedule"); }
 
 void check(const OptimiserOptions& options) {
   const auto within = [](const std::string& name, double value, bool fits, const std::string& range) {
     char text[32];
     std::snprintf(text, sizeof text, "%g", value);
-    if (!fits) throw Error(name + " = " + text + " is out of range: choose " + range + ".", {.parameter = name, .value = text, .range = range});
+    if (!fits)
+      throw Error(name + " = " + text + " is out of range: choose " + range + ".", {.parameter = name, .value = text, .range = range});
   };
   const auto share = [&](const std::string& name, double value) { within(name, value, value >= 0.0 && value < 1.0, "from 0 to below 1"); };
   share("momentum", options.momentum);
@@ -71,9 +77,13 @@ class Optimiser::Arithmetic {
     shape_.size[0] = shape_.elements = n;
     shape_.stride_x[0] = shape_.stride_y[0] = 1;
   }
-  void scale(const DeviceArray& x, double factor, DeviceArray& to, double plus = 0.0) const { backend_.unary(Unary::affine, type_, n_, x.data(), to.data(), factor, plus); }
+  void scale(const DeviceArray& x, double factor, DeviceArray& to, double plus = 0.0) const {
+    backend_.unary(Unary::affine, type_, n_, x.data(), to.data(), factor, plus);
+  }
   void map(Unary op, const DeviceArray& x, DeviceArray& to) const { backend_.unary(op, type_, n_, x.data(), to.data(), 0.0, 0.0); }
-  void combine(Binary op, const DeviceArray& x, const DeviceArray& y, DeviceArray& to) const { backend_.binary(op, type_, shape_, x.data(), y.data(), to.data()); }
+  void combine(Binary op, const DeviceArray& x, const DeviceArray& y, DeviceArray& to) const {
+    backend_.binary(op, type_, shape_, x.data(), y.data(), to.data());
+  }
   void add_to(const DeviceArray& x, const DeviceArray& to) const { backend_.add_scaled(type_, n_, 0, x.data(), to.data(), true); }
 
  private:
@@ -83,7 +93,8 @@ class Optimiser::Arithmetic {
   Broadcast shape_;
 };
 
-Optimiser::Optimiser(Model& model, const OptimiserOptions& options, std::vector<bool> frozen) : model_(model), options_(options), frozen_(std::move(frozen)) {
+Optimiser::Optimiser(Model& model, const OptimiserOptions& options, std::vector<bool> frozen)
+    : model_(model), options_(options), frozen_(std::move(frozen)) {
   check(options);
   const auto& weights = model.weights();
   if (frozen_.empty()) frozen_.resize(weights.size());
@@ -218,9 +229,12 @@ void Optimiser::restore(std::int64_t steps, const std::map<std::string, std::vec
   const auto find = [&](const DeviceArray& array, const std::string& name, std::int64_t n) -> const std::vector<double>* {
     if (!array) return nullptr;
     const auto found = memory.find(name);
-    if (found == memory.end()) throw Error("what the optimiser " + std::string(to_string(options_.rule)) + " keeps of " + name + " is missing.", {.place = name});
+    if (found == memory.end())
+      throw Error("what the optimiser " + std::string(to_string(options_.rule)) + " keeps of " + name + " is missing.", {.place = name});
     if (std::ssize(found->second) != n)
-      throw Error("what the optimiser keeps of " + name + " has " + std::to_string(found->second.size()) + " numbers for a weight of " + std::to_string(n) + ".", {.place = name});
+      throw Error("what the optimiser keeps of " + name + " has " + std::to_string(found->second.size()) + " numbers for a weight of " +
+                      std::to_string(n) + ".",
+                  {.place = name});
     ++used;
     return &found->second;
   };
@@ -231,8 +245,11 @@ void Optimiser::restore(std::int64_t steps, const std::map<std::string, std::vec
       f(second_[i], "v/" + weight.name, weight.entries());
     }
   };
-  each([&](DeviceArray& array, const std::string& name, std::int64_t n) { find(array, name, n); });  // all of them are looked at before one is changed
-  if (used != memory.size()) throw Error("there is more than the optimiser " + std::string(to_string(options_.rule)) + " keeps of these weights.", {});
+  each([&](DeviceArray& array, const std::string& name, std::int64_t n) {
+    find(array, name, n);
+  });  // all of them are looked at before one is changed
+  if (used != memory.size())
+    throw Error("there is more than the optimiser " + std::string(to_string(options_.rule)) + " keeps of these weights.", {});
   each([&](DeviceArray& array, const std::string& name, std::int64_t n) {
     if (const auto* values = find(array, name, n)) {
       const auto bytes = narrowed(model_.real(), *values);

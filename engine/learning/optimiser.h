@@ -18,9 +18,9 @@ namespace reclab {
 
 struct OptimiserOptions {
   /// sgd: w -= rate * d, d = g, or with momentum d = m, m = momentum m + g (the first m is g), or by Nesterov d = g + momentum m.
-  /// rmsprop (T. Tieleman, G. Hinton, 2012): v = smoothing v + (1 - smoothing) g^2, d = g / (sqrt(v) + epsilon), with momentum m = momentum m + d.
-  /// adam (D. P. Kingma, J. Ba, ICLR 2015): w -= rate m' / (sqrt(v') + epsilon), m' and v' the averages of g and g^2 over what they weigh so far.
-  /// adamw (I. Loshchilov, F. Hutter, ICLR 2019): adam, after w *= 1 - rate * weight_decay.
+  /// rmsprop (T. Tieleman, G. Hinton, 2012): v = smoothing v + (1 - smoothing) g^2, d = g / (sqrt(v) + epsilon), with momentum m = momentum
+  /// m + d. adam (D. P. Kingma, J. Ba, ICLR 2015): w -= rate m' / (sqrt(v') + epsilon), m' and v' the averages of g and g^2 over what they
+  /// weigh so far. adamw (I. Loshchilov, F. Hutter, ICLR 2019): adam, after w *= 1 - rate * weight_decay.
   enum class Rule : std::uint8_t { sgd, rmsprop, adam, adamw };
   Rule rule = Rule::adam;
   double momentum = 0.0;
@@ -41,10 +41,11 @@ void check(const OptimiserOptions& options);
 /// The rate of learning at each step, counted from 0.
 struct RateSchedule {
   enum class Shape : std::uint8_t { constant, cosine };
-  double rate = 1e-3;       ///< the largest
+  double rate = 1e-3;  ///< the largest
   Shape shape = Shape::constant;
   std::int64_t warm_up = 0;  ///< the rate rises in so many equal parts to the largest: rate (step + 1) / warm_up
-  std::int64_t steps = 0;    ///< cosine: where the rate has become `least`: least + (rate - least) (1 + cos(pi (step - warm_up) / (steps - warm_up))) / 2
+  std::int64_t steps =
+      0;  ///< cosine: where the rate has become `least`: least + (rate - least) (1 + cos(pi (step - warm_up) / (steps - warm_up))) / 2
   double least = 0.0;
 
   double at(std::int64_t step) const;

@@ -16,12 +16,15 @@ namespace {
 /// A part of a sequence has the loss that the whole sequence has there, from its step `counted` on.
 class PartLoss final : public Loss {
  public:
-  PartLoss(const Sequence& whole, std::int64_t from, std::int64_t counted) : whole_(LossKind::task, whole), from_(from), counted_(counted) {}
+  PartLoss(const Sequence& whole, std::int64_t from, std::int64_t counted)
+      : whole_(LossKind::task, whole), from_(from), counted_(counted) {}
   std::int64_t outputs() const override { return whole_.outputs(); }
-  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const override {
+  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
+                 std::span<double> adjoint) const override {
     const std::int64_t passed = std::clamp<std::int64_t>(counted_ - first, 0, steps);
     const auto entries = static_cast<std::size_t>(passed * width);
-    return whole_.segment(from_ + first + passed, steps - passed, width, output.subspan(entries), adjoint.empty() ? adjoint : adjoint.subspan(entries));
+    return whole_.segment(from_ + first + passed, steps - passed, width, output.subspan(entries),
+                          adjoint.empty() ? adjoint : adjoint.subspan(entries));
   }
 
  private:
@@ -36,15 +39,18 @@ class JudgingLoss final : public Loss {
     for (const double m : sequence.mask) counted_ += m;
   }
   std::int64_t outputs() const override { return loss_.outputs(); }
-  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const override {
+  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
+                 std::span<double> adjoint) const override {
     for (std::int64_t t = first; t < first + steps && counted_ > 0.0; ++t) {
       const double weight = sequence_.mask[static_cast<std::size_t>(t)] / counted_;
       if (weight == 0.0) continue;
       const auto y = output.subspan(static_cast<std::size_t>((t - first) * width), static_cast<std::size_t>(width));
       if (sequence_.target_kind == TargetKind::classify) {
-        if (std::ranges::max_element(y) - y.begin() == static_cast<std::ptrdiff_t>(sequence_.target[static_cast<std::size_t>(t)])) metric_ += weight;
+        if (std::ranges::max_element(y) - y.begin() == static_cast<std::ptrdiff_t>(sequence_.target[static_cast<std::size_t>(t)]))
+          metric_ += weight;
       } else {
-        for (std::size_t j = 0; j < y.size(); ++j) metric_ += weight * std::pow(y[j] - sequence_.target[static_cast<std::size_t>(t * width) + j], 2);
+        for (std::size_t j = 0; j < y.size(); ++j)
+          metric_ += weight * std::pow(y[j] - sequence_.target[static_cast<std::size_t>(t * width) + j], 2);
       }
     }
     return loss_.segment(first, steps, width, output, adjoint);
@@ -58,7 +64,8 @@ class JudgingLoss final : public Loss {
   double counted_ = 0.0;
 };
 
-/// The steps [from, from + steps) of a sequence: what a model and a loss look at, since a copy of all of it at each part would be quadratic in its length.
+/// The steps [from, from + steps) of a sequence: what a model and a loss look at, since a copy of all of it at each part would be quadratic
+/// in its length.
 Sequence part_of(const Sequence& whole, std::int64_t from, std::int64_t steps) {
   Sequence part;
   part.name = whole.name;
@@ -104,7 +111,8 @@ bool counts(const Sequence& sequence, std::int64_t from, std::int64_t to) {
 /// Whether a name is a pattern's, in which a * stands for any letters.
 bool matches(std::string_view pattern, std::string_view name) {
   constexpr std::size_t none = std::string_view::npos;
-  std::size_t p = 0, n = 0, star = none, from = 0;  // the last * and where what it stands for ends: of several, the last alone is worth another try
+  std::size_t p = 0, n = 0, star = none,
+              from = 0;  // the last * and where what it stands for ends: of several, the last alone is worth another try
   while (n < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
@@ -132,9 +140,12 @@ std::vector<bool> frozen_of(const Model& model, const std::vector<std::string>& 
       if (!matches(pattern, name)) continue;
       frozen[i] = found = true;
     }
-    if (!found) throw Error("freeze = " + pattern + " is the name of no weights: choose of " + known + ", with * for any letters.", {.parameter = "freeze", .value = pattern, .range = known});
+    if (!found)
+      throw Error("freeze = " + pattern + " is the name of no weights: choose of " + known + ", with * for any letters.",
+                  {.parameter = "freeze", .value = pattern, .range = known});
   }
-  if (!frozen.empty() && std::ranges::all_of(frozen, [](bool f) { return f; })) throw Error("freeze leaves no weights to be trained: freeze fewer of them.", {.parameter = "freeze"});
+  if (!frozen.empty() && std::ranges::all_of(frozen, [](bool f) { return f; }))
+    throw Error("freeze leaves no weights to be trained: freeze fewer of them.", {.parameter = "freeze"});
   return frozen;
 }
 
@@ -143,18 +154,27 @@ const std::string cure = ": choose a smaller rate (--lr), or clip the gradient (
 }  // namespace
 
 TrainingDiverged::TrainingDiverged(std::int64_t at, const std::string& what, std::string of)
-    : Error("Training ended at step " + std::to_string(at) + ", where " + what + cure + ".", {.place = "step " + std::to_string(at), .parameter = of}), step(at), array(std::move(of)) {}
+    : Error("Training ended at step " + std::to_string(at) + ", where " + what + cure + ".",
+            {.place = "step " + std::to_string(at), .parameter = of}),
+      step(at),
+      array(std::move(of)) {}
 
 Trainer::Trainer(Model& model, const Examples& examples, const TrainingOptions& options)
-    : model_(model), examples_(examples), options_(options), frozen_(frozen_of(model, options.frozen)), optimiser_(model, options.optimiser, frozen_) {
+    : model_(model),
+      examples_(examples),
+      options_(options),
+      frozen_(frozen_of(model, options.frozen)),
+      optimiser_(model, options.optimiser, frozen_) {
   const auto least = [](const std::string& name, double value, double low) {
-    if (!(value >= low) || !std::isfinite(value)) throw Error(name + " is out of range: choose " + std::to_string(static_cast<long>(low)) + " or more.", {.parameter = name});
+    if (!(value >= low) || !std::isfinite(value))
+      throw Error(name + " is out of range: choose " + std::to_string(static_cast<long>(low)) + " or more.", {.parameter = name});
   };
   least("batch", static_cast<double>(options.batch), 1);
   least("truncate", static_cast<double>(options.truncate), 0);
   least("advance", static_cast<double>(options.advance), 0);
   if (options.truncate > 0 && options.advance > options.truncate)
-    throw Error("advance = " + std::to_string(options.advance) + " is more steps than truncate = " + std::to_string(options.truncate) + ", so some would be learned from by no change: choose advance up to truncate.",
+    throw Error("advance = " + std::to_string(options.advance) + " is more steps than truncate = " + std::to_string(options.truncate) +
+                    ", so some would be learned from by no change: choose advance up to truncate.",
                 {.parameter = "advance", .value = std::to_string(options.advance), .range = "1 to " + std::to_string(options.truncate)});
   least("clip", options.clip_norm, 0);
   least("clip-value", options.clip_value, 0);
@@ -164,7 +184,8 @@ Trainer::Trainer(Model& model, const Examples& examples, const TrainingOptions& 
   const std::int64_t batches = (wanted + options.batch - 1) / options.batch;
   for (std::int64_t i = 0; i < batches * options.batch; ++i) held_out_.push_back(examples.held_out(i));
   if (held_out_[0].target_kind == TargetKind::none)
-    throw Error(held_out_[0].name + " has no target, so there is nothing to learn: choose a task with a target, or a file.", {.parameter = "task", .value = held_out_[0].name});
+    throw Error(held_out_[0].name + " has no target, so there is nothing to learn: choose a task with a target, or a file.",
+                {.parameter = "task", .value = held_out_[0].name});
   const bool classes = held_out_[0].target_kind == TargetKind::classify;
   metric_ = classes ? "accuracy" : "squared error";
   baseline_ = best_constant(held_out_);
@@ -293,7 +314,8 @@ TrainingStep Trainer::step_by_parts(std::stop_token stop) {
     const std::int64_t end = std::min(learned + advance_, length);
     const auto begin_of = [&](std::int64_t part) { return std::max<std::int64_t>(0, part + advance_ - truncate_); };
     const std::int64_t from = begin_of(learned), next = begin_of(end);
-    const bool counted = !judging_ || std::ranges::any_of(sequences_, [&](const Sequence& sequence) { return counts(sequence, learned, end); });
+    const bool counted =
+        !judging_ || std::ranges::any_of(sequences_, [&](const Sequence& sequence) { return counts(sequence, learned, end); });
     if (counted || !overlap) {
       rollout_->set_batch(judging_ ? parts_of(from, end, learned) : batch_of(sequences_, 0));
       if (judging_ && !overlap && from > 0) {
@@ -302,13 +324,16 @@ TrainingStep Trainer::step_by_parts(std::stop_token stop) {
         rollout_->reset_states();
         rollout_->set_initial(carried_);
       }
-      if (const auto bad = rollout_->forward(stop, true)) throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence", bad->array);
+      if (const auto bad = rollout_->forward(stop, true))
+        throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence", bad->array);
       if (!std::isfinite(rollout_->loss()))
-        throw TrainingDiverged(report.step, "the loss became non-finite at step " + std::to_string(rollout_->loss_step()) + " of a sequence", "loss");
+        throw TrainingDiverged(report.step,
+                               "the loss became non-finite at step " + std::to_string(rollout_->loss_step()) + " of a sequence", "loss");
       report.loss += rollout_->loss() / static_cast<double>(options_.batch);
     }
     if (counted)
-      if (const auto bad = rollout_->backward(stop)) throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence, on the way back", bad->array);
+      if (const auto bad = rollout_->backward(stop))
+        throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence, on the way back", bad->array);
     if (overlap && next > from && end < length) carry(from, next, stop);
     if (counted) change(report.rate, report);
   }
@@ -325,7 +350,9 @@ void Trainer::change(double rate, TrainingStep& report) {
     for (std::size_t i = 0; i < totals.size(); ++i)
       if (!frozen_[i]) f(i, model_.weights()[i].entries());
   };
-  each([&](std::size_t i, std::int64_t n) { backend.unary(Unary::affine, real, n, totals[i].data(), gradients_[i].data(), 1.0 / static_cast<double>(options_.batch), 0.0); });
+  each([&](std::size_t i, std::int64_t n) {
+    backend.unary(Unary::affine, real, n, totals[i].data(), gradients_[i].data(), 1.0 / static_cast<double>(options_.batch), 0.0);
+  });
   double norm = norm_of(backend, real, gradients_, frozen_);
   if (!std::isfinite(norm)) throw TrainingDiverged(report.step, "the gradient's norm became non-finite", "gradient");
   report.norm = std::max(report.norm, norm);
@@ -356,7 +383,8 @@ void Trainer::change(double rate, TrainingStep& report) {
   report.clipped = std::max(report.clipped, norm);
   if (watch_ && before_.empty())
     for (const Model::Weight& weight : model_.weights()) before_.emplace_back(backend, real, weight.entries());
-  if (watch_) each([&](std::size_t i, std::int64_t) { backend.copy(before_[i].data(), model_.weights()[i].values.data(), before_[i].bytes()); });
+  if (watch_)
+    each([&](std::size_t i, std::int64_t) { backend.copy(before_[i].data(), model_.weights()[i].values.data(), before_[i].bytes()); });
   whole_ = false;
   optimiser_.step(rate, gradients_);
   whole_ = true;
@@ -386,7 +414,8 @@ Judgement Trainer::judge(std::stop_token stop) {
     }
     rollout.set_batch(Batch(std::move(examples)));
     losses_ = std::move(losses);
-    if (const auto bad = rollout.forward(stop)) throw TrainingDiverged(steps_, sentence(*bad) + " of a sequence that is held out", bad->array);
+    if (const auto bad = rollout.forward(stop))
+      throw TrainingDiverged(steps_, sentence(*bad) + " of a sequence that is held out", bad->array);
     found.loss += rollout.loss();
     for (const JudgingLoss* loss : judging) found.metric += loss->metric();
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Training: a model, what it learns from, and an optimiser, one batch after the other. On the CPU the same options give the same bits, whatever the
-// number of threads.
+// Training: a model, what it learns from, and an optimiser, one batch after the other. On the CPU the same options give the same bits,
+// whatever the number of threads.
 #pragma once
 
 #include <complex>
@@ -28,14 +28,15 @@ struct TrainingOptions {
   RateSchedule rate;
   std::int64_t batch = 32;
   /// The gradient of the batch's mean loss is made shorter where its norm is larger: g *= clip_norm / (|g| + 1e-6), as
-  /// torch.nn.utils.clip_grad_norm_ does (R. Pascanu, T. Mikolov, Y. Bengio, ICML 2013); and each of its entries is held within +-clip_value. 0: neither.
+  /// torch.nn.utils.clip_grad_norm_ does (R. Pascanu, T. Mikolov, Y. Bengio, ICML 2013); and each of its entries is held within
+  /// +-clip_value. 0: neither.
   double clip_norm = 0.0, clip_value = 0.0;
   /// Weights that are not trained: their names, or with a * for any letters: "0/weight_hh", "encoder/*".
   std::vector<std::string> frozen;
-  /// Truncated backpropagation through time, BPTT(k2; k1) (R. J. Williams, J. Peng, Neural Computation 2(4), 1990): after every `advance` steps, k1, the
-  /// weights change by the gradient of these steps' loss, which goes back over at most `truncate` steps, k2, and through no state before them. That state
-  /// is the one that the weights before the change came to. Steps without a target change no weights. truncate = 0: back to the first step;
-  /// advance = 0: as many as truncate.
+  /// Truncated backpropagation through time, BPTT(k2; k1) (R. J. Williams, J. Peng, Neural Computation 2(4), 1990): after every `advance`
+  /// steps, k1, the weights change by the gradient of these steps' loss, which goes back over at most `truncate` steps, k2, and through no
+  /// state before them. That state is the one that the weights before the change came to. Steps without a target change no weights.
+  /// truncate = 0: back to the first step; advance = 0: as many as truncate.
   std::int64_t truncate = 0, advance = 0;
   std::int64_t held_out = 0;  ///< sequences that the model is judged by, at least so many; 0: 128, or all where there are fewer
   Form form = Form::sequential;
@@ -69,21 +70,24 @@ class Trainer {
   Trainer(Model& model, const Examples& examples, const TrainingOptions& options);
   ~Trainer();
 
-  /// One batch. Throws TrainingDiverged; Cancelled when it is stopped. Whatever it throws, weights and optimiser are those before it (see whole()). It hears
-  /// `stop` alone, whatever its thread is asked for (StopScope). With `keep` the step can be undone.
+  /// One batch. Throws TrainingDiverged; Cancelled when it is stopped. Whatever it throws, weights and optimiser are those before it (see
+  /// whole()). It hears `stop` alone, whatever its thread is asked for (StopScope). With `keep` the step can be undone.
   TrainingStep step(std::stop_token stop = {}, bool keep = false);
   /// Weights and optimiser as they were before the last step, which was made with `keep`.
   void undo();
-  /// Whether the weights are those after steps() steps: not where a device or memory failed while they were changed, and again while they were put back.
+  /// Whether the weights are those after steps() steps: not where a device or memory failed while they were changed, and again while they
+  /// were put back.
   bool whole() const { return whole_; }
-  /// |change| / |weight| of each weight by the last step with `watch_changes`, in the order of the weights; NaN of one that is 0 or was not trained.
+  /// |change| / |weight| of each weight by the last step with `watch_changes`, in the order of the weights; NaN of one that is 0 or was not
+  /// trained.
   void watch_changes(bool watch) { watch_ = watch; }
   const std::vector<double>& changes() const { return changes_; }
   Judgement judge(std::stop_token stop = {});
 
   std::int64_t steps() const { return steps_; }
   const TrainingOptions& options() const { return options_; }
-  /// "accuracy", the share of steps that count at which the largest output is the target's; or "squared error", the mean over them of |y - target|^2.
+  /// "accuracy", the share of steps that count at which the largest output is the target's; or "squared error", the mean over them of |y -
+  /// target|^2.
   const std::string& metric() const { return metric_; }
   /// What the best constant output does on what is held out, and on a series a linear predictor.
   const Baseline& baseline() const { return baseline_; }
@@ -113,10 +117,10 @@ class Trainer {
   TrainingOptions options_;
   std::vector<bool> frozen_;
   Optimiser optimiser_;
-  std::int64_t truncate_ = 0, advance_ = 0;     // k2 and k1, within a sequence
-  std::unique_ptr<BatchRollout> rollout_, judging_;  // judging_ where rollout_ is of parts alone
+  std::int64_t truncate_ = 0, advance_ = 0;                         // k2 and k1, within a sequence
+  std::unique_ptr<BatchRollout> rollout_, judging_;                 // judging_ where rollout_ is of parts alone
   std::map<std::int64_t, std::unique_ptr<BatchRollout>> carriers_;  // by their steps: from where one part begins to where the next does
-  BatchRollout::States carried_;  // the state where the part begins; empty: at rest
+  BatchRollout::States carried_;                                    // the state where the part begins; empty: at rest
   std::deque<Sequence> held_out_, sequences_, parts_;
   std::vector<std::unique_ptr<Loss>> losses_;
   std::vector<DeviceArray> gradients_, before_, kept_;  // kept_: the weights of keep()

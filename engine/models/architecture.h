@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Architecture: what a file under models/<family>/ defines, once, for every form, device, precision and use: the function `layer`
-// written with array operations and one or more of the primitives of recurrence/. Building it lists parameters, states and gates; running it computes.
+// written with array operations and one or more of the primitives of recurrence/. Building it lists parameters, states and gates; running
+// it computes.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +18,16 @@
 
 namespace reclab {
 
-/// What a reference implementation calls a parameter that it has in the same shape, with the same order of rows, or transposed, or in entries of its own.
+/// What a reference implementation calls a parameter that it has in the same shape, with the same order of rows, or transposed, or in
+/// entries of its own.
 struct ReferenceName {
-  /// "theta_{i}": row i of ours, counted from 0, in an entry of its own. "weight_ih_l{n}{_reverse}": {n} is the layer's number from 0, {n+1} from 1, counted in its direction ({_n}: none for 0, else "_1" and so on); {path}: what it is called where the layers have no common numbers (Body::layer); {_reverse} is "_reverse" for a layer that runs
-  /// backward beside one that runs forward, else nothing; * stands for the same in both names. What stands in front ("model.rnn.") is found.
+  /// "theta_{i}": row i of ours, counted from 0, in an entry of its own. "weight_ih_l{n}{_reverse}": {n} is the layer's number from 0,
+  /// {n+1} from 1, counted in its direction ({_n}: none for 0, else "_1" and so on); {path}: what it is called where the layers have no
+  /// common numbers (Body::layer); {_reverse} is "_reverse" for a layer that runs backward beside one that runs forward, else nothing; *
+  /// stands for the same in both names. What stands in front ("model.rnn.") is found.
   std::string theirs;
-  std::string ours;  ///< "weight_ih"; of what comes after the last layer "final/norm.weight", of the head "head/weight"; empty: entries whose names end with .theirs are of no use here
+  std::string ours;  ///< "weight_ih"; of what comes after the last layer "final/norm.weight", of the head "head/weight"; empty: entries
+                     ///< whose names end with .theirs are of no use here
   bool transposed = false;  ///< theirs is [columns, rows]
 };
 
@@ -31,8 +36,8 @@ struct ReadoutFit {
   double ridge = 0.0;        ///< the penalty λ
   std::int64_t washout = 0;  ///< steps at the start that do not count
   std::int64_t steps = 0;    ///< only those before this one count; 0: all
-  /// Where outputs are fed back: how many, and the parameters that the result goes to in place of the head, which is then the identity. For the
-  /// fit the layers are built with Layer::teacher() and return what is regressed on.
+  /// Where outputs are fed back: how many, and the parameters that the result goes to in place of the head, which is then the identity. For
+  /// the fit the layers are built with Layer::teacher() and return what is regressed on.
   std::int64_t fed_back = 0;
   std::string weight{}, bias{};  ///< "0/Wout" [outputs, features], "0/Wout_bias" [outputs]
 };
@@ -63,8 +68,9 @@ class Body {
   virtual ~Body() = default;
 
   const Hyper& hyper;
-  /// Adds a layer, in both directions where its architecture is joint, and returns what it makes of x [rows, batch, features]. A step of it is `stride` steps
-  /// of the sequence, a divisor of Architecture::period. `path`: what the reference implementation calls it, {path} in its architecture's reference names.
+  /// Adds a layer, in both directions where its architecture is joint, and returns what it makes of x [rows, batch, features]. A step of it
+  /// is `stride` steps of the sequence, a divisor of Architecture::period. `path`: what the reference implementation calls it, {path} in
+  /// its architecture's reference names.
   virtual Var layer(const LayerKind& kind, std::int64_t stride, const std::string& path, Var x) = 0;
 };
 
@@ -80,8 +86,8 @@ struct Architecture {
 
   /// The width that the first layer needs its input to have; 0: any. A linear encoder is put in front where they differ.
   std::function<std::int64_t(const Hyper&)> input_width;
-  /// By which parameters the input enters the first layer where no encoder stands in front. They, or the encoder's matrix, are drawn times input_gain,
-  /// which the registry adds where either is there; what has no such parameter is without.
+  /// By which parameters the input enters the first layer where no encoder stands in front. They, or the encoder's matrix, are drawn times
+  /// input_gain, which the registry adds where either is there; what has no such parameter is without.
   std::vector<InputWeight> input_weights;
   /// Not empty: the integer hyper-parameter that names an input column, the first being 1, which only marks where documents begin. The
   /// network takes that column out before the first layer. 0: none.

@@ -20,14 +20,14 @@ struct Reference {
 struct ParameterInfo {
   std::string name;
   Shape shape;
-  std::string text;  ///< role, order of its rows, initialisation, and the reference implementation's name for it
+  std::string text;    ///< role, order of its rows, initialisation, and the reference implementation's name for it
   std::string when{};  ///< the condition under which it exists; empty: always
 };
 
 /// An array that is carried from one step to the next.
 struct StateInfo {
   std::string name;
-  Shape shape;           ///< without time
+  Shape shape;  ///< without time
   bool complex = false;
   bool recorded = true;  ///< false: a buffer (the last inputs of a convolution) that state.npz has but the Trace has not
   std::string text;
@@ -47,11 +47,12 @@ struct Card {
   std::vector<std::string> equations;  ///< one line each, plain Unicode
   std::vector<std::string> notes;      ///< conventions, where paper and reference code disagree, one sentence each
   std::vector<HyperSpec> hyper;
-  std::vector<ParameterInfo> parameters;  ///< for the preset's hyper-parameters and the given input width, and with the head of the preset's own task
-  std::vector<StateInfo> states;          ///< of one layer
-  std::vector<GateInfo> gates;            ///< of one layer
-  std::string spectrum;                   ///< what spectrum/<layer> holds
-  std::vector<std::string> forms;         ///< exact forms, "sequential" first
+  std::vector<ParameterInfo>
+      parameters;  ///< for the preset's hyper-parameters and the given input width, and with the head of the preset's own task
+  std::vector<StateInfo> states;   ///< of one layer
+  std::vector<GateInfo> gates;     ///< of one layer
+  std::string spectrum;            ///< what spectrum/<layer> holds
+  std::vector<std::string> forms;  ///< exact forms, "sequential" first
   Reference source;
 };
 

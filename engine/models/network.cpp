@@ -25,9 +25,11 @@ std::int64_t Parameters::count() const {
   return n;
 }
 
-Network::Network(const Architecture& architecture, const Hyper& hyper, const NetworkOptions& options) : options_(options), graph_(options.real) {
+Network::Network(const Architecture& architecture, const Hyper& hyper, const NetworkOptions& options)
+    : options_(options), graph_(options.real) {
   if (architecture.check) architecture.check(hyper);
-  input_ = graph_.leaf(options.input_gradient ? LeafKind::variable : LeafKind::given, {options.steps, options.batch, options.input}, graph_.real());
+  input_ = graph_.leaf(options.input_gradient ? LeafKind::variable : LeafKind::given, {options.steps, options.batch, options.input},
+                       graph_.real());
   if (options.teacher) teacher_ = graph_.leaf(LeafKind::variable, {options.steps, options.batch, options.teacher}, graph_.real());
   in_stack_ = !architecture.stack.empty();
   std::set<std::int64_t> markers;
@@ -35,10 +37,14 @@ Network::Network(const Architecture& architecture, const Hyper& hyper, const Net
     const std::int64_t column = part.marker.empty() ? 0 : values.integer(part.marker), columns = options.input;
     if (column > 0) markers.insert(column);
     const std::string given = part.id + ": " + part.marker + " = " + std::to_string(column) + ", ";
-    const ErrorPlace where{.model = part.id, .parameter = part.marker, .value = std::to_string(column), .range = "0.." + std::to_string(columns)};
+    const ErrorPlace where{
+        .model = part.id, .parameter = part.marker, .value = std::to_string(column), .range = "0.." + std::to_string(columns)};
     if (column > columns)
-      throw Error(given + "and the input has " + std::to_string(columns) + (columns == 1 ? " column" : " columns") + ": choose the one that marks where documents begin, or 0 for none.", where);
-    if (columns > 0 && std::ssize(markers) == columns) throw Error(given + "and that leaves no column to read: give the input another one, or choose 0 for none.", where);
+      throw Error(given + "and the input has " + std::to_string(columns) + (columns == 1 ? " column" : " columns") +
+                      ": choose the one that marks where documents begin, or 0 for none.",
+                  where);
+    if (columns > 0 && std::ssize(markers) == columns)
+      throw Error(given + "and that leaves no column to read: give the input another one, or choose 0 for none.", where);
   };
   if (!in_stack_) mark(architecture, hyper);
   for (std::size_t i = 0; i < architecture.stack.size(); ++i) mark(*architecture.stack[i], hyper_of_stack(architecture, hyper, i));
@@ -56,10 +62,14 @@ Network::Network(const Architecture& architecture, const Hyper& hyper, const Net
       const auto embedding = std::ranges::find(parameters_, in_stack_ ? "encoder0/weight" : "encoder/weight", &ParameterVar::name);
       const ErrorPlace where{.model = architecture.id, .parameter = "read_out", .value = "tied", .range = "linear, no-bias"};
       if (embedding == parameters_.end())
-        throw Error(architecture.id + ": read_out = tied is the encoder's matrix transposed, and there is no encoder, for the input is as wide as the model: choose read_out=linear, or another width.", where);
+        throw Error(architecture.id +
+                        ": read_out = tied is the encoder's matrix transposed, and there is no encoder, for the input is as wide as the "
+                        "model: choose read_out=linear, or another width.",
+                    where);
       if (embedding->var.shape() != Shape{x.dim(-1), options.head})
-        throw Error(architecture.id + ": read_out = tied is the encoder's matrix transposed, and its shape " + to_string(embedding->var.shape()) + " is not that for " + std::to_string(options.head) +
-                        " outputs of " + std::to_string(x.dim(-1)) + " channels: choose read_out=linear.",
+        throw Error(architecture.id + ": read_out = tied is the encoder's matrix transposed, and its shape " +
+                        to_string(embedding->var.shape()) + " is not that for " + std::to_string(options.head) + " outputs of " +
+                        std::to_string(x.dim(-1)) + " channels: choose read_out=linear.",
                     where);
       x = matmul(x, embedding->var);
     } else {
@@ -82,7 +92,8 @@ Var Network::add_dense(const Hyper& hyper, const std::string& prefix, Var x, std
   LayerOf layer(*this, hyper, prefix, -1);
   const std::int64_t width = x.dim(-1);
   const double bound = 1.0 / std::sqrt(static_cast<double>(width));
-  const Var weight = layer.parameter("weight", {out, width}, init::uniform(-bound, bound), role + ": y = W x + b; starts uniform in ±1/√in.");
+  const Var weight =
+      layer.parameter("weight", {out, width}, init::uniform(-bound, bound), role + ": y = W x + b; starts uniform in ±1/√in.");
   const Var bias = with_bias ? layer.parameter("bias", {out}, init::uniform(-bound, bound), role + "'s bias.") : Var{};
   return linear(x, weight, bias);
 }
@@ -91,9 +102,11 @@ void Network::draw_times(double gain, ParameterVar& parameter, InputWeight::Part
   using Part = InputWeight::Part;
   const Shape& shape = parameter.var.shape();
   const std::int64_t columns = shape.back(), all = count(shape);
-  const bool by_column = part == Part::first_columns || part == Part::last_columns, by_row = part == Part::first_rows || part == Part::last_rows;
+  const bool by_column = part == Part::first_columns || part == Part::last_columns,
+             by_row = part == Part::first_rows || part == Part::last_rows;
   const std::int64_t own = by_column ? features : columns, from = part == Part::last_columns ? columns - features : 0;
-  const std::int64_t begin = part == Part::last_rows ? all - features * columns : 0, end = part == Part::first_rows ? features * columns : all;
+  const std::int64_t begin = part == Part::last_rows ? all - features * columns : 0,
+                     end = part == Part::first_rows ? features * columns : all;
   assert(own <= columns && from >= 0 && begin >= 0 && end <= all);
   parameter.init = [init = std::move(parameter.init), gain, columns, own, from, begin, end](InitContext& c) {
     init(c);
@@ -101,13 +114,16 @@ void Network::draw_times(double gain, ParameterVar& parameter, InputWeight::Part
       for (std::int64_t i = from; i < from + own; ++i) c.values[static_cast<std::size_t>(at + i)] *= gain;
   };
   if (parameter.text.ends_with('.')) parameter.text.pop_back();
-  parameter.text += by_column ? ", the columns of the input times input_gain." : by_row ? ", the rows of the input times input_gain." : ", times input_gain.";
+  parameter.text += by_column ? ", the columns of the input times input_gain."
+                    : by_row  ? ", the rows of the input times input_gain."
+                              : ", times input_gain.";
 }
 
 void Network::draw_times(double gain, const Architecture& architecture, const std::string& prefix, std::int64_t features) {
   const auto find = [&](const std::string& name) { return std::ranges::find(parameters_, prefix + "/" + name, &ParameterVar::name); };
   for (const InputWeight& weight : architecture.input_weights)
-    if (const auto found = find(weight.name); found != parameters_.end() && (weight.unless.empty() || find(weight.unless) == parameters_.end()))
+    if (const auto found = find(weight.name);
+        found != parameters_.end() && (weight.unless.empty() || find(weight.unless) == parameters_.end()))
       draw_times(gain, *found, weight.part, features);
 }
 
@@ -119,7 +135,9 @@ Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, con
   if (encoded) {
     const std::int64_t features = x.dim(-1);
     x = add_dense(hyper, "encoder" + part, x, wanted, "Linear encoder of the input to the model's width", with_bias);
-    if (gain != 1.0) draw_times(gain, *std::ranges::find(parameters_, "encoder" + part + "/weight", &ParameterVar::name), InputWeight::Part::all, features);
+    if (gain != 1.0)
+      draw_times(gain, *std::ranges::find(parameters_, "encoder" + part + "/weight", &ParameterVar::name), InputWeight::Part::all,
+                 features);
     if (hyper.has("scale_embedding") && hyper.flag("scale_embedding")) x = x * std::sqrt(static_cast<double>(wanted));
   }
   const std::string direction = hyper.has("direction") ? hyper.choice("direction") : "forward";
@@ -127,14 +145,16 @@ Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, con
   // Both directions: each layer of one reads the layer below of its own, or, by layer, both outputs below.
   const bool joint = architecture.joint && architecture.joint(hyper);
   if (joint && direction != "forward")
-    throw Error(architecture.id + ": each layer runs in both directions as it is set, and direction = " + direction + ": choose direction=forward.",
-                {.model = architecture.id, .parameter = "direction", .value = direction, .range = "forward"});
+    throw Error(
+        architecture.id + ": each layer runs in both directions as it is set, and direction = " + direction + ": choose direction=forward.",
+        {.model = architecture.id, .parameter = "direction", .value = direction, .range = "forward"});
   const bool by_layer = joint || direction == "both_by_layer", both = by_layer || direction == "both";
   const std::int64_t together = by_layer ? 1 : depth;
   const auto base = static_cast<int>(layers_.size());
   for (std::int64_t from = 0; from < depth; from += together) {
     if (from && wanted && wanted != x.dim(-1))
-      x = add_dense(hyper, "encoder" + part + "_" + std::to_string(from), x, wanted, "Linear map of both outputs below to the model's width", with_bias);
+      x = add_dense(hyper, "encoder" + part + "_" + std::to_string(from), x, wanted,
+                    "Linear map of both outputs below to the model's width", with_bias);
     std::vector<Var> outputs;
     for (const bool backward : {false, true})
       if (both || (direction == "backward") == backward) {
@@ -159,7 +179,8 @@ Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, con
   return x;
 }
 
-Var Network::add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, std::int64_t from, std::int64_t to, int first, Var x, bool joint) {
+Var Network::add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward,
+                           std::int64_t from, std::int64_t to, int first, Var x, bool joint) {
   const std::size_t states = states_.size(), gates = gates_.size(), pasts = histories_.size();
   if (backward) x = reversed(x);
   if (architecture.body) {
@@ -205,9 +226,14 @@ void Network::turn(std::size_t states, std::size_t gates) {
 std::string Network::spectrum(int layer) const {
   const LayerInfo& info = layers_[static_cast<std::size_t>(layer)];
   if (std::ranges::none_of(states_, [&](const StateVar& state) { return state.layer == layer; })) return "none: this layer has no state";
-  const std::string of = info.architecture->spectrum + (info.stride > 1 && !info.architecture->spectrum.starts_with("none") ? ", a step of which is " + std::to_string(info.stride) + " steps of the sequence" : "");
+  const std::string of =
+      info.architecture->spectrum + (info.stride > 1 && !info.architecture->spectrum.starts_with("none")
+                                         ? ", a step of which is " + std::to_string(info.stride) + " steps of the sequence"
+                                         : "");
   // With some settings an architecture that has a transition keeps all steps instead.
-  return memories(layer).empty() && !of.starts_with("none") ? "none: with these settings a step reads all stored steps at once, and no matrix takes one state to the next" : of;
+  return memories(layer).empty() && !of.starts_with("none")
+             ? "none: with these settings a step reads all stored steps at once, and no matrix takes one state to the next"
+             : of;
 }
 
 const Flow* Network::flow(int layer) const {

@@ -35,15 +35,16 @@ class Parameters {
 
 struct NetworkOptions {
   std::int64_t steps = 1, batch = 1;
-  std::int64_t input = 1;   ///< d_in
-  std::int64_t head = 0;    ///< outputs of a linear head; 0: none
+  std::int64_t input = 1;  ///< d_in
+  std::int64_t head = 0;   ///< outputs of a linear head; 0: none
   Form form = Form::sequential;
   DType real = DType::f64;
-  bool record = true;       ///< memories keep every state, also those they could do without
-  std::int64_t cached_steps = 0;    ///< steps that came before, where growing states hold them
-  std::int64_t teacher = 0;  ///< outputs whose targets layers read in place of what they feed back (Layer::teacher); 0: they run by themselves
+  bool record = true;             ///< memories keep every state, also those they could do without
+  std::int64_t cached_steps = 0;  ///< steps that came before, where growing states hold them
+  std::int64_t teacher =
+      0;  ///< outputs whose targets layers read in place of what they feed back (Layer::teacher); 0: they run by themselves
   bool input_gradient = true;
-  bool timed = false;       ///< the steps of the sequence are unequal: layers that know time are given elapsed times
+  bool timed = false;  ///< the steps of the sequence are unequal: layers that know time are given elapsed times
 };
 
 class Network {
@@ -61,28 +62,30 @@ class Network {
   struct StateVar {
     int layer;
     std::string name, text;
-    Shape shape;  ///< without time and batch
+    Shape shape;               ///< without time and batch
     Memory* memory = nullptr;  ///< null for a buffer, which is carried over, and recorded only where it has a trajectory
     int slot = 0;              ///< which of the memory's states
     Var initial, trajectory, final_state;
-    bool growing = false;      ///< the first axis is as long as what has passed
-    bool auxiliary = false;    ///< no part of the layer's transition: a stabiliser
-    double start = 0.0;        ///< what all its entries are before the first step
-    Shape recorded_shape = {}; ///< of a trajectory's row where it is not that of the state (a buffer of several steps)
-    Var plain_initial = {};           ///< the initial state again, a leaf of its own: what else reads it, with a gradient in plain units (Layer::before)
-    bool reversed = false;     ///< of a layer that runs from the end of the sequence to its start: row 0 is the last step
-    std::int64_t period = 0;   ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
-    bool position = false;     ///< the number of steps that have passed
-    bool clock = false;        ///< the time of the last step and the typical step (TimeMark), [2], float64 whatever the network's precision; a file may lack it
-    bool pairs = false;        ///< complex numbers as real ones, StateSpec::pairs
+    bool growing = false;       ///< the first axis is as long as what has passed
+    bool auxiliary = false;     ///< no part of the layer's transition: a stabiliser
+    double start = 0.0;         ///< what all its entries are before the first step
+    Shape recorded_shape = {};  ///< of a trajectory's row where it is not that of the state (a buffer of several steps)
+    Var plain_initial =
+        {};  ///< the initial state again, a leaf of its own: what else reads it, with a gradient in plain units (Layer::before)
+    bool reversed = false;    ///< of a layer that runs from the end of the sequence to its start: row 0 is the last step
+    std::int64_t period = 0;  ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
+    bool position = false;    ///< the number of steps that have passed
+    bool clock = false;  ///< the time of the last step and the typical step (TimeMark), [2], float64 whatever the network's precision; a
+                         ///< file may lack it
+    bool pairs = false;  ///< complex numbers as real ones, StateSpec::pairs
     const Shape& row_shape() const { return recorded_shape.empty() ? shape : recorded_shape; }
   };
   /// Elapsed times that layers read; bound by who runs the network, 1 at all steps where nobody does.
   struct ElapsedVar {
-    Var var;              ///< [steps, batch, 1]
-    double unit = 0.0;    ///< in the unit of the time column; 0: the sequence's typical step
+    Var var;            ///< [steps, batch, 1]
+    double unit = 0.0;  ///< in the unit of the time column; 0: the sequence's typical step
     bool reversed = false;
-    double first = 1.0;   ///< of the first step, in units
+    double first = 1.0;  ///< of the first step, in units
   };
   struct GateVar {
     int layer;
@@ -94,11 +97,11 @@ class Network {
   /// One of the layers; what it holds begins with its number.
   struct LayerInfo {
     const Architecture* architecture;
-    std::string name;       ///< what tells it from others: "", "backward", "mamba"
-    bool reversed = false;  ///< it runs from the end of the sequence to its start
-    bool first = true;      ///< the lowest of its kind and direction
-    std::int64_t stride = 1;   ///< steps of the sequence that a step of it is
-    std::string path{};     ///< what the reference implementation calls it, where its layers are not numbered alike (Body::layer)
+    std::string name;         ///< what tells it from others: "", "backward", "mamba"
+    bool reversed = false;    ///< it runs from the end of the sequence to its start
+    bool first = true;        ///< the lowest of its kind and direction
+    std::int64_t stride = 1;  ///< steps of the sequence that a step of it is
+    std::string path{};       ///< what the reference implementation calls it, where its layers are not numbered alike (Body::layer)
   };
 
   /// A state that holds its signal's past (Layer::reconstruction).
@@ -119,9 +122,9 @@ class Network {
   Graph& graph() { return graph_; }
   const Graph& graph() const { return graph_; }
   const NetworkOptions& options() const { return options_; }
-  Var input() const { return input_; }    ///< [steps, batch, d_in]
+  Var input() const { return input_; }      ///< [steps, batch, d_in]
   Var teacher() const { return teacher_; }  ///< [steps, batch, teacher]; none where that is 0
-  Var output() const { return output_; }  ///< [steps, batch, d_out]
+  Var output() const { return output_; }    ///< [steps, batch, d_out]
   const std::vector<ParameterVar>& parameters() const { return parameters_; }
   const std::vector<StateVar>& states() const { return states_; }
   const std::vector<GateVar>& gates() const { return gates_; }
@@ -159,9 +162,10 @@ class Network {
   void draw_times(double gain, const Architecture& architecture, const std::string& prefix, std::int64_t features);
   /// One architecture's layers in the direction or directions that its hyper-parameters name; `part`: "", or its number in a stack.
   Var add_stack(const Architecture& architecture, const Hyper& hyper, const std::string& part, Var x);
-  /// The layers from .. to - 1 of it in one direction, whose lowest one is the network's layer `first`; what comes after the last layer too, where that
-  /// is among them and the directions are not joint.
-  Var add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, std::int64_t from, std::int64_t to, int first, Var x, bool joint);
+  /// The layers from .. to - 1 of it in one direction, whose lowest one is the network's layer `first`; what comes after the last layer
+  /// too, where that is among them and the directions are not joint.
+  Var add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, std::int64_t from,
+                    std::int64_t to, int first, Var x, bool joint);
   /// What was added after so many states and gates runs from the end of the sequence to its start.
   void turn(std::size_t states, std::size_t gates);
   NetworkOptions options_;

@@ -8,7 +8,11 @@
 namespace reclab {
 
 Network::BodyOf::BodyOf(Network& network, const Architecture& architecture, const Hyper& values, bool backward)
-    : Body(values), network_(network), backward_(backward), first_(static_cast<int>(network.layers_.size())), rate_{1, network.options_.steps} {
+    : Body(values),
+      network_(network),
+      backward_(backward),
+      first_(static_cast<int>(network.layers_.size())),
+      rate_{1, network.options_.steps} {
   const std::int64_t period = architecture.period(values);
   if (period == 1) return;
   Graph& graph = network.graph_;
@@ -16,13 +20,23 @@ Network::BodyOf::BodyOf(Network& network, const Architecture& architecture, cons
   rate_.phase = detach(initial);
   const Var passed = rate_.phase + static_cast<double>(rate_.sequence % period);  // below twice the period
   const double each = static_cast<double>(period);
-  network.states_.push_back({first_, "phase", "How many steps have passed since all rates last began together.", {1}, nullptr, 0, initial, Var{}, passed - floor((passed + 0.5) / each) * each});
+  network.states_.push_back({first_,
+                             "phase",
+                             "How many steps have passed since all rates last began together.",
+                             {1},
+                             nullptr,
+                             0,
+                             initial,
+                             Var{},
+                             passed - floor((passed + 0.5) / each) * each});
 }
 
 int Network::BodyOf::add(const LayerKind& kind, std::int64_t stride, const std::string& path, bool backward) {
   auto& layers = network_.layers_;
   const int number = static_cast<int>(layers.size());
-  const bool lowest = std::none_of(layers.begin() + first_, layers.end(), [&](const LayerInfo& other) { return other.architecture == kind.architecture && other.reversed == backward; });
+  const bool lowest = std::none_of(layers.begin() + first_, layers.end(), [&](const LayerInfo& other) {
+    return other.architecture == kind.architecture && other.reversed == backward;
+  });
   std::string name = kind.architecture->id;
   if (stride > 1) name += " 1:" + std::to_string(stride);
   if (backward) name += " backward";

@@ -10,7 +10,8 @@ namespace reclab {
 
 std::string Network::LayerOf::held_text(const std::string& text) const {
   if (rate_.stride == 1) return text;
-  return text + " A step of this layer is " + std::to_string(rate_.stride) + " steps of the sequence: in between the row of the last one is held.";
+  return text + " A step of this layer is " + std::to_string(rate_.stride) +
+         " steps of the sequence: in between the row of the last one is held.";
 }
 
 Var Network::LayerOf::gate(const std::string& name, Var value, double low, double high, const std::string& text) {
@@ -21,7 +22,11 @@ Var Network::LayerOf::gate(const std::string& name, Var value, double low, doubl
   Shape row = value.shape();
   row[0] = 1;
   const Var before = graph().leaf(LeafKind::variable, row, value.dtype());
-  carry({.name = name + "_before", .text = "The gate " + name + " at the last step of this layer, 0 before the first.", .shape = Shape(row.begin() + 2, row.end()), .initial = before, .final_state = last_row(rate_, before, value)});
+  carry({.name = name + "_before",
+         .text = "The gate " + name + " at the last step of this layer, 0 before the first.",
+         .shape = Shape(row.begin() + 2, row.end()),
+         .initial = before,
+         .final_state = last_row(rate_, before, value)});
   network_.gates_.push_back({index_, name, held_text(text), low, high, held_rows(rate_, before, value, turned_)});
   return value;
 }
@@ -30,20 +35,21 @@ void Network::LayerOf::declare(const std::vector<StateSpec>& specs, const Memory
   MemoryVars vars = made;
   std::vector<Var> plain(specs.size());
   if (rate_.stride > 1) {
-    for (std::size_t i = 0; i < specs.size(); ++i) plain[i] = graph().leaf(LeafKind::variable, made.initial[i].shape(), made.initial[i].dtype());
+    for (std::size_t i = 0; i < specs.size(); ++i)
+      plain[i] = graph().leaf(LeafKind::variable, made.initial[i].shape(), made.initial[i].dtype());
     vars = held_memory(rate_, made, plain, records(), turned_);
   }
   for (std::size_t i = 0; i < specs.size(); ++i) {
-    network_.states_.push_back({index_, specs[i].name, held_text(specs[i].text), specs[i].shape, vars.memory, static_cast<int>(i), vars.initial[i], vars.trajectories[i], vars.finals[i], false,
-                                specs[i].auxiliary, specs[i].start});
+    network_.states_.push_back({index_, specs[i].name, held_text(specs[i].text), specs[i].shape, vars.memory, static_cast<int>(i),
+                                vars.initial[i], vars.trajectories[i], vars.finals[i], false, specs[i].auxiliary, specs[i].start});
     network_.states_.back().plain_initial = plain[i];
   }
   for (std::size_t i = 0; i < specs.size(); ++i) network_.states_[network_.states_.size() - specs.size() + i].pairs = specs[i].pairs;
 }
 
 void Network::LayerOf::carry(Buffer buffer) {
-  network_.states_.push_back({index_, std::move(buffer.name), std::move(buffer.text), std::move(buffer.shape), nullptr, 0, buffer.initial, buffer.trajectory, buffer.final_state,
-                              buffer.growing});
+  network_.states_.push_back({index_, std::move(buffer.name), std::move(buffer.text), std::move(buffer.shape), nullptr, 0, buffer.initial,
+                              buffer.trajectory, buffer.final_state, buffer.growing});
   network_.states_.back().recorded_shape = std::move(buffer.recorded_shape);
   network_.states_.back().period = buffer.period;
 }
@@ -79,7 +85,8 @@ Var Network::LayerOf::position() {
     for (std::int64_t t = 0; t < T; ++t) numbers.push_back(static_cast<double>(t));
     const Var start = detach(initial);
     network_.position_ = start + graph().constant({T, 1, 1}, std::move(numbers));
-    network_.states_.push_back({std::max(index_, 0), "position", "How many steps have passed.", {1}, nullptr, 0, initial, Var{}, start + static_cast<double>(T)});
+    network_.states_.push_back(
+        {std::max(index_, 0), "position", "How many steps have passed.", {1}, nullptr, 0, initial, Var{}, start + static_cast<double>(T)});
     network_.states_.back().position = true;
   }
   return network_.position_;
@@ -97,7 +104,15 @@ Var Network::LayerOf::elapsed() {
   if (network_.elapsed_.empty()) {
     const auto leaf = [&] { return graph().leaf(LeafKind::constant, {1, B, 2}, DType::f64); };
     const Var before = leaf(), after = leaf();
-    network_.states_.push_back({index_, "clock", "The time of the last step, and the unit of elapsed times: the median step, or time_unit.", {2}, nullptr, 0, before, Var{}, after});
+    network_.states_.push_back({index_,
+                                "clock",
+                                "The time of the last step, and the unit of elapsed times: the median step, or time_unit.",
+                                {2},
+                                nullptr,
+                                0,
+                                before,
+                                Var{},
+                                after});
     network_.states_.back().clock = true;
   }
   network_.elapsed_.push_back({var, unit, is_reversed, first});

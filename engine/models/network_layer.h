@@ -20,7 +20,14 @@ class Network::LayerOf final : public Layer, public FlowListener, public MixingL
   /// index = -1: none of them.
   /// `joint`: what another layer of the same prefix has declared is its parameter too.
   LayerOf(Network& network, const Hyper& values, std::string prefix, int index, int place = -1, int first = 0, bool joint = false)
-      : Layer(network.graph_, values), network_(network), prefix_(std::move(prefix)), index_(index), place_(place), first_(first), joint_(joint), rate_{1, network.options_.steps} {}
+      : Layer(network.graph_, values),
+        network_(network),
+        prefix_(std::move(prefix)),
+        index_(index),
+        place_(place),
+        first_(first),
+        joint_(joint),
+        rate_{1, network.options_.steps} {}
 
   int index() const override { return place_; }
   std::int64_t steps() const override { return rate_.rows(); }

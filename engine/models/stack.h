@@ -10,7 +10,8 @@
 
 namespace reclab {
 
-/// The parts, first the lowest, with the values that their hyper-parameters have by default in this stack. The architectures must outlive it.
+/// The parts, first the lowest, with the values that their hyper-parameters have by default in this stack. The architectures must outlive
+/// it.
 Architecture stack_of(const std::vector<std::pair<const Architecture*, Hyper>>& parts);
 
 /// The hyper-parameters of one part of a stack.

@@ -31,8 +31,8 @@ struct HyperSpec {
 
 HyperSpec hyper_integer(std::string key, std::string symbol, std::int64_t standard, std::int64_t low, std::int64_t high, std::string text,
                         std::string unit = {});
-HyperSpec hyper_real(std::string key, std::string symbol, double standard, double low, double high, std::string text, bool logarithmic = false,
-                     std::string unit = {});
+HyperSpec hyper_real(std::string key, std::string symbol, double standard, double low, double high, std::string text,
+                     bool logarithmic = false, std::string unit = {});
 HyperSpec hyper_flag(std::string key, bool standard, std::string text);
 HyperSpec hyper_choice(std::string key, std::string standard, std::vector<std::string> choices, std::string text);
 /// The same row, for a hyper-parameter that matters for drawing weights alone.

@@ -27,7 +27,8 @@ class NumpyRandom {
   std::vector<std::int64_t> permutation(std::int64_t n) {
     std::vector<std::int64_t> order(static_cast<std::size_t>(n));
     std::iota(order.begin(), order.end(), std::int64_t{0});
-    for (std::int64_t last = n - 1; last > 0; --last) std::swap(order[static_cast<std::size_t>(last)], order[static_cast<std::size_t>(below(last + 1))]);
+    for (std::int64_t last = n - 1; last > 0; --last)
+      std::swap(order[static_cast<std::size_t>(last)], order[static_cast<std::size_t>(below(last + 1))]);
     return order;
   }
   /// choice(n, size, replace=False).

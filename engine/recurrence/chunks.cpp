@@ -17,7 +17,8 @@ void OpaqueMemory::backward(const BackwardCall& c) {
   const int own = exponent_;  // the power of two that the memory's adjoint comes in
   if (own) {
     const int carried = c.backend.exponent(type_, n_, c.grad_out[0]), read = c.backend.exponent(type_, n_, c.grad_out[1]);
-    if (read != no_exponent && carried != infinite_exponent && read != infinite_exponent) exponent_ = carried == no_exponent ? read : std::max(carried + own, read);
+    if (read != no_exponent && carried != infinite_exponent && read != infinite_exponent)
+      exponent_ = carried == no_exponent ? read : std::max(carried + own, read);
   }
   c.backend.add_scaled(type_, n_, own - exponent_, c.grad_out[0], c.grad_in[0], true);
   c.backend.add_scaled(type_, n_, -exponent_, c.grad_out[1], c.grad_in[0], true);
@@ -38,7 +39,9 @@ Start start(Graph& graph, const Shape& shape, DType type) {
   return made;
 }
 
-Var zeros(Graph& graph, const Shape& shape) { return graph.constant(shape, std::vector<double>(static_cast<std::size_t>(count(shape)), 0.0)); }
+Var zeros(Graph& graph, const Shape& shape) {
+  return graph.constant(shape, std::vector<double>(static_cast<std::size_t>(count(shape)), 0.0));
+}
 
 Var split(Var x, std::int64_t chunk) {
   const std::int64_t steps = x.dim(0), batch = x.dim(1), heads = x.dim(2), d = x.dim(3), chunks = (steps + chunk - 1) / chunk;

@@ -28,8 +28,8 @@ class OpaqueMemory final : public Memory, public HasEvaluationOrder {
   const Memory* inner_ = nullptr;
 };
 
-/// An initial state, and what the graph of the form reads it through: `state` goes into the memory that is carried from chunk to chunk, whose adjoint
-/// may come in units of its own, `read` everywhere else.
+/// An initial state, and what the graph of the form reads it through: `state` goes into the memory that is carried from chunk to chunk,
+/// whose adjoint may come in units of its own, `read` everywhere else.
 struct Start {
   Var leaf, state, read;
   OpaqueMemory* memory;

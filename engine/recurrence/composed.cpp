@@ -63,7 +63,8 @@ void Composed::tangent(const TangentCall& c, std::int64_t steps, const Tangents&
     now.graph.forward(c.stop);
     now.graph.push_tangents(c.stop);
     const Made& made = now.made;
-    const std::size_t read = bytes(made.output.shape()) / static_cast<std::size_t>(few), state = bytes(made.state.shape()), end = static_cast<std::size_t>(few - 1) * state;
+    const std::size_t read = bytes(made.output.shape()) / static_cast<std::size_t>(few), state = bytes(made.state.shape()),
+                      end = static_cast<std::size_t>(few - 1) * state;
     const void* trajectory = now.graph.tangent(made.trajectory);
     const void* after = trajectory ? row(trajectory, end) : nullptr;
     if (to.output) put(now.graph.tangent(made.output), row(to.output, from * read), static_cast<std::size_t>(few) * read);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The tangent of a recurrence that is one fused operation, by way of the same recurrence composed of operations that have tangents. It goes a
-// few steps at a time, since the composed one keeps arrays that the fused one was made to avoid.
+// The tangent of a recurrence that is one fused operation, by way of the same recurrence composed of operations that have tangents. It goes
+// a few steps at a time, since the composed one keeps arrays that the fused one was made to avoid.
 #pragma once
 
 #include <functional>

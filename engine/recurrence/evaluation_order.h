@@ -14,16 +14,21 @@ struct EvaluationOrder {
   using Draw = void (*)(Plan& plan, const Drawn& drawn);
   Form form = Form::sequential;
   Draw draw = nullptr;
-  std::int64_t steps = 0;   ///< 0: nothing of its own to be drawn
-  std::int64_t chunk = 1;   ///< steps of a chunk, or of a segment
-  std::int64_t cached_steps = 0;    ///< what is read came before the first step
-  std::int64_t window = 0;  ///< how far back a step reads; 0: to the start
-  enum class Weights : std::uint8_t { plain, softmax, decayed, other } weights = Weights::plain;  ///< of reads of what came before: `other` needs more than q and k
-  bool bounded = false;     ///< of the same: the fourth input is the first that each step reads
+  std::int64_t steps = 0;         ///< 0: nothing of its own to be drawn
+  std::int64_t chunk = 1;         ///< steps of a chunk, or of a segment
+  std::int64_t cached_steps = 0;  ///< what is read came before the first step
+  std::int64_t window = 0;        ///< how far back a step reads; 0: to the start
+  enum class Weights : std::uint8_t {
+    plain,
+    softmax,
+    decayed,
+    other
+  } weights = Weights::plain;         ///< of reads of what came before: `other` needs more than q and k
+  bool bounded = false;               ///< of the same: the fourth input is the first that each step reads
   ReadOrder read = ReadOrder::after;  ///< before: a step does not see what it writes itself
-  std::int64_t groups = 1;  ///< of matrices: how many sequences one after another the arrays hold
-  bool diagonal_scan = false;  ///< a scan or chunkwise pass of s_t = a_t s_{t-1} + b_t, which are one kernel on a CUDA device
-  std::vector<Var> in = {};  ///< q, k, v, ... of a form that is made of several operations
+  std::int64_t groups = 1;            ///< of matrices: how many sequences one after another the arrays hold
+  bool diagonal_scan = false;         ///< a scan or chunkwise pass of s_t = a_t s_{t-1} + b_t, which are one kernel on a CUDA device
+  std::vector<Var> in = {};           ///< q, k, v, ... of a form that is made of several operations
 };
 
 /// What an operation that goes over time is, beside an Operation.

@@ -13,11 +13,12 @@ struct Flow {
   enum class Rule : std::uint8_t { forward, backward, bilinear, generalised, exponential };
   Rule rule = Rule::bilinear;
   double share = 0.5;  ///< of generalised: the share of the new state in the step's slope
-  /// Of exponential: the eigenvalues of ΔA, complex, in the order of those of the transition or of a whole part of them that repeats. exp forgets
-  /// whole turns, so they cannot be told from the transition. None where they are real.
+  /// Of exponential: the eigenvalues of ΔA, complex, in the order of those of the transition or of a whole part of them that repeats. exp
+  /// forgets whole turns, so they cannot be told from the transition. None where they are real.
   Var exponents{};
 };
-/// "forward", "backward", "bilinear", "generalised" and "exponential"; also "zoh", which moves a state that is not driven as exponential does.
+/// "forward", "backward", "bilinear", "generalised" and "exponential"; also "zoh", which moves a state that is not driven as exponential
+/// does.
 Flow::Rule flow_rule(const std::string& name);
 const char* to_string(Flow::Rule rule);
 
@@ -27,8 +28,8 @@ class FlowListener {
   virtual ~FlowListener() = default;
   virtual void flows(const Flow& flow) = 0;
 };
-/// Says that the transition of what the layer declares as states is such a step. Once a layer. A generalised one is named by its share where
-/// that has a name; exponents count with exponential alone.
+/// Says that the transition of what the layer declares as states is such a step. Once a layer. A generalised one is named by its share
+/// where that has a name; exponents count with exponential alone.
 void declare_flow(Layer& layer, const Flow& flow);
 
 }  // namespace reclab

@@ -30,7 +30,9 @@ Form form_from(std::string_view text) {
               {.parameter = "form", .value = std::string(text), .range = known + "auto"});
 }
 
-void Memory::low_rank(std::int64_t, std::span<double>, std::span<double>, std::span<double>) { assert(!"this memory's transition is not of low rank"); }
+void Memory::low_rank(std::int64_t, std::span<double>, std::span<double>, std::span<double>) {
+  assert(!"this memory's transition is not of low rank");
+}
 void Memory::factors(std::int64_t, std::span<std::complex<double>>) { assert(!"this memory's transition is not diagonal"); }
 void Memory::jacobian(std::int64_t, std::span<double>) { assert(!"this memory's transition is not in blocks"); }
 

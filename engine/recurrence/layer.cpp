@@ -31,7 +31,13 @@ Buffer cache_of(Layer& layer, const StateSpec& state, Var x) {
     const Var parts[] = {initial, x};
     joined = concat(parts, 0);
   }
-  return {.name = state.name, .text = state.text, .shape = state.shape, .initial = initial, .trajectory = x, .final_state = joined, .growing = true};
+  return {.name = state.name,
+          .text = state.text,
+          .shape = state.shape,
+          .initial = initial,
+          .trajectory = x,
+          .final_state = joined,
+          .growing = true};
 }
 
 }  // namespace

@@ -35,9 +35,9 @@ struct Buffer {
   std::string name, text;
   Shape shape;  ///< without time and batch
   Var initial{}, trajectory{}, final_state{};
-  bool growing = false;      ///< the first axis is as long as what has passed
-  Shape recorded_shape{};    ///< of a trajectory's row where it is not that of the state
-  std::int64_t period = 0;   ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
+  bool growing = false;     ///< the first axis is as long as what has passed
+  Shape recorded_shape{};   ///< of a trajectory's row where it is not that of the state
+  std::int64_t period = 0;  ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
 };
 
 /// How a state whose entries are coefficients of its signal's past on a polynomial basis is read back.
@@ -51,7 +51,7 @@ struct PastBasis {
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
   std::string beyond{};
   std::string inverse_window{};  ///< not empty: the layer's parameter [1] whose reciprocal is the window, whatever `window` says
-  std::string coefficient;  ///< what one of them is called: "Legendre coefficient"
+  std::string coefficient;       ///< what one of them is called: "Legendre coefficient"
   /// values [order, places]: each basis function at each place. signal(place) = sum_n values[n, place] state[n].
   std::function<void(std::span<const double> places, std::span<double> values)> values;
 };
@@ -65,12 +65,12 @@ class Layer {
 
   const Hyper& hyper;
   Graph& graph() const { return graph_; }
-  virtual int index() const = 0;  ///< in its stack, 0-based; -1 outside the stack of layers
+  virtual int index() const = 0;           ///< in its stack, 0-based; -1 outside the stack of layers
   virtual std::int64_t steps() const = 0;  ///< of the layer: rate().rows()
   virtual std::int64_t batch() const = 0;
-  virtual Form form() const = 0;          ///< that is being built
+  virtual Form form() const = 0;                  ///< that is being built
   virtual std::int64_t cached_steps() const = 0;  ///< steps that came before, where a growing state holds them
-  virtual bool records() const = 0;       ///< whether memories keep every state, also those they could do without
+  virtual bool records() const = 0;               ///< whether memories keep every state, also those they could do without
 
   /// A trainable array; `text` names its role, the order of its rows and the reference implementation's name for it.
   virtual Var parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) = 0;
@@ -96,8 +96,8 @@ class Layer {
   /// Says that this layer's state `state` [copies, order], declared before, holds the past of `signal` [steps, batch, copies], the sequence
   /// that it was written with. What the function builds should be detached; it is called only where states are recorded.
   virtual void reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis) = 0;
-  /// What a layer that feeds outputs back reads in their place while a read-out is fitted: the target of the step before, [steps, batch, outputs],
-  /// without gradient. None in a run.
+  /// What a layer that feeds outputs back reads in their place while a read-out is fitted: the target of the step before, [steps, batch,
+  /// outputs], without gradient. None in a run.
   virtual Var teacher() { return {}; }
   /// The number of each step, counted from the start of the sequence, 0 first; [steps, batch, 1], without gradient.
   virtual Var position() = 0;

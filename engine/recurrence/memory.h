@@ -18,8 +18,8 @@ namespace reclab {
 
 /// An execution form: for the same weights and input all exact forms agree to rounding.
 enum class Form : std::uint8_t { sequential, scan, chunkwise, convolution, attention, newton, quasi_newton, damped_newton };
-inline constexpr Form all_forms[] = {Form::sequential,  Form::scan,   Form::chunkwise,    Form::convolution,
-                                     Form::attention,   Form::newton, Form::quasi_newton, Form::damped_newton};
+inline constexpr Form all_forms[] = {Form::sequential, Form::scan,   Form::chunkwise,    Form::convolution,
+                                     Form::attention,  Form::newton, Form::quasi_newton, Form::damped_newton};
 inline bool is_newton(Form form) { return form == Form::newton || form == Form::quasi_newton || form == Form::damped_newton; }
 /// Whether the form makes the state of every step; one that does not leaves what is inside to be recorded by the sequential form.
 inline bool forms_states(Form form) { return form == Form::sequential || form == Form::scan || is_newton(form); }
@@ -43,8 +43,8 @@ struct NewtonReport {
 /// iteration took the diagonal of the Jacobian alone.
 using NewtonWatch = std::function<void(int iteration, bool diagonal, const std::vector<std::vector<double>>& states)>;
 
-/// What ds_t/ds_{t-1} is made of, for one sequence of the batch: square blocks for parts of the state that do not see each other, each of them
-/// acting alike on so many columns of the state. One block of the whole state is a dense transition.
+/// What ds_t/ds_{t-1} is made of, for one sequence of the batch: square blocks for parts of the state that do not see each other, each of
+/// them acting alike on so many columns of the state. One block of the whole state is a dense transition.
 struct Transition {
   enum class Kind : std::uint8_t {
     none,
@@ -59,11 +59,14 @@ struct Transition {
   bool varies = false;       ///< from step to step
   std::int64_t rank = 0;     ///< of low_rank
   std::string why{};         ///< of none: why no step maps the state to the next, after "because"
-  std::int64_t every = 1;    ///< the state moves at every so many steps alone (Memory::next_move); at the others ds_t/ds_{t-1} is the identity
+  std::int64_t every =
+      1;  ///< the state moves at every so many steps alone (Memory::next_move); at the others ds_t/ds_{t-1} is the identity
 
   static Transition none(std::string why) { return {.why = std::move(why)}; }
   static Transition diagonal(std::int64_t entries, bool varies) { return {.kind = Kind::diagonal, .count = entries, .varies = varies}; }
-  static Transition blocks(std::int64_t count, std::int64_t size, std::int64_t repeats, bool varies) { return {.kind = Kind::blocks, .count = count, .size = size, .repeats = repeats, .varies = varies}; }
+  static Transition blocks(std::int64_t count, std::int64_t size, std::int64_t repeats, bool varies) {
+    return {.kind = Kind::blocks, .count = count, .size = size, .repeats = repeats, .varies = varies};
+  }
   static Transition low_rank(std::int64_t count, std::int64_t size, std::int64_t repeats, std::int64_t rank, bool varies) {
     return {.kind = Kind::low_rank, .count = count, .size = size, .repeats = repeats, .varies = varies, .rank = rank};
   }
@@ -82,13 +85,14 @@ class Memory : public Operation {
   virtual Transition transition() const = 0;
   /// Of a diagonal transition: ds_t/ds_{t-1} at step t of the segment last run forward, of the first sequence of the batch; [entries()].
   virtual void factors(std::int64_t t, std::span<std::complex<double>> factors);
-  /// Of one in blocks: each of them row-major, one after another; [entries()]. Entry (i, j) is d s_t[i] / d s_{t-1}[j], states in the order of
-  /// their declaration: all of the states' entries, or, of states whose entries do not see each other, one of each.
+  /// Of one in blocks: each of them row-major, one after another; [entries()]. Entry (i, j) is d s_t[i] / d s_{t-1}[j], states in the order
+  /// of their declaration: all of the states' entries, or, of states whose entries do not see each other, one of each.
   virtual void jacobian(std::int64_t t, std::span<double> matrices);
   /// Of one of low rank: each block is scale I + u v^T; scale [count], u and v [count, size, rank].
   virtual void low_rank(std::int64_t t, std::span<double> scale, std::span<double> u, std::span<double> v);
 
-  /// The first step from t on at which the state moves, of the last forward. What is said above of a step that does not move it is the identity.
+  /// The first step from t on at which the state moves, of the last forward. What is said above of a step that does not move it is the
+  /// identity.
   virtual std::int64_t next_move(std::int64_t t) const { return t; }
 
   /// Of the last forward in a Newton form; null in every other form.
@@ -96,8 +100,8 @@ class Memory : public Operation {
   /// Of the next forwards in a Newton form; costs nothing where it is not called.
   virtual void watch(NewtonWatch) {}
 
-  /// The adjoint of the final state that comes from later segments, one array a state (null: none), times 2^exponent. For the next backward.
-  /// Not for a memory that covers the whole sequence (carries()).
+  /// The adjoint of the final state that comes from later segments, one array a state (null: none), times 2^exponent. For the next
+  /// backward. Not for a memory that covers the whole sequence (carries()).
   void carry(std::vector<const void*> adjoints, int exponent) {
     carried_ = std::move(adjoints);
     exponent_ = exponent;
@@ -107,8 +111,8 @@ class Memory : public Operation {
   virtual int exponent() const { return exponent_; }
   /// log2 |dL/ds_t|_2 of each state at each step of the last backward (of the whole batch); empty in a form that does not form it.
   virtual const std::vector<std::vector<double>>& log2_norms() const { return log2_norms_; }
-  /// Asks the next backwards for log2 |(ds_t/ds_{t-1})^T dL/ds_t|_2 of each state at each step too: dL/ds_{t-1} without what else reads s_{t-1}. Empty in a
-  /// memory or form that does not form it.
+  /// Asks the next backwards for log2 |(ds_t/ds_{t-1})^T dL/ds_t|_2 of each state at each step too: dL/ds_{t-1} without what else reads
+  /// s_{t-1}. Empty in a memory or form that does not form it.
   void note_passed() { notes_passed_ = true; }
   const std::vector<std::vector<double>>& log2_passed() const { return log2_passed_; }
 

@@ -35,7 +35,9 @@ class Noise final : public Operation {
     c.backend.upload(c.out[0], bytes.data(), bytes.size());
   }
   void backward(const BackwardCall&) override {}
-  void tangent(const TangentCall& c) override { c.backend.zero(c.tangent_out[0], static_cast<std::size_t>(steps_ * batch_ * n_) * bytes_of(type_)); }
+  void tangent(const TangentCall& c) override {
+    c.backend.zero(c.tangent_out[0], static_cast<std::size_t>(steps_ * batch_ * n_) * bytes_of(type_));
+  }
   bool passes_gradient() const override { return false; }
   Cost cost() const override {
     const double entries = static_cast<double>(steps_ * batch_ * n_);
@@ -52,7 +54,8 @@ class Noise final : public Operation {
 Var drawn(Layer& layer, const std::string& name, std::int64_t n, std::int64_t seed, Draw draw) {
   Graph& graph = layer.graph();
   const std::int64_t T = layer.steps(), B = layer.batch();
-  auto operation = std::make_unique<Noise>(graph.real(), Rng(static_cast<std::uint64_t>(seed)).split(std::to_string(layer.index()) + "/" + name), T, B, n, std::move(draw));
+  auto operation = std::make_unique<Noise>(
+      graph.real(), Rng(static_cast<std::uint64_t>(seed)).split(std::to_string(layer.index()) + "/" + name), T, B, n, std::move(draw));
   return graph.apply(std::move(operation), {layer.position()}, {{{T, B, n}, graph.real()}})[0];
 }
 

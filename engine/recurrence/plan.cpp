@@ -7,9 +7,7 @@
 
 namespace reclab::drawing {
 
-std::vector<Complex> values_of(Var var) {
-  return to_complex(var.graph->backend(), var.dtype(), var.graph->value(var), count(var.shape()));
-}
+std::vector<Complex> values_of(Var var) { return to_complex(var.graph->backend(), var.dtype(), var.graph->value(var), count(var.shape())); }
 
 std::int64_t most_active(const std::vector<Complex>& values, std::int64_t width) {
   std::vector<double> squares(static_cast<std::size_t>(width), 0.0);
@@ -24,15 +22,18 @@ std::int64_t drawn_chunk(std::int64_t own, std::int64_t steps) {
 }
 std::string chunks_said(const std::string& what, std::int64_t own, std::int64_t drawn) {
   if (own == drawn) return " The " + what + " are " + std::to_string(drawn) + " steps long.";
-  return " In a run " + what + " are " + std::to_string(own) + " steps long; here they are " + std::to_string(drawn) + ", so that this short sequence has several.";
+  return " In a run " + what + " are " + std::to_string(own) + " steps long; here they are " + std::to_string(drawn) +
+         ", so that this short sequence has several.";
 }
 std::string of_entry(const std::string& what, const Drawn& found, std::int64_t entry) {
   return what + (found.state.empty() ? "" : ", of " + found.state) + ", entry " + std::to_string(entry) + ".";
 }
 
-const std::string why_sequential = "Each step needs the state that the one before it left, so there are as many rounds as steps, however many processors there are.";
+const std::string why_sequential =
+    "Each step needs the state that the one before it left, so there are as many rounds as steps, however many processors there are.";
 
-InputRows::InputRows(Var var) : values(values_of(var)), stride(var.shape().size() == 4 ? var.dim(2) * var.dim(3) : var.dim(-1)), width(var.dim(-1)) {}
+InputRows::InputRows(Var var)
+    : values(values_of(var)), stride(var.shape().size() == 4 ? var.dim(2) * var.dim(3) : var.dim(-1)), width(var.dim(-1)) {}
 std::int64_t InputRows::most_active(std::int64_t steps) const {
   std::vector<double> squares(static_cast<std::size_t>(width), 0.0);
   for (std::int64_t t = 0; t < steps; ++t)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The step view of a primitive: the pieces of work that a form of it falls into, and which of them waits for which. Each primitive draws its
-// own forms (its drawing.cpp); schedule/ finds what is to be drawn and writes it down.
+// The step view of a primitive: the pieces of work that a form of it falls into, and which of them waits for which. Each primitive draws
+// its own forms (its drawing.cpp); schedule/ finds what is to be drawn and writes it down.
 #pragma once
 
 #include <cassert>
@@ -47,8 +47,8 @@ class Plan {
     return static_cast<int>(std::ssize(kinds_)) - 1;
   }
   /// A node of one round; returns its number.
-  int add(int kind, std::int64_t round, std::int64_t first, std::int64_t last, const std::vector<int>& needs = {}, drawing::Complex value = drawing::none,
-          drawing::Complex product = drawing::none) {
+  int add(int kind, std::int64_t round, std::int64_t first, std::int64_t last, const std::vector<int>& needs = {},
+          drawing::Complex value = drawing::none, drawing::Complex product = drawing::none) {
     const int number = static_cast<int>(std::ssize(nodes_));
     for (const int from : needs) {
       assert(nodes_[static_cast<std::size_t>(from)].round < round);
@@ -70,8 +70,8 @@ class Plan {
 
 /// What a Newton form was seen to do.
 struct Watched {
-  std::vector<bool> diagonal;                              // by iteration; the first is the guess
-  std::vector<std::vector<std::vector<double>>> states;    // [iteration][state][steps * size]
+  std::vector<bool> diagonal;                            // by iteration; the first is the guess
+  std::vector<std::vector<std::vector<double>>> states;  // [iteration][state][steps * size]
 };
 
 /// The operation of a form that is drawn, in a network that has run.
@@ -81,8 +81,8 @@ struct Drawn {
   Memory* memory = nullptr;  ///< null: what is read from a cache
   Var trajectory;            ///< of its first state, where there is one
   bool reversed = false;
-  std::string state;         ///< "state/0/h"
-  Watched watched;           ///< of a Newton form
+  std::string state;                                 ///< "state/0/h"
+  Watched watched;                                   ///< of a Newton form
   std::vector<std::vector<drawing::Complex>> truth;  ///< of a Newton form: each state's trajectory in the sequential one
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a primitive says of itself, in the primitive.cpp of its folder: how it is timed and checked by itself, and what it must bear. The build finds the
-// folders; `reclab bench`, check-device and the tests read the table.
+// What a primitive says of itself, in the primitive.cpp of its folder: how it is timed and checked by itself, and what it must bear. The
+// build finds the folders; `reclab bench`, check-device and the tests read the table.
 #pragma once
 
 #include <functional>
@@ -37,8 +37,8 @@ class RandomLeaves {
   std::vector<Leaf> all_;
 };
 
-/// A layer that is nothing but the primitive, to be timed. All that it reads comes in as its input, whose channels are cut into arguments; what
-/// does not change with time is a parameter.
+/// A layer that is nothing but the primitive, to be timed. All that it reads comes in as its input, whose channels are cut into arguments;
+/// what does not change with time is a parameter.
 struct TimedPrimitive {
   /// Channels of the input that are one argument: normal, or uniform in a range.
   struct Argument {

@@ -36,7 +36,8 @@ void put(const Plan& plan, Trace& trace, const std::string& form, std::int64_t s
   double rounds = 0.0, work = 0.0, depth = 0.0;
   for (const Plan::Node& node : plan.nodes()) {
     const auto first = backward ? steps - 1 - node.last : node.first, last = backward ? steps - 1 - node.first : node.last;
-    for (const auto x : {node.round, first, last, std::int64_t{node.kind}, node.begin, backward ? steps - 1 - node.row : node.row, node.work})
+    for (const auto x :
+         {node.round, first, last, std::int64_t{node.kind}, node.begin, backward ? steps - 1 - node.row : node.row, node.work})
       rows.push_back(static_cast<double>(x));
     ++counts[static_cast<std::size_t>(node.kind)];
     rounds = std::max(rounds, static_cast<double>(node.round));
@@ -58,16 +59,18 @@ void put(const Plan& plan, Trace& trace, const std::string& form, std::int64_t s
     places.push_back(static_cast<double>(one.place));
   }
   real(of("nodes", {n, 7}, {{"node", "", {}}, {"column", "", {"round", "first", "last", "kind", "begin", "row", "work"}}},
-          "The pieces of work: the round each can run in (0: given), the steps it covers, its kind, the round it begins in, its row, and its share of the work."),
+          "The pieces of work: the round each can run in (0: given), the steps it covers, its kind, the round it begins in, its row, and "
+          "its share of the work."),
        std::move(rows));
-  real(of("edges", {std::ssize(plan.edges()), 2}, {{"edge", "", {}}, {"column", "", {"from", "to"}}}, "Which node needs which."), std::move(ends));
+  real(of("edges", {std::ssize(plan.edges()), 2}, {{"edge", "", {}}, {"column", "", {"from", "to"}}}, "Which node needs which."),
+       std::move(ends));
   real(of("kinds", {k}, {{"kind", "", std::move(names)}}, "How each kind of node is drawn."), std::move(places));
   real(of("rules", {k}, {{"kind", "", std::move(rules)}}, "What each kind of node computes, and how many there are."), std::move(counts));
   real(of("rounds", {1}, {{"rounds", "", {}}}, plan.why), {rounds});
   real(of("work", {1}, {{"work", "", {}}}, plan.unit), {work});
   real(of("depth", {1}, {{"rounds", "", {}}}, "The longest chain of rounds that wait for each other."), {depth});
   real(of("drawing", {1}, {{"drawing", "", {plan.drawing}}}, "How the form is drawn."), {0.0});
-  const auto made = [&](const char* name, Complex Plan::Node::*member, const std::string& text) {
+  const auto made = [&](const char* name, Complex Plan::Node::* member, const std::string& text) {
     const auto given = [&](const Plan::Node& node) { return !std::isnan((node.*member).real()); };
     if (std::ranges::none_of(plan.nodes(), given)) return;
     TraceArray array = of(name, {n}, {{"node", "", {}}}, text);
@@ -86,7 +89,8 @@ void put(const Plan& plan, Trace& trace, const std::string& form, std::int64_t s
   made("product", &Plan::Node::product, "The product of the factors of the steps that the node covers, of the same entry.");
   if (plan.errors.empty()) return;
   TraceArray table = of("error", {std::ssize(plan.errors), steps}, {{"iteration", "", {}}, {"time", "", {}}},
-                        "log10 of the largest |s_t - its value step by step| relative to the largest state; -17 where that is nothing. Iteration 0 is the guess.");
+                        "log10 of the largest |s_t - its value step by step| relative to the largest state; -17 where that is nothing. "
+                        "Iteration 0 is the guess.");
   table.unit = "log10";
   std::vector<double> all;
   for (auto row : plan.errors) {
@@ -151,7 +155,8 @@ TraceArray none_because(const std::string& why) {
 
 TracePtr form_schedule(const Registry& registry, const RunRequest& request, std::int64_t steps_wanted, std::stop_token stop) {
   if (steps_wanted < 1 || steps_wanted > most_schedule_steps)
-    throw Error("A step view of " + std::to_string(steps_wanted) + " steps cannot be drawn: choose 1 to " + std::to_string(most_schedule_steps) + ".",
+    throw Error("A step view of " + std::to_string(steps_wanted) + " steps cannot be drawn: choose 1 to " +
+                    std::to_string(most_schedule_steps) + ".",
                 {.parameter = "steps", .value = std::to_string(steps_wanted), .range = "1 to " + std::to_string(most_schedule_steps)});
   const StopScope scope(stop);
   RunRequest asked = request;  // weights are drawn, read or learned as for a run; what is drawn of it is on the CPU in float64
@@ -196,7 +201,8 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
     if (found->memory && found->memory->newton()) {
       // The same memory of the sequential run: what the iteration is after.
       for (std::size_t i = 0; sequential && i < network.states().size(); ++i)
-        if (network.states()[i].memory == found->memory) found->truth.push_back(drawing::values_of(sequential->network().states()[i].trajectory));
+        if (network.states()[i].memory == found->memory)
+          found->truth.push_back(drawing::values_of(sequential->network().states()[i].trajectory));
       if (found->truth.empty() || found->watched.states.empty()) continue;
     }
     Plan plan;
@@ -214,8 +220,9 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
     array.real = std::make_shared<const std::vector<double>>(std::move(values));
     trace.put(std::move(array));
   };
-  single(key_of(Kind::schedule, "steps"), {1}, {static_cast<double>(T)}, "The first " + std::to_string(T) + (T == 1 ? " step" : " steps") +
-         " of the sequence, from the model's own initial state, on the CPU in float64: what the first memory does that a form runs.");
+  single(key_of(Kind::schedule, "steps"), {1}, {static_cast<double>(T)},
+         "The first " + std::to_string(T) + (T == 1 ? " step" : " steps") +
+             " of the sequence, from the model's own initial state, on the CPU in float64: what the first memory does that a form runs.");
   if (!any) {
     std::string why = "No form of this model can be drawn.";
     for (const std::string& note : trace.info.notes) why += " " + note;

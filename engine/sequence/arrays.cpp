@@ -10,11 +10,14 @@
 namespace reclab {
 
 void check_finite(const std::vector<double>& data, std::int64_t width, const std::string& file, const std::string& what, Missing missing) {
-  const auto bad = std::find_if(data.begin(), data.end(), [&](double value) { return !std::isfinite(value) && (missing == Missing::refuse || !std::isnan(value)); });
+  const auto bad = std::find_if(data.begin(), data.end(),
+                                [&](double value) { return !std::isfinite(value) && (missing == Missing::refuse || !std::isnan(value)); });
   if (bad == data.end()) return;
   const std::int64_t at = bad - data.begin();
   const std::string place = "row " + std::to_string(at / width + 1) + ", column " + std::to_string(at % width + 1);
-  if (std::isnan(*bad)) throw MissingCellError(file + ": " + place + what + " is NaN: correct it, leave the row out, or " + missing_cure, {.file = file, .place = place, .parameter = "missing", .range = missing_cures});
+  if (std::isnan(*bad))
+    throw MissingCellError(file + ": " + place + what + " is NaN: correct it, leave the row out, or " + missing_cure,
+                           {.file = file, .place = place, .parameter = "missing", .range = missing_cures});
   throw Error(file + ": " + place + what + " is infinite: correct it or leave the row out", {.file = file, .place = place});
 }
 
@@ -44,7 +47,9 @@ void check_increasing(const std::vector<double>& time, const std::string& file, 
     if (std::isnan(time[fall])) {
       if (missing == Missing::leave_out) continue;
       const std::string place = "row " + std::to_string(fall + 1);
-      throw MissingCellError(file + ": the time at " + place + " is missing: leave such rows out (--missing leave-out), or set the time column to none", {.file = file, .place = place, .parameter = "missing", .range = "leave-out"});
+      throw MissingCellError(
+          file + ": the time at " + place + " is missing: leave such rows out (--missing leave-out), or set the time column to none",
+          {.file = file, .place = place, .parameter = "missing", .range = "leave-out"});
     }
     if (before < time.size() && !(time[before] < time[fall])) break;
     before = fall;
@@ -68,14 +73,16 @@ void choose_columns(Table& table, const std::string& file, const LoadOptions& op
   for (std::size_t j = 0; j < width && options.columns.empty(); ++j)
     if ((!time || j != *time) && !is_target(j)) wanted.push_back(j);
   if (wanted.empty())
-    throw Error(file + (asked.targets.empty() ? " has no column beside its time: set the time column to none" : " has no column beside its target: choose another target"),
+    throw Error(file + (asked.targets.empty() ? " has no column beside its time: set the time column to none"
+                                              : " has no column beside its target: choose another target"),
                 {.file = file, .parameter = asked.targets.empty() ? "time" : "target"});
   if (!time && asked.targets.empty() && wanted.size() == width && std::is_sorted(wanted.begin(), wanted.end())) return;
   wanted.insert(wanted.end(), asked.targets.begin(), asked.targets.end());
   Table chosen;
   chosen.rows = table.rows;
   chosen.targets = std::ssize(asked.targets);
-  for (const std::size_t j : wanted) chosen.names.push_back(wanted.size() == 1 && table.names[j] == number(j) ? default_column_name(j, 1, file) : table.names[j]);
+  for (const std::size_t j : wanted)
+    chosen.names.push_back(wanted.size() == 1 && table.names[j] == number(j) ? default_column_name(j, 1, file) : table.names[j]);
   for (std::size_t t = 0; t < static_cast<std::size_t>(table.rows); ++t) {
     for (const std::size_t j : wanted) chosen.data.push_back(table.data[t * width + j]);
     if (time) chosen.time.push_back(table.data[t * width + *time]);

@@ -11,7 +11,8 @@
 
 namespace reclab {
 
-/// Refuses infinities in a row-major array, and NaN where missing cells are refused, with their place. `what`: " of target", for the sentence.
+/// Refuses infinities in a row-major array, and NaN where missing cells are refused, with their place. `what`: " of target", for the
+/// sentence.
 void check_finite(const std::vector<double>& data, std::int64_t width, const std::string& file, const std::string& what, Missing missing);
 /// Refuses a time that does not increase, and one that is missing where its row is not to be left out.
 void check_increasing(const std::vector<double>& time, const std::string& file, Missing missing);

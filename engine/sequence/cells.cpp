@@ -20,7 +20,8 @@ CellKind plain_number(const char* from, const char* end, double& value) {
   if (stop != end || code == std::errc::invalid_argument) return CellKind::word;
   if (code == std::errc::result_out_of_range) {
     long double wide = 0.0L;  // tells 1e-400, which is 0 to a double, from 1e400
-    if (std::from_chars(from, end, wide).ec != std::errc{} || std::abs(wide) > std::numeric_limits<double>::max()) return CellKind::too_large;
+    if (std::from_chars(from, end, wide).ec != std::errc{} || std::abs(wide) > std::numeric_limits<double>::max())
+      return CellKind::too_large;
     value = static_cast<double>(wide);
     return CellKind::number;
   }

@@ -15,7 +15,8 @@ double typical_step(std::span<const double> times);
 /// what writing times with few digits does to them.
 bool uneven(std::span<const double> times);
 
-/// Where a run that is continued stands: the time of the last step that has passed, and the unit that it counted in, its typical step or another.
+/// Where a run that is continued stands: the time of the last step that has passed, and the unit that it counted in, its typical step or
+/// another.
 struct TimeMark {
   double last = 0.0;
   double typical = 0.0;  ///< the unit; 0: not known
@@ -23,8 +24,9 @@ struct TimeMark {
 
 /// The time from each step to the one before, in units of `unit` (in the unit of the time column), or where that is 0 of the typical step:
 /// the clock's, where there is one, else the sequence's own. The first step comes after the clock's, or where there is none, or one that is
-/// not before it, is `first` units long. `reversed`: in the order from the last step to the first, each to the step after it, and the first of them
-/// `first` units long.
-std::vector<double> elapsed(std::span<const double> times, double unit, const std::optional<TimeMark>& clock, bool reversed, double first = 1.0);
+/// not before it, is `first` units long. `reversed`: in the order from the last step to the first, each to the step after it, and the first
+/// of them `first` units long.
+std::vector<double> elapsed(std::span<const double> times, double unit, const std::optional<TimeMark>& clock, bool reversed,
+                            double first = 1.0);
 
 }  // namespace reclab

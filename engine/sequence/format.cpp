@@ -9,7 +9,8 @@ namespace reclab {
 
 const SequenceFormat& sequence_format_of(std::string_view bytes) {
   const auto& formats = sequence_formats();
-  const auto found = std::ranges::find_if(formats, [&](const SequenceFormat& format) { return format.sniff && format.sniff(bytes.substr(0, format_start)); });
+  const auto found = std::ranges::find_if(
+      formats, [&](const SequenceFormat& format) { return format.sniff && format.sniff(bytes.substr(0, format_start)); });
   return found == formats.end() ? formats.front() : *found;
 }
 

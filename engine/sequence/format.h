@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The formats that a sequence comes in. Each is one file under sequence/formats/, which the build lists: which format a file is of, what file
-// dialogs offer, and which formats help and errors name follow from this table.
+// The formats that a sequence comes in. Each is one file under sequence/formats/, which the build lists: which format a file is of, what
+// file dialogs offer, and which formats help and errors name follow from this table.
 #pragma once
 
 #include <filesystem>
@@ -18,8 +18,8 @@ struct Table;
 struct SequenceFormat {
   std::vector<std::string> names;     ///< as people call it, "CSV" and "TSV"
   std::vector<std::string> suffixes;  ///< ".csv", lower-case: what a file dialog shows. A file is told by its content
-  /// Whether a file is of this format that begins like this, with format_start bytes or all there are. Null for text, which is what no other
-  /// format recognises.
+  /// Whether a file is of this format that begins like this, with format_start bytes or all there are. Null for text, which is what no
+  /// other format recognises.
   bool (*sniff)(std::string_view start) = nullptr;
   /// Reads a file that is not empty, from its bytes. Throws Error naming file, place and cure.
   Table (*load)(std::string bytes, const std::string& file, const LoadOptions& options) = nullptr;
@@ -27,7 +27,8 @@ struct SequenceFormat {
   bool (*holds_sequence)(const std::vector<std::string>& arrays) = nullptr;
   void (*save)(const Sequence& sequence, AtomicFile& file) = nullptr;  ///< null: it is read alone
   std::string saved_as = {};                                           ///< the ending under which save_sequence writes it
-  /// Refuses a file by its size, before it is read into memory: a sentence without the name of the file, empty where it may be read. Null: none is refused.
+  /// Refuses a file by its size, before it is read into memory: a sentence without the name of the file, empty where it may be read. Null:
+  /// none is refused.
   std::string (*too_long)(std::uint64_t bytes) = nullptr;
 };
 inline constexpr std::size_t format_start = 64;

@@ -13,10 +13,10 @@ namespace reclab {
 namespace {
 
 constexpr std::array<std::pair<Missing, std::string_view>, 5> words{{{Missing::refuse, "refuse"},
-                                                                      {Missing::leave_out, "leave-out"},
-                                                                      {Missing::hold, "hold"},
-                                                                      {Missing::interpolate, "interpolate"},
-                                                                      {Missing::mask, "mask"}}};
+                                                                     {Missing::leave_out, "leave-out"},
+                                                                     {Missing::hold, "hold"},
+                                                                     {Missing::interpolate, "interpolate"},
+                                                                     {Missing::mask, "mask"}}};
 
 /// Keeps of a row-major array the rows that are told to be kept.
 void keep_rows(std::vector<double>& data, std::size_t width, const std::vector<bool>& keep) {
@@ -84,7 +84,8 @@ void leave_rows_out(Table& table, std::size_t inputs, const std::string& file) {
   const auto left = static_cast<std::size_t>(std::ranges::count(keep, true));
   if (left == rows) return;
   if (left == 0)
-    throw Error(file + ": every row has a missing cell, so all would be left out: choose other columns, or hold or interpolate them", {.file = file, .parameter = "missing", .value = "leave-out"});
+    throw Error(file + ": every row has a missing cell, so all would be left out: choose other columns, or hold or interpolate them",
+                {.file = file, .parameter = "missing", .value = "leave-out"});
   if (table.time.empty()) {  // steps keep their numbers, so that a gap stays one
     for (std::size_t row = 0; row < rows; ++row) table.time.push_back(static_cast<double>(row));
     table.time_name = "step";
@@ -126,7 +127,8 @@ std::vector<std::string> missing_choices() {
   return all;
 }
 
-std::int64_t hold_targets(std::vector<double>& target, std::int64_t width, std::vector<double>& mask, const std::vector<std::string>& names, const std::string& file) {
+std::int64_t hold_targets(std::vector<double>& target, std::int64_t width, std::vector<double>& mask, const std::vector<std::string>& names,
+                          const std::string& file) {
   const auto columns = static_cast<std::size_t>(width);
   std::int64_t gone = 0;
   for (std::size_t row = 0; row * columns < target.size(); ++row) {
@@ -137,7 +139,8 @@ std::int64_t hold_targets(std::vector<double>& target, std::int64_t width, std::
   }
   for (std::size_t j = 0; j < columns && gone > 0; ++j) {
     if (!has_number(target, columns, j))
-      throw Error(file + ": the target " + (j < names.size() ? printable(names[j]) : "column " + std::to_string(j + 1)) + " has no number: choose another target",
+      throw Error(file + ": the target " + (j < names.size() ? printable(names[j]) : "column " + std::to_string(j + 1)) +
+                      " has no number: choose another target",
                   {.file = file, .place = j < names.size() ? names[j] : "target", .parameter = "target"});
     hold(target, columns, j);
   }
@@ -153,8 +156,10 @@ void treat_missing(Table& table, const std::string& file, const LoadOptions& opt
     if (has_number(table.data, table.names.size(), j)) continue;
     const std::string name = table.names[j];
     if (!options.columns.empty())
-      throw Error(file + ": column " + printable(name) + " has no number: leave it out of the columns", {.file = file, .place = name, .parameter = "columns", .value = name});
-    if (inputs == 1) throw Error(file + ": no column that could be an input has a number: give it a column of numbers", {.file = file, .place = "header"});
+      throw Error(file + ": column " + printable(name) + " has no number: leave it out of the columns",
+                  {.file = file, .place = name, .parameter = "columns", .value = name});
+    if (inputs == 1)
+      throw Error(file + ": no column that could be an input has a number: give it a column of numbers", {.file = file, .place = "header"});
     missing.columns_left_out.insert(missing.columns_left_out.begin(), name);
     take_column_out(table, j);
     --inputs;

@@ -10,13 +10,15 @@
 
 namespace reclab {
 
-/// Does with the missing cells of the inputs what is asked for, with what the table says of them; those of its target columns stay NaN. Columns without any
-/// number are taken out where no columns were chosen. Throws Error where nothing is left, or a chosen column has no number.
+/// Does with the missing cells of the inputs what is asked for, with what the table says of them; those of its target columns stay NaN.
+/// Columns without any number are taken out where no columns were chosen. Throws Error where nothing is left, or a chosen column has no
+/// number.
 void treat_missing(Table& table, const std::string& file, const LoadOptions& options);
 
-/// Holds the last value at the rows [rows, width] of a target where one is missing (NaN), or the first where there is none before, and takes the mask away
-/// there. Returns how many rows these are. Throws Error for a column without any number, by its name.
-std::int64_t hold_targets(std::vector<double>& target, std::int64_t width, std::vector<double>& mask, const std::vector<std::string>& names, const std::string& file);
+/// Holds the last value at the rows [rows, width] of a target where one is missing (NaN), or the first where there is none before, and
+/// takes the mask away there. Returns how many rows these are. Throws Error for a column without any number, by its name.
+std::int64_t hold_targets(std::vector<double>& target, std::int64_t width, std::vector<double>& mask, const std::vector<std::string>& names,
+                          const std::string& file);
 
 /// The last words of the refusal of a missing cell, and what would be right there, for ErrorPlace::range.
 extern const char *const missing_cure, *const missing_cures;

@@ -45,7 +45,8 @@ void take_next(Sequence& sequence) {
   if (sequence.length < 2)
     throw Error(sequence.source + " has one row, so there is no next value to be the target: give it more rows, or another target",
                 {.file = sequence.source, .parameter = "target", .value = "next"});
-  const auto length = static_cast<std::size_t>(sequence.length), width = static_cast<std::size_t>(sequence.width), values = width - static_cast<std::size_t>(sequence.flags);
+  const auto length = static_cast<std::size_t>(sequence.length), width = static_cast<std::size_t>(sequence.width),
+             values = width - static_cast<std::size_t>(sequence.flags);
   sequence.target.clear();
   for (std::size_t t = 1; t < length; ++t) {
     const auto row = sequence.input.begin() + static_cast<std::ptrdiff_t>(t * width);
@@ -117,7 +118,8 @@ Sequence load_sequence(const fs::path& path, const LoadOptions& options) {
   // A file that is known to be too long is refused before it is read; a pipe has no size.
   if (std::error_code none; fs::is_regular_file(path, none))
     if (const SequenceFormat& format = sequence_format_of_file(path); format.too_long)
-      if (const std::string why = format.too_long(fs::file_size(path)); !why.empty()) throw Error(file + " " + why, {.file = file, .place = "header"});
+      if (const std::string why = format.too_long(fs::file_size(path)); !why.empty())
+        throw Error(file + " " + why, {.file = file, .place = "header"});
   std::string bytes = read_file(path, Pipes::read);
   sequence.sha256 = sha256_hex(bytes);
   if (bytes.empty()) throw Error(file + " is empty: give it a row of numbers a time step", {.file = file, .place = "line 1"});

@@ -29,13 +29,15 @@ enum class Missing : std::uint8_t {
   leave_out,    ///< of an input or the time: its row is left out, and the steps around it keep their times or numbers
   hold,         ///< of an input: the last value before it, or the first where there is none before
   interpolate,  ///< of an input: on the line between its neighbours in time; beyond the first and the last value that value
-  mask          ///< as hold, and behind the inputs a channel for each column that has missing cells, 1 where the cell is there and 0 where it is not
+  mask  ///< as hold, and behind the inputs a channel for each column that has missing cells, 1 where the cell is there and 0 where it is
+        ///< not
 };  // but for refuse: a step whose target is missing does not count, and a time that is missing is refused unless its row is left out
 std::string_view to_string(Missing missing);  ///< "leave-out"
 std::optional<Missing> missing_choice(std::string_view word);
 std::vector<std::string> missing_choices();
 
-/// Thrown for a missing cell where it is to be refused; where().range has the words of the choices under which it would not be, with commas between them.
+/// Thrown for a missing cell where it is to be refused; where().range has the words of the choices under which it would not be, with commas
+/// between them.
 class MissingCellError : public Error {
  public:
   using Error::Error;
@@ -46,8 +48,9 @@ struct LoadOptions {
   /// The time column by name or number; unset: a column named t, time, date... whose values increase; "none": no time column.
   std::optional<std::string> time;
   bool standardise = true;
-  /// Columns by name or number that are the target at every step, and inputs only where `columns` names them too; or only "next": the inputs' own next
-  /// values, which count at every step but the last. Standardised as the inputs are. Empty: what the file brings. A column named next is chosen by its number.
+  /// Columns by name or number that are the target at every step, and inputs only where `columns` names them too; or only "next": the
+  /// inputs' own next values, which count at every step but the last. Standardised as the inputs are. Empty: what the file brings. A column
+  /// named next is chosen by its number.
   std::vector<std::string> target;
   Missing missing = Missing::refuse;
   bool operator==(const LoadOptions&) const = default;
@@ -78,7 +81,8 @@ struct Sequence {
   std::string time_unit;
   bool standardised = false;
   std::vector<double> mean, deviation;  ///< what was subtracted and divided by, one a channel (0 and 1 when not standardised)
-  std::int64_t flags = 0;     ///< the last so many channels tell by 1 and 0 whether a cell was there (Missing::mask): they are never standardised, and no target
+  std::int64_t flags = 0;     ///< the last so many channels tell by 1 and 0 whether a cell was there (Missing::mask): they are never
+                              ///< standardised, and no target
   std::vector<double> known;  ///< one a step: 0 where an input was missing and has another value now; empty where none was
   MissingCells missing;       ///< of the file
 
@@ -86,7 +90,7 @@ struct Sequence {
   std::int64_t target_width = 0;  ///< columns of target (1 for classify)
   std::int64_t classes = 0;       ///< for classify
   std::vector<double> target;
-  std::vector<double> mask;  ///< one a step: 1 where the target counts
+  std::vector<double> mask;               ///< one a step: 1 where the target counts
   std::vector<std::string> target_names;  ///< one a column of target, where they have names
 
   // How it came about, for a command that makes it again.
@@ -126,7 +130,7 @@ Sequence load_sequence(const std::filesystem::path& file, const LoadOptions& opt
 struct TaskInfo {
   std::string name, title, text;  ///< text: one or two sentences, what must be remembered and for how long
   std::int64_t default_length;
-  std::string source;  ///< who introduced it
+  std::string source;                      ///< who introduced it
   std::vector<HyperSpec> parameters = {};  ///< its own, beside length and seed
 };
 /// Those with a target first, then by name. Each is a file in a folder of sequence/tasks/.

@@ -128,7 +128,7 @@ Dialect preamble(std::string_view text) {
 }
 
 std::vector<std::vector<TableCell>> sample(std::string_view text, const Dialect& dialect, char delimiter, const std::string& file,
-                                      std::vector<std::int64_t>* lines = nullptr) {
+                                           std::vector<std::int64_t>* lines = nullptr) {
   Records records(text, delimiter, file);
   records.start_at(dialect.start, dialect.start_line);
   std::vector<std::vector<TableCell>> found;
@@ -197,17 +197,19 @@ std::pair<std::string, std::string> name_and_unit(const std::string& name) {
 bool names_a_time(const std::string& name) {
   const std::string bare = name_and_unit(name).first;
   for (const std::string_view word :
-       {"t", "time", "date", "datetime", "timestamp", "year", "years", "seconds", "step",  // below, the same in other languages
-        "zeit", "datum", "uhrzeit", "zeitpunkt", "zeitstempel", "jahr", "sekunden", "temps", "heure", "horodatage", "année", "annee", "secondes", "tiempo",
-        "fecha", "hora", "año", "segundos", "tempo", "ora", "anno", "secondi", "tijd", "tijdstip", "jaar", "seconden", "czas", "rok", "sekundy", "tid", "tidpunkt",
-        "dato", "år", "čas", "aika", "päivä", "zaman", "tarih", "idő", "время", "Время", "дата", "Дата", "год", "Год", "час", "Час", "时间", "日期", "時間", "日時", "日付",
-        "시간", "날짜"})
+       {"t",     "time",     "date",    "datetime",  "timestamp",   "year", "years",    "seconds",
+        "step",  // below, the same in other languages
+        "zeit",  "datum",    "uhrzeit", "zeitpunkt", "zeitstempel", "jahr", "sekunden", "temps",   "heure",    "horodatage", "année",
+        "annee", "secondes", "tiempo",  "fecha",     "hora",        "año",  "segundos", "tempo",   "ora",      "anno",       "secondi",
+        "tijd",  "tijdstip", "jaar",    "seconden",  "czas",        "rok",  "sekundy",  "tid",     "tidpunkt", "dato",       "år",
+        "čas",   "aika",     "päivä",   "zaman",     "tarih",       "idő",  "время",    "Время",   "дата",     "Дата",       "год",
+        "Год",   "час",      "Час",     "时间",      "日期",        "時間", "日時",     "日付",    "시간",     "날짜"})
     if (same_word(bare, word)) return true;
   return false;
 }
 
-/// Whether the first column of a table without names is the time of its rows: it goes up evenly, or is seconds (or milli-, micro-, nanoseconds)
-/// since 1970 that never fall. A few rows do not tell.
+/// Whether the first column of a table without names is the time of its rows: it goes up evenly, or is seconds (or milli-, micro-,
+/// nanoseconds) since 1970 that never fall. A few rows do not tell.
 bool counts_the_rows(const std::vector<double>& values) {
   constexpr std::size_t enough = 8;
   if (values.size() < enough) return false;
@@ -219,7 +221,8 @@ bool counts_the_rows(const std::vector<double>& values) {
   }
   constexpr double of_1990 = 6.3e8, of_2100 = 4.1e9;
   bool instants = false;
-  for (const double unit : {1.0, 1e3, 1e6, 1e9}) instants = instants || (values.front() >= of_1990 * unit && values.back() <= of_2100 * unit);
+  for (const double unit : {1.0, 1e3, 1e6, 1e9})
+    instants = instants || (values.front() >= of_1990 * unit && values.back() <= of_2100 * unit);
   return rises && (even || instants);
 }
 
@@ -255,10 +258,12 @@ class TableReader {
                 {.file = file_, .place = place, .value = value});
   }
 
-  [[noreturn]] void fail_missing(std::int64_t line, std::size_t column, const std::string& what, const std::string& value, const char* cures = missing_cures) const {
+  [[noreturn]] void fail_missing(std::int64_t line, std::size_t column, const std::string& what, const std::string& value,
+                                 const char* cures = missing_cures) const {
     const std::string place = "line " + std::to_string(line) + ", column " + std::to_string(column + 1);
-    throw MissingCellError(file_ + ": " + place + (has_names_ && !names_[column].empty() ? " (" + shown(names_[column]) + ") " : " ") + what,
-                           {.file = file_, .place = place, .parameter = "missing", .value = value, .range = cures});
+    throw MissingCellError(
+        file_ + ": " + place + (has_names_ && !names_[column].empty() ? " (" + shown(names_[column]) + ") " : " ") + what,
+        {.file = file_, .place = place, .parameter = "missing", .value = value, .range = cures});
   }
 
   /// Finds names, and what each column holds.
@@ -317,8 +322,8 @@ class TableReader {
     kinds_.resize(columns_);
     for (std::size_t j = 0; j < columns_; ++j) {
       if (!header) ++counts[j][static_cast<std::size_t>(kind(first[j]))];
-      const std::size_t numbers =
-                            in(j, CellKind::number) + in(j, CellKind::nan) + in(j, CellKind::infinite) + in(j, CellKind::too_large) + in(j, CellKind::grouped),
+      const std::size_t numbers = in(j, CellKind::number) + in(j, CellKind::nan) + in(j, CellKind::infinite) + in(j, CellKind::too_large) +
+                                  in(j, CellKind::grouped),
                         dates = in(j, CellKind::date);
       if (numbers + dates + words(j) + in(j, CellKind::missing) == 0)
         kinds_[j] = names_[j].empty() && columns_ > 1 && has_names_ ? ColumnKind::nothing : ColumnKind::numbers;
@@ -376,7 +381,8 @@ class TableReader {
         if (kinds_[j] == ColumnKind::numbers && (!time_ || j != *time_) && !taken[j]) wanted_.push_back(j);
     if (wanted_.empty() && time_)
       fail("has no column of numbers beside its time, column " + std::to_string(*time_ + 1) +
-               (chosen.targets.empty() ? ": add one, or set the time column to none" : ", and its target: add one, or choose another target"),
+               (chosen.targets.empty() ? ": add one, or set the time column to none"
+                                       : ", and its target: add one, or choose another target"),
            "header");
     if (wanted_.empty()) fail("has no column of numbers beside its target: add one, or choose another target", "header");
     inputs_ = wanted_.size();
@@ -437,8 +443,10 @@ class TableReader {
         blank_line = blank_lines = 0;
       }
       if (blank_line != 0 && columns_ == 1)
-        throw MissingCellError(file_ + ": line " + std::to_string(blank_line) + " is empty and rows follow it: fill the gap in, remove the line, or " + missing_cure,
-                               {.file = file_, .place = "line " + std::to_string(blank_line), .parameter = "missing", .range = missing_cures});
+        throw MissingCellError(
+            file_ + ": line " + std::to_string(blank_line) + " is empty and rows follow it: fill the gap in, remove the line, or " +
+                missing_cure,
+            {.file = file_, .place = "line " + std::to_string(blank_line), .parameter = "missing", .range = missing_cures});
       if (blank_line != 0) fail_line(blank_line, "is empty and rows follow it: fill the gap in or remove the line");
       if (cells.size() != columns_)
         fail_line(line, "has " + std::to_string(cells.size()) + (cells.size() == 1 ? " cell" : " cells") + " where the " +
@@ -466,7 +474,12 @@ class TableReader {
     const CellKind kind = kind_of(cell, allow_comma_);
     if (is_missing(kind)) {
       if (options_.missing != Missing::refuse) return not_there;
-      fail_missing(line, column, (kind == CellKind::empty ? "is empty" : kind == CellKind::nan ? "is NaN" : "is '" + text + "', a missing value") + ": fill it in, leave the row out, choose other columns, or " + missing_cure, text);
+      fail_missing(line, column,
+                   (kind == CellKind::empty ? "is empty"
+                    : kind == CellKind::nan ? "is NaN"
+                                            : "is '" + text + "', a missing value") +
+                       ": fill it in, leave the row out, choose other columns, or " + missing_cure,
+                   text);
     }
     switch (kind) {
       case CellKind::infinite: fail_at(line, column, "is infinite" + cure, text);
@@ -529,11 +542,15 @@ class TableReader {
         ++inputs_;
       }
       if (!chosen && missing_time_ && options_.missing == Missing::refuse)
-        fail_missing(missing_time_->first, *time_, "has no number: fill it in, leave the row out, choose other columns, or " + std::string(missing_cure), missing_time_->second);
+        fail_missing(missing_time_->first, *time_,
+                     "has no number: fill it in, leave the row out, choose other columns, or " + std::string(missing_cure),
+                     missing_time_->second);
       time_.reset();
     }
     if (time_ && missing_time_ && options_.missing != Missing::leave_out)
-      fail_missing(missing_time_->first, *time_, "is a time that is missing: fill it in, leave such rows out (--missing leave-out), or set the time column to none", missing_time_->second, "leave-out");
+      fail_missing(missing_time_->first, *time_,
+                   "is a time that is missing: fill it in, leave such rows out (--missing leave-out), or set the time column to none",
+                   missing_time_->second, "leave-out");
     for (const std::size_t column : wanted_)
       table.names.push_back(names_[column].empty() ? default_column_name(column, wanted_.size(), file_) : names_[column]);
     table.targets = static_cast<std::int64_t>(wanted_.size() - inputs_);
@@ -569,7 +586,7 @@ class TableReader {
   std::vector<double> data_, times_;
   static constexpr double not_there = std::numeric_limits<double>::quiet_NaN();
   static constexpr std::size_t no_row = std::numeric_limits<std::size_t>::max();
-  std::size_t last_time_ = no_row;  ///< the row of the last time that is there
+  std::size_t last_time_ = no_row;                                    ///< the row of the last time that is there
   std::optional<std::pair<std::int64_t, std::string>> missing_time_;  ///< line and text of the first that is not
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a format hands on of a file, and the reader of text, where delimiter, header, quotes and decimal sign are found by looking. Inside the
-// floor only.
+// What a format hands on of a file, and the reader of text, where delimiter, header, quotes and decimal sign are found by looking. Inside
+// the floor only.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a synthetic task is made of. Each is one file in a folder of sequence/tasks/, which the build lists: menus, help, presets, the command line and
-// the editors of its parameters follow from it. Everything random comes from Rng streams named after what they draw. Inside the floor only.
+// What a synthetic task is made of. Each is one file in a folder of sequence/tasks/, which the build lists: menus, help, presets, the
+// command line and the editors of its parameters follow from it. Everything random comes from Rng streams named after what they draw.
+// Inside the floor only.
 #pragma once
 
 #include <string>
@@ -17,7 +18,8 @@ struct Task {
   bool signal = false;  ///< a test signal without a target: those stand after the others
   /// How short it may be, and what must have its place in that, "10 symbols, 1 blank and 10 markers".
   std::pair<std::int64_t, std::string> (*least)(const Hyper& parameters) = nullptr;
-  /// Fills a sequence whose length and time are there; one with times of its own names them (time_name). Throws Error for parameters that do not go together.
+  /// Fills a sequence whose length and time are there; one with times of its own names them (time_name). Throws Error for parameters that
+  /// do not go together.
   void (*make)(Sequence& sequence, const Hyper& parameters, const Rng& rng) = nullptr;
 };
 const std::vector<Task>& task_table();
@@ -30,7 +32,8 @@ void add_target(Sequence& sequence, TargetKind kind, std::int64_t width);
 void one_hot(Sequence& sequence, const std::vector<std::int64_t>& tokens, std::int64_t channels, const std::string& name);
 /// The class that is the target at a step, of so many.
 void answer(Sequence& sequence, std::size_t step, std::int64_t wanted, std::int64_t classes);
-/// One-hot: symbols 1 to `alphabet` at the given steps, blanks (0) elsewhere, and at the end as many markers, at which the symbols are the target.
+/// One-hot: symbols 1 to `alphabet` at the given steps, blanks (0) elsewhere, and at the end as many markers, at which the symbols are the
+/// target.
 void recall(Sequence& sequence, const Rng& rng, const std::vector<std::size_t>& places, std::int64_t alphabet);
 
 /// sin(2 pi k / period) by its Taylor series on the first quarter, so that no library's sine takes part; error below 3e-16.

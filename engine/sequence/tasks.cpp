@@ -19,7 +19,8 @@ const Task& task_of(const std::string& name) {
     if (task.info.name == name) return task;
     known.push_back(task.info.name);
   }
-  throw Error("there is no task '" + name + "': choose from " + listed(known, ","), {.parameter = "task", .value = name, .range = listed(known, ",")});
+  throw Error("there is no task '" + name + "': choose from " + listed(known, ","),
+              {.parameter = "task", .value = name, .range = listed(known, ",")});
 }
 
 }  // namespace
@@ -41,7 +42,8 @@ Hyper task_parameters(const std::string& name, const TaskSettings& set) {
       std::vector<std::string> keys;
       for (const HyperSpec& row : task.info.parameters) keys.push_back(row.key);
       const std::string known = keys.empty() ? "none" : listed(keys, "and");
-      throw Error("the task " + name + " has no parameter \"" + printable(key) + "\"; it has " + known + ".", {.parameter = key, .value = text, .range = known});
+      throw Error("the task " + name + " has no parameter \"" + printable(key) + "\"; it has " + known + ".",
+                  {.parameter = key, .value = text, .range = known});
     }
     parameters.set_text(key, text, "the task " + name);
   }
@@ -56,7 +58,9 @@ TaskSettings settings_of(const Hyper& parameters) {
   return set;
 }
 
-std::int64_t shortest_task(const std::string& name, const TaskSettings& set) { return task_of(name).least(task_parameters(name, set)).first; }
+std::int64_t shortest_task(const std::string& name, const TaskSettings& set) {
+  return task_of(name).least(task_parameters(name, set)).first;
+}
 
 Sequence make_task(const std::string& name, const TaskOptions& options) {
   const Task& task = task_of(name);
@@ -116,7 +120,8 @@ void set_width(Sequence& sequence, std::vector<std::string> names) {
   sequence.width = static_cast<std::int64_t>(sequence.names.size());
   if (sequence.length > most_values / sequence.width)
     throw Error("the task " + sequence.task + " of " + std::to_string(sequence.length) + " steps and " + std::to_string(sequence.width) +
-                    " channels does not fit into memory: choose a length of at most " + std::to_string(most_values / sequence.width) + ", or fewer channels",
+                    " channels does not fit into memory: choose a length of at most " + std::to_string(most_values / sequence.width) +
+                    ", or fewer channels",
                 {.parameter = "length", .value = std::to_string(sequence.length)});
   sequence.input.assign(static_cast<std::size_t>(sequence.length * sequence.width), 0.0);
 }
@@ -125,7 +130,8 @@ void one_hot(Sequence& sequence, const std::vector<std::int64_t>& tokens, std::i
   std::vector<std::string> names;
   for (std::int64_t token = 0; token < channels; ++token) names.push_back(name + " " + std::to_string(token));
   set_width(sequence, std::move(names));
-  for (std::size_t t = 0; t < tokens.size(); ++t) sequence.input[t * static_cast<std::size_t>(channels) + static_cast<std::size_t>(tokens[t])] = 1.0;
+  for (std::size_t t = 0; t < tokens.size(); ++t)
+    sequence.input[t * static_cast<std::size_t>(channels) + static_cast<std::size_t>(tokens[t])] = 1.0;
 }
 
 void answer(Sequence& sequence, std::size_t step, std::int64_t wanted, std::int64_t classes) {

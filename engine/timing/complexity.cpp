@@ -24,8 +24,10 @@ double linear_space(double length, double width) { return length * width + width
 double log_linear(double length, double) { return length * std::log2(length); }
 double log_linear_product(double length, double width) { return length * width * (std::log2(length) + width); }
 
-constexpr std::string_view whole_pass = "The survey counts the state that a step keeps; here it is a whole pass, whose inputs and outputs alone are L d.";
-constexpr std::string_view in_segments = "A pass step by step is cut in segments, whose arrays are used again: inputs, outputs and a state a segment grow.";
+constexpr std::string_view whole_pass =
+    "The survey counts the state that a step keeps; here it is a whole pass, whose inputs and outputs alone are L d.";
+constexpr std::string_view in_segments =
+    "A pass step by step is cut in segments, whose arrays are used again: inputs, outputs and a state a segment grow.";
 
 constexpr StatedComplexity stated[] = {
     {2, "2", "Recurrent net", true, "L d²", "L d", linear, linear, "elman", "sequential", "", in_segments},
@@ -34,7 +36,8 @@ constexpr StatedComplexity stated[] = {
     {2, "3.1", "Linear transformer", true, "L d²", "L d + d²", linear, linear_space, "linear-attention", "chunkwise", "", ""},
     {2, "3.2", "RWKV", true, "L d", "d", linear, constant, "rwkv-4", "sequential", "", in_segments},
     {2, "3.3", "Transformer-XL", true, "T² d", "T² + T m", linear, constant, "transformer-xl", "sequential",
-     "The survey counts a segment of T steps; a sequence has L / T of them.", "The survey counts a segment; its arrays are used again by the next, and inputs and outputs grow."},
+     "The survey counts a segment of T steps; a sequence has L / T of them.",
+     "The survey counts a segment; its arrays are used again by the next, and inputs and outputs grow."},
     {2, "3.4", "RetNet", true, "L d²", "d²", linear, constant, "retnet", "chunkwise", "", whole_pass},
     {3, "4", "H3", true, "L d (log L + d)", "L d", log_linear_product, linear, "h3", "convolution", "", ""},
     {3, "4", "S4", true, "L d²", "L d", linear, linear, "s4", "convolution", "", ""},
@@ -69,7 +72,9 @@ std::string short_number(double value) {
 }
 
 Json json_of(const Banded& band) { return {{"exponent", band.value}, {"low", band.low}, {"high", band.high}}; }
-Banded band_of(const Json& json) { return {json.at("exponent").get<double>(), json.at("low").get<double>(), json.at("high").get<double>()}; }
+Banded band_of(const Json& json) {
+  return {json.at("exponent").get<double>(), json.at("low").get<double>(), json.at("high").get<double>()};
+}
 
 }  // namespace
 
@@ -86,8 +91,8 @@ double exponent_of(double (*cost)(double length, double width), std::span<const 
   return slope(x, y);
 }
 
-std::optional<ComplexityRow> measure_complexity(const Registry& registry, const PresetLibrary& presets, const StatedComplexity& stated, std::span<const std::int64_t> lengths,
-                                                const Progress& progress, std::stop_token stop) {
+std::optional<ComplexityRow> measure_complexity(const Registry& registry, const PresetLibrary& presets, const StatedComplexity& stated,
+                                                std::span<const std::int64_t> lengths, const Progress& progress, std::stop_token stop) {
   RunRequest request;
   request.preset = presets.find(stated.preset);
   request.device = "cpu";
@@ -101,8 +106,9 @@ std::optional<ComplexityRow> measure_complexity(const Registry& registry, const 
   const TracePtr trace = time_forms(registry, request, timing, progress, stop);
   if (trace->info.outcome == Outcome::cancelled) throw Cancelled();
   const std::string form(stated.form);
-  const std::vector<double> length = column(*trace, form, "length"), forward = column(*trace, form, "forward"), low = column(*trace, form, "forward_low90"),
-                            high = column(*trace, form, "forward_high90"), memory = column(*trace, form, "memory");
+  const std::vector<double> length = column(*trace, form, "length"), forward = column(*trace, form, "forward"),
+                            low = column(*trace, form, "forward_low90"), high = column(*trace, form, "forward_high90"),
+                            memory = column(*trace, form, "memory");
   if (length.size() != lengths.size()) return std::nullopt;
   std::vector<Banded> times, bytes;
   for (std::size_t i = 0; i < length.size(); ++i) {
@@ -145,13 +151,18 @@ std::string verdict_of(const ComplexityRow& row) {
 }
 
 std::string to_csv(std::span<const ComplexityRow> rows) {
-  std::string text = "table,section,model,recurrent,preset,form,stated_time,stated_space,stated_time_exponent,time_exponent,time_exponent_low,time_exponent_high,"
-                     "stated_space_exponent,memory_exponent,memory_exponent_low,memory_exponent_high,shortest,longest,device,verdict\n";
+  std::string text =
+      "table,section,model,recurrent,preset,form,stated_time,stated_space,stated_time_exponent,time_exponent,time_exponent_low,time_"
+      "exponent_high,"
+      "stated_space_exponent,memory_exponent,memory_exponent_low,memory_exponent_high,shortest,longest,device,verdict\n";
   for (const ComplexityRow& row : rows) {
     text += std::to_string(row.table);
-    for (const std::string& cell : {row.section, row.model, std::string(row.recurrent ? "yes" : "no"), row.preset, row.form, row.stated_time, row.stated_space}) text += "," + csv_cell(cell);
-    for (const double value : {row.stated_time_exponent, row.time.value, row.time.low, row.time.high, row.stated_space_exponent, row.space.value, row.space.low, row.space.high,
-                               static_cast<double>(row.lengths.front()), static_cast<double>(row.lengths.back())}) {
+    for (const std::string& cell :
+         {row.section, row.model, std::string(row.recurrent ? "yes" : "no"), row.preset, row.form, row.stated_time, row.stated_space})
+      text += "," + csv_cell(cell);
+    for (const double value :
+         {row.stated_time_exponent, row.time.value, row.time.low, row.time.high, row.stated_space_exponent, row.space.value, row.space.low,
+          row.space.high, static_cast<double>(row.lengths.front()), static_cast<double>(row.lengths.back())}) {
       text += ",";
       if (std::isfinite(value)) append_number(text, value);
     }
@@ -169,7 +180,11 @@ std::string to_json(std::span<const ComplexityRow> rows) {
                             {"recurrent", row.recurrent},
                             {"preset", row.preset},
                             {"form", row.form},
-                            {"stated", {{"time", row.stated_time}, {"space", row.stated_space}, {"time_exponent", row.stated_time_exponent}, {"space_exponent", row.stated_space_exponent}}},
+                            {"stated",
+                             {{"time", row.stated_time},
+                              {"space", row.stated_space},
+                              {"time_exponent", row.stated_time_exponent},
+                              {"space_exponent", row.stated_space_exponent}}},
                             {"time", json_of(row.time)},
                             {"memory", json_of(row.space)},
                             {"lengths", row.lengths},

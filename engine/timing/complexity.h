@@ -22,10 +22,10 @@ struct StatedComplexity {
   int table;
   std::string_view section, model;  ///< as the survey names them
   bool recurrent;
-  std::string_view time, space;     ///< of a sequence of L steps and d features, as the survey has them
+  std::string_view time, space;  ///< of a sequence of L steps and d features, as the survey has them
   double (*time_of)(double length, double width);
   double (*space_of)(double length, double width);
-  std::string_view preset, form;    ///< what is timed here
+  std::string_view preset, form;       ///< what is timed here
   std::string_view of_time, of_space;  ///< why what is measured here is not what is stated there; empty where it is
 };
 std::span<const StatedComplexity> stated_complexities();
@@ -48,10 +48,10 @@ inline bool agrees(double stated, const Banded& measured) { return std::abs(meas
 /// Slope of the logarithm of a cost against that of the length.
 double exponent_of(double (*cost)(double length, double width), std::span<const std::int64_t> lengths, double width);
 
-/// Times the forward pass of the row's preset at these lengths (at least two), in float64 on the CPU, and fits all of them. Throws Error where there is no such preset
-/// and Cancelled; nothing where a length could not be timed.
-std::optional<ComplexityRow> measure_complexity(const Registry& registry, const PresetLibrary& presets, const StatedComplexity& stated, std::span<const std::int64_t> lengths,
-                                                const Progress& progress, std::stop_token stop);
+/// Times the forward pass of the row's preset at these lengths (at least two), in float64 on the CPU, and fits all of them. Throws Error
+/// where there is no such preset and Cancelled; nothing where a length could not be timed.
+std::optional<ComplexityRow> measure_complexity(const Registry& registry, const PresetLibrary& presets, const StatedComplexity& stated,
+                                                std::span<const std::int64_t> lengths, const Progress& progress, std::stop_token stop);
 /// 512, 1024, ..., 16384
 std::vector<std::int64_t> complexity_lengths();
 

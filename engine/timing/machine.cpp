@@ -23,7 +23,10 @@ nlohmann::ordered_json machine() {
 #else
   const char* instructions = "plain";
 #endif
-  return {{"processor", processor}, {"instructions", instructions}, {"threads", std::max(1u, std::thread::hardware_concurrency())}, {"version", RECLAB_VERSION}};
+  return {{"processor", processor},
+          {"instructions", instructions},
+          {"threads", std::max(1u, std::thread::hardware_concurrency())},
+          {"version", RECLAB_VERSION}};
 }
 
 std::filesystem::path cache_file(const char* name) {

@@ -13,7 +13,8 @@ namespace {
 using Argument = TimedPrimitive::Argument;
 
 std::int64_t width_of(const std::vector<Argument>& parts) {
-  return std::accumulate(parts.begin(), parts.end(), std::int64_t{0}, [](std::int64_t sum, const Argument& part) { return sum + part.width; });
+  return std::accumulate(parts.begin(), parts.end(), std::int64_t{0},
+                         [](std::int64_t sum, const Argument& part) { return sum + part.width; });
 }
 
 }  // namespace
@@ -64,7 +65,8 @@ Sequence primitive_input(std::string_view id, const Hyper& hyper, std::int64_t l
   for (std::int64_t t = 0; t < length; ++t) {
     sequence.time.push_back(static_cast<double>(t));
     for (const Argument& part : parts)
-      for (std::int64_t j = 0; j < part.width; ++j) sequence.input.push_back(part.low < part.high ? rng.uniform(part.low, part.high) : part.deviation * rng.normal());
+      for (std::int64_t j = 0; j < part.width; ++j)
+        sequence.input.push_back(part.low < part.high ? rng.uniform(part.low, part.high) : part.deviation * rng.normal());
   }
   for (std::int64_t j = 0; j < sequence.width; ++j) sequence.names.push_back("x" + std::to_string(j + 1));
   return sequence;

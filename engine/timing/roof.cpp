@@ -81,8 +81,8 @@ double most_flops(unsigned threads, const std::stop_token& stop) {
     go_on(stop);
     const double seconds = on_all([&](unsigned thread) {
       const W factor = W{} + (T(1) - T(1e-7) * static_cast<T>(thread + 1)), more = W{} + T(1e-9);
-      W s0 = more, s1 = s0 + T(1), s2 = s0 + T(2), s3 = s0 + T(3), s4 = s0 + T(4), s5 = s0 + T(5), s6 = s0 + T(6), s7 = s0 + T(7), s8 = s0 + T(8), s9 = s0 + T(9),
-        s10 = s0 + T(10), s11 = s0 + T(11);
+      W s0 = more, s1 = s0 + T(1), s2 = s0 + T(2), s3 = s0 + T(3), s4 = s0 + T(4), s5 = s0 + T(5), s6 = s0 + T(6), s7 = s0 + T(7),
+        s8 = s0 + T(8), s9 = s0 + T(9), s10 = s0 + T(10), s11 = s0 + T(11);
       for (std::int64_t round = 0; round < rounds; ++round) {
         s0 = s0 * factor + more;
         s1 = s1 * factor + more;
@@ -114,7 +114,8 @@ std::optional<Kept> kept_in(const std::filesystem::path& file) {
   try {
     const auto json = nlohmann::ordered_json::parse(read_file(file));
     if (json.at("machine") != machine()) return {};
-    const Roof roof{json.at("triad_bytes_per_second"), json.at("cached_bytes_per_second"), json.at("flops_per_second"), json.at("flops64_per_second")};
+    const Roof roof{json.at("triad_bytes_per_second"), json.at("cached_bytes_per_second"), json.at("flops_per_second"),
+                    json.at("flops64_per_second")};
     for (const double rate : {roof.triad_bytes, roof.cached_bytes, roof.flops, roof.flops64})
       if (!(rate > 0.0) || !std::isfinite(rate)) return {};
     return Kept{roof, json.value("yardstick_seconds", 0.0)};
@@ -178,7 +179,8 @@ Roof measure_roof(std::stop_token stop) {
             for (std::size_t j = 0; j < 8; ++j) sum[j] += *reinterpret_cast<const V*>(own + i + j * lanes);
         for (const V& s : sum) kept[thread] += s[0];
       });
-      roof.cached_bytes = std::max(roof.cached_bytes, static_cast<double>(rounds) * static_cast<double>(n * sizeof(float) * threads) / seconds);
+      roof.cached_bytes =
+          std::max(roof.cached_bytes, static_cast<double>(rounds) * static_cast<double>(n * sizeof(float) * threads) / seconds);
     }
   }
   roof.flops = most_flops<float, V>(threads, stop);
@@ -199,12 +201,14 @@ Roof roof_of_machine(const std::filesystem::path& file, std::stop_token stop, st
 }
 
 Roof best_of(const Roof& x, const Roof& y) {
-  return {std::max(x.triad_bytes, y.triad_bytes), std::max(x.cached_bytes, y.cached_bytes), std::max(x.flops, y.flops), std::max(x.flops64, y.flops64)};
+  return {std::max(x.triad_bytes, y.triad_bytes), std::max(x.cached_bytes, y.cached_bytes), std::max(x.flops, y.flops),
+          std::max(x.flops64, y.flops64)};
 }
 
 Roof raised(const Roof& roof, const std::filesystem::path& file, std::stop_token stop, std::string* problem, double pace) {
   const Roof best = best_of(roof, measure_roof(std::move(stop)));
-  if (const auto kept = file.empty() ? std::nullopt : kept_in(file); kept && kept->pace > 0.0 && (pace == 0.0 || kept->pace < pace)) pace = kept->pace;
+  if (const auto kept = file.empty() ? std::nullopt : kept_in(file); kept && kept->pace > 0.0 && (pace == 0.0 || kept->pace < pace))
+    pace = kept->pace;
   keep(best, file, problem, pace);
   return best;
 }

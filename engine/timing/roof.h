@@ -21,14 +21,14 @@ Roof measure_roof(std::stop_token stop = {});
 /// Where the roof of a user's machine is kept: recurrence-lab/roof.json in $XDG_CACHE_HOME or ~/.cache; empty where there is neither.
 std::filesystem::path roof_file();
 
-/// The roof that the file holds, if it is this machine's and this program's (processor, threads, instructions, version); else it is measured
-/// and the file written. A file that cannot be read is measured anew; one that cannot be written leaves a sentence in `problem`.
+/// The roof that the file holds, if it is this machine's and this program's (processor, threads, instructions, version); else it is
+/// measured and the file written. A file that cannot be read is measured anew; one that cannot be written leaves a sentence in `problem`.
 /// The better of two measurements, of each.
 Roof best_of(const Roof& x, const Roof& y);
 
 /// A roof is the best that was seen: one that was taken while something else ran is too low. So it is raised where the file is older than a
-/// day, and where the machine is clearly faster than it was then: `pace`, the seconds of a fixed computation now (0: not known), is less than
-/// `clearly` times what is noted with the roof.
+/// day, and where the machine is clearly faster than it was then: `pace`, the seconds of a fixed computation now (0: not known), is less
+/// than `clearly` times what is noted with the roof.
 Roof roof_of_machine(const std::filesystem::path& file, std::stop_token stop, std::string* problem = nullptr, double pace = 0.0);
 
 /// Measures again and keeps the best of both, in the file too.

@@ -60,9 +60,10 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-/// A computation that never changes, repeated all through a timing: what it varies by is the machine's doing. It does what the forms do, about
-/// half of its time each: a product of matrices on all threads, and products of a row and a small matrix after each other, as in the steps of
-/// a recurrence. They are slowed unlike: what shares a core with this program takes more from many small operations than from a large one.
+/// A computation that never changes, repeated all through a timing: what it varies by is the machine's doing. It does what the forms do,
+/// about half of its time each: a product of matrices on all threads, and products of a row and a small matrix after each other, as in the
+/// steps of a recurrence. They are slowed unlike: what shares a core with this program takes more from many small operations than from a
+/// large one.
 class Yardstick {
  public:
   explicit Yardstick(Backend& backend) : backend_(backend), a_(backend, bytes), b_(backend, bytes), c_(backend, bytes) {
@@ -118,8 +119,15 @@ class Yardstick {
 
 class Timing {
  public:
-  Timing(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress, std::stop_token stop, const Publish& publish)
-      : registry_(registry), request_(request), timing_(timing), prepared_(registry, request), progress_(progress), stop_(std::move(stop)), publish_(publish) {
+  Timing(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress, std::stop_token stop,
+         const Publish& publish)
+      : registry_(registry),
+        request_(request),
+        timing_(timing),
+        prepared_(registry, request),
+        progress_(progress),
+        stop_(std::move(stop)),
+        publish_(publish) {
     NetworkOptions options;
     options.input = request.sequence->width;
     parameters_ = Network(prepared_.architecture, prepared_.hyper, options).initialise(request.seed);
@@ -128,9 +136,13 @@ class Timing {
     prepared_.describe(request, trace_.info);
     trace_.info.batch = timing.batch;
     trace_.info.command = command_of(request, timing, trace_.info.device);
-    if (timing.batch < 1) throw Error("A batch of " + std::to_string(timing.batch) + " sequences cannot be timed: give at least 1.", {.parameter = "batch", .value = std::to_string(timing.batch), .range = "1 or more"});
+    if (timing.batch < 1)
+      throw Error("A batch of " + std::to_string(timing.batch) + " sequences cannot be timed: give at least 1.",
+                  {.parameter = "batch", .value = std::to_string(timing.batch), .range = "1 or more"});
     for (const std::int64_t length : timing.lengths)
-      if (length < 1) throw Error("A length of " + std::to_string(length) + " steps cannot be timed: give at least 1.", {.parameter = "lengths", .value = std::to_string(length), .range = "1 or more"});
+      if (length < 1)
+        throw Error("A length of " + std::to_string(length) + " steps cannot be timed: give at least 1.",
+                    {.parameter = "lengths", .value = std::to_string(length), .range = "1 or more"});
     if (timing.forms.empty()) {
       for (const Form form : prepared_.probe->forms()) series_.push_back({form});
     } else {
@@ -171,7 +183,9 @@ class Timing {
       }
       report("the growth of the states");
       if (const auto exponent = largest_lyapunov(registry_, request_, stop_))
-        add(key_of(Kind::timing, "lyapunov"), {*exponent}, "1/step", "Largest Lyapunov exponent: the mean growth of a small perturbation of the state, natural logarithm a step; above 0 it grows, below it is forgotten.");
+        add(key_of(Kind::timing, "lyapunov"), {*exponent}, "1/step",
+            "Largest Lyapunov exponent: the mean growth of a small perturbation of the state, natural logarithm a step; above 0 it grows, "
+            "below it is forgotten.");
     } catch (const Cancelled&) {
       if (yardstick_) put();
       trace_.info.outcome = Outcome::cancelled;
@@ -231,7 +245,9 @@ class Timing {
     reported_ = std::max(reported_, total > 0.0 ? std::min(1.0, done_ / total) : 1.0);  // it never goes back
     if (progress_) progress_(reported_, what);
   }
-  std::string named(const Series& series, std::int64_t length) const { return "The " + std::string(to_string(series.form)) + " form at length " + grouped(length); }
+  std::string named(const Series& series, std::int64_t length) const {
+    return "The " + std::string(to_string(series.form)) + " form at length " + grouped(length);
+  }
 
   void find_roof(double pace) {
     report("what this machine can do at most");
@@ -242,9 +258,12 @@ class Timing {
   }
   double most_flops() const { return prepared_.real == DType::f64 ? roof_->flops64 : roof_->flops; }
   void put_roof() {
-    add(key_of(Kind::timing, "roof/triad"), {roof_->triad_bytes}, "B/s", "What memory can give and take at most: a = b + s c over arrays far beyond the caches, all threads.");
-    add(key_of(Kind::timing, "roof/cached"), {roof_->cached_bytes}, "B/s", "What can be read from the caches at most: half a megabyte a thread again and again.");
-    add(key_of(Kind::timing, "roof/flops"), {most_flops()}, "1/s", "Multiply-adds of this precision at most, each counted as two, all threads.");
+    add(key_of(Kind::timing, "roof/triad"), {roof_->triad_bytes}, "B/s",
+        "What memory can give and take at most: a = b + s c over arrays far beyond the caches, all threads.");
+    add(key_of(Kind::timing, "roof/cached"), {roof_->cached_bytes}, "B/s",
+        "What can be read from the caches at most: half a megabyte a thread again and again.");
+    add(key_of(Kind::timing, "roof/flops"), {most_flops()}, "1/s",
+        "Multiply-adds of this precision at most, each counted as two, all threads.");
   }
   /// Whether a form did more than the roof allows, which then was measured while something else ran.
   bool above_roof() const {
@@ -276,14 +295,17 @@ class Timing {
     double p = 1.0;
     if (series.points.size() > 1) {
       const Point& before = series.points[series.points.size() - 2];
-      p = std::clamp(std::log(seconds(last) / seconds(before)) / std::log(static_cast<double>(last.length) / static_cast<double>(before.length)), 0.5, 3.5);
+      p = std::clamp(
+          std::log(seconds(last) / seconds(before)) / std::log(static_cast<double>(last.length) / static_cast<double>(before.length)), 0.5,
+          3.5);
     }
     return seconds(last) * std::pow(static_cast<double>(length) / static_cast<double>(last.length), p);
   }
 
   std::unique_ptr<Rollout> rollout_of(const Series& series, const Sequence& sequence, const Loss& loss) {
     if (!model_) model_.emplace(prepared_.architecture, prepared_.hyper, parameters_, prepared_.backend, prepared_.real);
-    return std::make_unique<Rollout>(*model_, Batch(sequence, loss, timing_.batch), Rollout::Options{.form = series.form, .record = false, .timing_only = true});
+    return std::make_unique<Rollout>(*model_, Batch(sequence, loss, timing_.batch),
+                                     Rollout::Options{.form = series.form, .record = false, .timing_only = true});
   }
 
   /// All forms at one length, turn by turn.
@@ -296,11 +318,13 @@ class Timing {
       done_ += 1.0;
       if (first && !series.ended) {
         if (const double seconds = expected(series, length); seconds > longest_pass) {
-          note(named(series, length) + " was left out: one pass would take about " + seconds_text(seconds) + " by its own growth, more than " + seconds_text(longest_pass) + ".");
+          note(named(series, length) + " was left out: one pass would take about " + seconds_text(seconds) +
+               " by its own growth, more than " + seconds_text(longest_pass) + ".");
           series.ended = true;
         }
         if (!series.ended) waiting.push_back(&series);
-      } else if (const Point* point = point_of(series, length); !first && point && (visit < visits_of_slow || point->both[0][0] < slow_pass)) {
+      } else if (const Point* point = point_of(series, length);
+                 !first && point && (visit < visits_of_slow || point->both[0][0] < slow_pass)) {
         waiting.push_back(&series);
       }
     }
@@ -380,7 +404,8 @@ class Timing {
     turn.passes = static_cast<int>(std::clamp(std::ceil(least_repeat / least), 1.0, 1000.0));
     if (!first) return;
     const Network& network = turn.rollout->network();
-    const auto output = to_double(prepared_.backend, prepared_.real, network.graph().value(network.output()), count(network.output().shape()));
+    const auto output =
+        to_double(prepared_.backend, prepared_.real, network.graph().value(network.output()), count(network.output().shape()));
     if (!std::ranges::all_of(output, [](double y) { return std::isfinite(y); })) {
       note(named(*turn.series, turn.point->length) + " was left out: its output is not finite.");
       turn.rollout.reset();
@@ -415,7 +440,8 @@ class Timing {
         reference_length_ = sequence.length;
       }
       if (reference_.bad) {
-        note("Errors at length " + grouped(sequence.length) + " were left out: in the sequential form in float64 " + sentence(*reference_.bad) + ".");
+        note("Errors at length " + grouped(sequence.length) + " were left out: in the sequential form in float64 " +
+             sentence(*reference_.bad) + ".");
         return;
       }
       const FormCase here{of.architecture, of.hyper, of.parameters, sequence, loss, prepared_.backend};
@@ -460,8 +486,12 @@ class Timing {
     std::vector<double> paces = earlier_;
     if (yardstick_->known()) paces.push_back(yardstick_->pace());
     const double between = between_runs(paces), unseen = std::hypot(noise, between);
-    add(key_of(Kind::timing, "noise"), {noise}, "", "The machine's noise: half width of the 90 % band of a fixed computation that was repeated all through the timing, of its median at each visit, relative to the median of all.");
-    add(key_of(Kind::timing, "between"), {between}, "", "How the machine differs from run to run: half width of the 90 % band of that computation's median over a whole timing, by the last timings on this machine.");
+    add(key_of(Kind::timing, "noise"), {noise}, "",
+        "The machine's noise: half width of the 90 % band of a fixed computation that was repeated all through the timing, of its median "
+        "at each visit, relative to the median of all.");
+    add(key_of(Kind::timing, "between"), {between}, "",
+        "How the machine differs from run to run: half width of the 90 % band of that computation's median over a whole timing, by the "
+        "last timings on this machine.");
     for (const Series& series : series_) {
       std::vector<const Point*> points;
       for (const Point& point : series.points)
@@ -474,7 +504,8 @@ class Timing {
         add(prefix + name, values, unit, text);
         return values;
       };
-      const auto length = column("length", "steps", "Length of the sequence.", [](const Point& p) { return static_cast<double>(p.length); });
+      const auto length =
+          column("length", "steps", "Length of the sequence.", [](const Point& p) { return static_cast<double>(p.length); });
       const auto grows = [&](const std::string& name, const std::vector<Banded>& costs, const std::string& of) {
         const std::size_t from = longer_half(costs.size());
         const Banded p = exponent(std::span(length).subspan(from), std::span(costs).subspan(from));
@@ -484,7 +515,8 @@ class Timing {
         add(prefix + name + "_low", {p.low}, "", "Lower end of the 90 % band of the slope" + over);
         add(prefix + name + "_high", {p.high}, "", "Upper end of the 90 % band of the slope" + over);
       };
-      const auto times = [&](const std::string& name, Visits Point::* of, const std::string& what, const std::string& low, const std::string& high, const std::string& exponent_name) {
+      const auto times = [&](const std::string& name, Visits Point::* of, const std::string& what, const std::string& low,
+                             const std::string& high, const std::string& exponent_name) {
         std::vector<Banded> bands, steady;
         for (const Point* point : points) {
           bands.push_back(median_band(point->*of, unseen));
@@ -494,9 +526,11 @@ class Timing {
         std::size_t i = 0;
         column(name, "s", "Median wall time of " + what + ".", [&](const Point&) { return bands[i++].value; });
         i = 0;
-        column(low, "s", "Lower end of the 90 % band: where the median of another run of this timing is expected.", [&](const Point&) { return bands[i++].low; });
+        column(low, "s", "Lower end of the 90 % band: where the median of another run of this timing is expected.",
+               [&](const Point&) { return bands[i++].low; });
         i = 0;
-        column(high, "s", "Upper end of the 90 % band: where the median of another run of this timing is expected.", [&](const Point&) { return bands[i++].high; });
+        column(high, "s", "Upper end of the 90 % band: where the median of another run of this timing is expected.",
+               [&](const Point&) { return bands[i++].high; });
         grows(exponent_name, steady, "log time (what follows the machine's pace from visit to visit taken out) of " + what);
       };
       const std::string whole = timing_.backward ? "the forward and the backward pass" : "the forward pass";
@@ -511,21 +545,28 @@ class Timing {
       column("low", "s", "Lower quartile.", quartile(0.25));
       column("high", "s", "Upper quartile.", quartile(0.75));
       times("forward", &Point::forward, "the forward pass", "forward_low90", "forward_high90", "forward_exponent");
-      if (timing_.backward) times("backward", &Point::backward, "the backward pass", "backward_low90", "backward_high90", "backward_exponent");
-      const auto memory = column("memory", "B", "Memory of the arrays: values, gradients, weights and the states kept on the way.", [](const Point& p) { return p.memory; });
+      if (timing_.backward)
+        times("backward", &Point::backward, "the backward pass", "backward_low90", "backward_high90", "backward_exponent");
+      const auto memory = column("memory", "B", "Memory of the arrays: values, gradients, weights and the states kept on the way.",
+                                 [](const Point& p) { return p.memory; });
       std::vector<Banded> exact;
       for (const double bytes : memory) exact.push_back({bytes, bytes, bytes});
       grows("memory_exponent", exact, "log memory");
       column("flops", "", "Floating-point operations of the forward pass, by formula.", [](const Point& p) { return p.flops; });
       column("bytes", "B", "Bytes that the forward pass reads and writes, by formula.", [](const Point& p) { return p.bytes; });
-      column("output_error", "", "Largest difference of the outputs from the sequential form in float64, relative to the largest output; not a number where it was not computed.",
+      column("output_error", "",
+             "Largest difference of the outputs from the sequential form in float64, relative to the largest output; not a number where it "
+             "was not computed.",
              [](const Point& p) { return p.output_error; });
       if (timing_.backward)
-        column("gradient_error", "", "Largest difference of the gradients from the sequential form in float64, relative; not a number where it was not computed.",
+        column("gradient_error", "",
+               "Largest difference of the gradients from the sequential form in float64, relative; not a number where it was not computed.",
                [](const Point& p) { return p.gradient_error; });
       if (!is_newton(series.form)) continue;
-      column("iterations", "", "Iterations over the whole sequence, the most of all layers; -1: none was needed.", [](const Point& p) { return static_cast<double>(p.iterations); });
-      column("converged", "", "1 where the iteration converged, 0 where the sequential form was run instead.", [](const Point& p) { return p.converged ? 1.0 : 0.0; });
+      column("iterations", "", "Iterations over the whole sequence, the most of all layers; -1: none was needed.",
+             [](const Point& p) { return static_cast<double>(p.iterations); });
+      column("converged", "", "1 where the iteration converged, 0 where the sequential form was run instead.",
+             [](const Point& p) { return p.converged ? 1.0 : 0.0; });
     }
   }
 };
@@ -589,7 +630,8 @@ std::optional<double> largest_lyapunov(const Registry& registry, const RunReques
     // grows from T on, turns to the direction that grows most.
     const std::size_t quarter = logs.size() / 4, from = quarter, to = logs.size() - 1 - quarter;
     if (from >= to || std::isnan(logs[from])) continue;
-    const double growth = std::isfinite(logs[from]) ? std::log(10.0) * (logs[from] - logs[to]) / static_cast<double>(to - from) : logs[from];
+    const double growth =
+        std::isfinite(logs[from]) ? std::log(10.0) * (logs[from] - logs[to]) / static_cast<double>(to - from) : logs[from];
     largest = std::max(growth, largest.value_or(growth));
   }
   return largest;

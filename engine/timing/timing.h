@@ -31,24 +31,27 @@ std::string command_of(const RunRequest& request, const TimingRequest& timing, c
 ///   timing/<form>/memory, flops, bytes, output_error, gradient_error, iterations and converged (of Newton forms)
 ///   timing/<form>/exponent, forward_exponent, backward_exponent, memory_exponent [1], each with _low and _high
 ///   timing/roof/triad, cached, flops; timing/lyapunov; timing/noise, between [1]
-/// A point is left out, with a note, where one pass would take longer than `longest_pass` seconds by the form's own exponent, does not fit in
-/// memory or diverges. A cancelled timing returns what was measured, or throws Cancelled before there is anything. A finished one adds its pace to pace_file(), from which the bands of the
-/// next know how the machine differs from run to run (pace.h); the roof of a CPU is kept in roof_file() (roof.h).
+/// A point is left out, with a note, where one pass would take longer than `longest_pass` seconds by the form's own exponent, does not fit
+/// in memory or diverges. A cancelled timing returns what was measured, or throws Cancelled before there is anything. A finished one adds
+/// its pace to pace_file(), from which the bands of the next know how the machine differs from run to run (pace.h); the roof of a CPU is
+/// kept in roof_file() (roof.h).
 TracePtr time_forms(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress,
                     std::stop_token stop, const Publish& publish = {});
 
-/// The measures of time_forms: visits of a point at least, at most where the whole of them is not `long_enough` seconds yet (what else runs on
-/// a machine comes and goes in tens of seconds, so that short timings meet more of it), and of one with a slow pass; most repeats a visit;
-/// seconds of a visit's repeats, and of one repeat at least (of several passes where they are short); seconds of a slow pass, of one that is
-/// warmed up at its first visit alone, and of a pass at most; the length up to which errors are computed; bytes of the forms that take turns.
+/// The measures of time_forms: visits of a point at least, at most where the whole of them is not `long_enough` seconds yet (what else runs
+/// on a machine comes and goes in tens of seconds, so that short timings meet more of it), and of one with a slow pass; most repeats a
+/// visit; seconds of a visit's repeats, and of one repeat at least (of several passes where they are short); seconds of a slow pass, of one
+/// that is warmed up at its first visit alone, and of a pass at most; the length up to which errors are computed; bytes of the forms that
+/// take turns.
 inline constexpr int visits = 5, most_visits = 9, visits_of_slow = 3, most_repeats = 9;
 inline constexpr double long_enough = 20.0;
 inline constexpr double visit_seconds = 0.25, least_repeat = 1e-3, slow_pass = 0.5, cold_pass = 4.0, longest_pass = 20.0;
 inline constexpr std::int64_t longest_compared = 2048, bytes_together = std::int64_t{2} << 30;
 
-/// The largest Lyapunov exponent of a model on the request's sequence, natural logarithm a step: the growth of the largest singular value of
-/// ds_T/ds_t in the mean over the steps t, the first and the last quarter left out, the largest of all layers. The sequence is cut or repeated to at most
-/// 1024 steps, fewer where Jacobians are large. Nothing where no layer has a transition; -infinity where a product is exactly zero.
+/// The largest Lyapunov exponent of a model on the request's sequence, natural logarithm a step: the growth of the largest singular value
+/// of ds_T/ds_t in the mean over the steps t, the first and the last quarter left out, the largest of all layers. The sequence is cut or
+/// repeated to at most 1024 steps, fewer where Jacobians are large. Nothing where no layer has a transition; -infinity where a product is
+/// exactly zero.
 std::optional<double> largest_lyapunov(const Registry& registry, const RunRequest& request, std::stop_token stop);
 
 }  // namespace reclab

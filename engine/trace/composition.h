@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Composition: a model that is put together from rows of choices. What there is to choose, what the chosen one is, and the factors that a small
-// run of it multiplies its memory with.
+// Composition: a model that is put together from rows of choices. What there is to choose, what the chosen one is, and the factors that a
+// small run of it multiplies its memory with.
 #pragma once
 
 #include <complex>
@@ -67,11 +67,11 @@ struct Composition {
   std::string command;  ///< the line that makes the small run again
   std::string input;    ///< what it reads: "noise"
   std::uint64_t seed = 1;
-  std::int64_t steps = 0;    ///< of the run
-  std::int64_t entries = 0;  ///< of the memory
-  std::int64_t rows_of_factors = 0;            ///< steps, or 1 where all steps are alike
-  std::vector<std::complex<double>> factors;   ///< [rows_of_factors, entries]: what each entry is multiplied with, which is its eigenvalue
-  std::string problem;                         ///< why there are none, a sentence; empty where there are
+  std::int64_t steps = 0;                     ///< of the run
+  std::int64_t entries = 0;                   ///< of the memory
+  std::int64_t rows_of_factors = 0;           ///< steps, or 1 where all steps are alike
+  std::vector<std::complex<double>> factors;  ///< [rows_of_factors, entries]: what each entry is multiplied with, which is its eigenvalue
+  std::string problem;                        ///< why there are none, a sentence; empty where there are
 };
 using CompositionPtr = std::shared_ptr<const Composition>;
 

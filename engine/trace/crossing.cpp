@@ -11,7 +11,9 @@ namespace reclab {
 double overtakes(const Curve& later, const Curve& earlier) {
   bool before = false, after = false;
   double at = 0.0, last_length = 0.0, last_lead = 0.0;
-  const auto end = [](const std::vector<double>& ends, const Curve& of, std::size_t i) { return i >= ends.size() || std::isnan(ends[i]) ? of.value[i] : ends[i]; };
+  const auto end = [](const std::vector<double>& ends, const Curve& of, std::size_t i) {
+    return i >= ends.size() || std::isnan(ends[i]) ? of.value[i] : ends[i];
+  };
   for (std::size_t i = 0; i < later.length.size(); ++i) {
     const auto same = std::ranges::find(earlier.length, later.length[i]);
     if (same == earlier.length.end()) continue;

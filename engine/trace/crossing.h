@@ -15,8 +15,8 @@ struct Curve {
   std::vector<double> length, value, low, high;
 };
 
-/// Where `later` overtakes `earlier` for good: between the last length at which it costs more and the next, on straight lines in logarithms;
-/// 0 where no length before or none after shows it beyond the bands.
+/// Where `later` overtakes `earlier` for good: between the last length at which it costs more and the next, on straight lines in
+/// logarithms; 0 where no length before or none after shows it beyond the bands.
 double overtakes(const Curve& later, const Curve& earlier);
 
 /// Who costs least at the longest length of all, and where it overtook the one that did before, if the bands show that.

@@ -5,7 +5,9 @@
 
 namespace reclab {
 
-std::vector<Discretisation> discretisations(double share) { return {{"forward", 0.0}, {"backward", 1.0}, {"bilinear", 0.5}, {"generalised", share}, {"exponential", 0.0}}; }
+std::vector<Discretisation> discretisations(double share) {
+  return {{"forward", 0.0}, {"backward", 1.0}, {"bilinear", 0.5}, {"generalised", share}, {"exponential", 0.0}};
+}
 
 std::complex<double> discrete(const Discretisation& rule, std::complex<double> w) {
   if (rule.name == "exponential") return std::exp(w);

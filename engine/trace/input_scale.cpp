@@ -18,7 +18,8 @@ std::string input_words(const RunInfo& run) {
 }
 
 std::string input_scale_note(const std::string& scale) {
-  return "The model reads the input times " + scale + " (input_scale): another program that runs these weights must multiply its input too.";
+  return "The model reads the input times " + scale +
+         " (input_scale): another program that runs these weights must multiply its input too.";
 }
 
 }  // namespace reclab

@@ -16,22 +16,23 @@ struct LearningCurve {
   std::string name;            ///< "LSTM", "LSTM, from step 420"; Learning::runs may have another
   std::string from;            ///< what is learned from, in words
   std::string command;         ///< the line that trains as far as this has come
-  /// The step of another training that it goes on from: all steps are counted from where the weights were drawn or read, so its own first one is
-  /// first + 1. 0: of none.
+  /// The step of another training that it goes on from: all steps are counted from where the weights were drawn or read, so its own first
+  /// one is first + 1. 0: of none.
   std::int64_t first = 0;
   std::uint64_t parent = 0;           ///< that other training; 0: none
   bool waits = false;                 ///< it goes on from there once it is asked to
   std::int64_t done = 0, wanted = 0;  ///< steps
 
-  /// Of each step: its loss before the weights changed, the rate, and the norm of the gradient before and after clipping, from step first + 1 on.
+  /// Of each step: its loss before the weights changed, the rate, and the norm of the gradient before and after clipping, from step first +
+  /// 1 on.
   std::vector<double> loss, rate, norm, clipped;
   /// Of what is held out: the steps after which it was judged, loss and metric.
   std::vector<std::int64_t> judged;
   std::vector<double> judged_loss, judged_metric;
-  std::string metric;               ///< "accuracy" or "squared error"
+  std::string metric;  ///< "accuracy" or "squared error"
   double baseline_loss = 0.0, baseline_metric = 0.0;
-  std::string baseline;             ///< what it is, in words: "always the target's mean"
-  double clip = 0.0;                ///< where the norm is cut off; 0: nowhere
+  std::string baseline;  ///< what it is, in words: "always the target's mean"
+  double clip = 0.0;     ///< where the norm is cut off; 0: nowhere
 
   std::vector<std::string> weights;          ///< their names
   std::vector<std::vector<double>> changes;  ///< |change| / |weight| of each, a row for each judgement but the first
@@ -54,8 +55,8 @@ struct LearningCurve {
     for (std::size_t i = 0; i < judged.size() && judged[i] <= step; ++i) found = i;
     return found;
   }
-  std::string note;                ///< what was decided for the user on the way, a sentence; empty: nothing
-  std::string problem;             ///< why it ended early, a sentence; empty where it did not
+  std::string note;     ///< what was decided for the user on the way, a sentence; empty: nothing
+  std::string problem;  ///< why it ended early, a sentence; empty where it did not
 };
 using LearningCurvePtr = std::shared_ptr<const LearningCurve>;
 
@@ -66,12 +67,12 @@ struct LearningRun {
 };
 
 struct Learning {
-  std::vector<LearningCurvePtr> trainings;  ///< in the order in which they began
-  std::uint64_t current = 0;     ///< that which is, or would be, trained on; 0: none
+  std::vector<LearningCurvePtr> trainings;   ///< in the order in which they began
+  std::uint64_t current = 0;                 ///< that which is, or would be, trained on; 0: none
   std::vector<std::uint64_t> together = {};  ///< those that learn in turn, a step each
-  double pace = 0.0;             ///< how often a second each of them makes a step, lately; 0 where it is not known
+  double pace = 0.0;                         ///< how often a second each of them makes a step, lately; 0 where it is not known
   bool running = false;
-  std::uint64_t shown = 0;       ///< that whose weights are looked at; 0: weights that were drawn or read
+  std::uint64_t shown = 0;  ///< that whose weights are looked at; 0: weights that were drawn or read
   std::int64_t shown_step = 0;
   /// The time of training: whose it is, 0 for nobody's, at which step it stands, and whether the pictures are of these weights.
   std::uint64_t line = 0;

@@ -7,9 +7,7 @@
 
 namespace reclab {
 
-std::int64_t TraceArray::size() const {
-  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-}
+std::int64_t TraceArray::size() const { return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()); }
 
 std::int64_t TraceArray::row_size() const {
   return shape.empty() ? 1 : std::accumulate(shape.begin() + 1, shape.end(), std::int64_t{1}, std::multiplies<>());
@@ -39,7 +37,8 @@ std::vector<const TraceArray*> Trace::matching(std::string_view prefix) const {
 }
 
 bool Trace::has(Kind kind) const {
-  return std::any_of(arrays_.begin(), arrays_.end(), [prefix = prefix_of(kind)](const auto& array) { return array->key.starts_with(prefix); });
+  return std::any_of(arrays_.begin(), arrays_.end(),
+                     [prefix = prefix_of(kind)](const auto& array) { return array->key.starts_with(prefix); });
 }
 
 void Trace::put(TraceArray array) {

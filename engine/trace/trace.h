@@ -53,10 +53,10 @@ struct SpectrumInfo {
   /// The transition is a step of a flow ds/dt = λ s: by which rule (trace/discretisation.h). Its eigenvalues times the step follow from the
   /// spectrum, but for exponential, where those of flow/<layer> count if there are any.
   bool continuous = false;
-  bool per_step = false;    ///< one row a time step, or one row for the whole run
-  std::string of;           ///< "eigenvalues of the recurrent Jacobian ds_t/ds_{t-1}"
-  std::string rule{};       ///< "forward", "backward", "bilinear", "generalised" or "exponential"; empty where it is not continuous
-  double share = 0.5;       ///< of generalised: the share of the new state in the step's slope
+  bool per_step = false;  ///< one row a time step, or one row for the whole run
+  std::string of;         ///< "eigenvalues of the recurrent Jacobian ds_t/ds_{t-1}"
+  std::string rule{};     ///< "forward", "backward", "bilinear", "generalised" or "exponential"; empty where it is not continuous
+  double share = 0.5;     ///< of generalised: the share of the new state in the step's slope
 };
 
 /// One layer of what ran.
@@ -77,32 +77,32 @@ struct RunInfo {
   std::string version, preset, title, architecture, family;
   std::vector<std::pair<std::string, std::string>> hyper;  ///< key and value as text, in the order of the card
   std::uint64_t seed = 0;
-  std::string weights, state;       ///< the files that they were read from; empty: drawn from the seed, and as the model begins
+  std::string weights, state;          ///< the files that they were read from; empty: drawn from the seed, and as the model begins
   std::optional<LearnedInfo> learned;  ///< of weights that were neither drawn nor read
-  std::string device, dtype, form;  ///< what really ran: "cpu", "float64", "sequential"
-  std::vector<std::string> forms;    ///< the exact forms of what ran
-  std::vector<std::string> devices;  ///< those that this machine can run on: "cpu", and "cuda" where there is a device
-  std::int64_t batch = 1;            ///< sequences side by side
-  std::string record_form;          ///< the form that states, gates and gradients were recorded with (same as form if it forms them)
+  std::string device, dtype, form;     ///< what really ran: "cpu", "float64", "sequential"
+  std::vector<std::string> forms;      ///< the exact forms of what ran
+  std::vector<std::string> devices;    ///< those that this machine can run on: "cpu", and "cuda" where there is a device
+  std::int64_t batch = 1;              ///< sequences side by side
+  std::string record_form;             ///< the form that states, gates and gradients were recorded with (same as form if it forms them)
   std::string input_name, input_sha256;
   std::vector<double> input_mean, input_deviation;  ///< what was subtracted from each channel and divided by; empty when it is as it was
-  MissingCells missing;             ///< of the file that the input is from
-  std::string loss;                 ///< "last", "mean" or "task", with its formula in words
+  MissingCells missing;                             ///< of the file that the input is from
+  std::string loss;                                 ///< "last", "mean" or "task", with its formula in words
   double loss_value = 0.0;
-  std::int64_t length = 0;          ///< time steps of the sequence
-  std::int64_t every = 1;           ///< every how many steps a row was recorded
+  std::int64_t length = 0;  ///< time steps of the sequence
+  std::int64_t every = 1;   ///< every how many steps a row was recorded
   std::int64_t layers = 0;
   std::vector<LayerInfo> each_layer;
-  double seconds = 0.0;             ///< wall time of forward and backward
-  std::int64_t bytes = 0;           ///< memory that the run's arrays took, recorded ones included
+  double seconds = 0.0;    ///< wall time of forward and backward
+  std::int64_t bytes = 0;  ///< memory that the run's arrays took, recorded ones included
   Outcome outcome = Outcome::finished;
-  std::string sentence;             ///< what is to say about the outcome: "gate/0/forget became non-finite at step 31", a reduced record, the
-                                    ///< first gradient of a finished run that is not finite
-  std::vector<std::string> notes;   ///< everything else that was decided for the user, a sentence each
+  std::string sentence;  ///< what is to say about the outcome: "gate/0/forget became non-finite at step 31", a reduced record, the
+                         ///< first gradient of a finished run that is not finite
+  std::vector<std::string> notes;                        ///< everything else that was decided for the user, a sentence each
   std::vector<std::pair<Kind, std::string>> note_kinds;  ///< of those that are about arrays of a kind: the kind and the note
-  std::map<Kind, std::string> absent;  ///< kinds of which this model has no arrays, whatever is recorded: why, a sentence
-  std::vector<SpectrumInfo> spectra;  ///< one a layer
-  std::string command;              ///< the reclab line that repeats this run
+  std::map<Kind, std::string> absent;                    ///< kinds of which this model has no arrays, whatever is recorded: why, a sentence
+  std::vector<SpectrumInfo> spectra;                     ///< one a layer
+  std::string command;                                   ///< the reclab line that repeats this run
 };
 
 /// An immutable set of recorded arrays. Cheap to copy: arrays are shared, so that a later stage of the same run

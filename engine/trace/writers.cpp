@@ -89,8 +89,8 @@ std::string manifest_json(const Trace& trace, const std::vector<WrittenFile>& fi
     input["deviation"] = info.input_deviation;
   }
   if (!info.missing.treated.empty())
-    input["missing"] = {{"treated", info.missing.treated},       {"cells", info.missing.cells},
-                        {"columns", info.missing.columns},       {"rows_left_out", info.missing.rows_left_out},
+    input["missing"] = {{"treated", info.missing.treated},           {"cells", info.missing.cells},
+                        {"columns", info.missing.columns},           {"rows_left_out", info.missing.rows_left_out},
                         {"target_steps", info.missing.target_steps}, {"columns_left_out", info.missing.columns_left_out}};
   if (const std::string scale = input_scale_of(info); !scale.empty()) input["scale"] = typed(scale);
   Json absent = Json::object();

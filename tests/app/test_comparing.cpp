@@ -45,9 +45,15 @@ double linear(double channel) { return channel <= 0.04045 ? channel / 12.92 : st
 Vector seen(const QColor& colour, const Matrix& through) {
   Vector rgb = product(through, {linear(colour.redF()), linear(colour.greenF()), linear(colour.blueF())});
   for (double& channel : rgb) channel = std::clamp(channel, 0.0, 1.0);
-  Vector cones = product({{{0.4122214708, 0.5363325363, 0.0514459929}, {0.2119034982, 0.6806995451, 0.1073969566}, {0.0883024619, 0.2817188376, 0.6299787005}}}, rgb);
+  Vector cones = product({{{0.4122214708, 0.5363325363, 0.0514459929},
+                           {0.2119034982, 0.6806995451, 0.1073969566},
+                           {0.0883024619, 0.2817188376, 0.6299787005}}},
+                         rgb);
   for (double& cone : cones) cone = std::cbrt(cone);
-  return product({{{0.2104542553, 0.7936177850, -0.0040720468}, {1.9779984951, -2.4285922050, 0.4505937099}, {0.0259040371, 0.7827717662, -0.8086757660}}}, cones);
+  return product({{{0.2104542553, 0.7936177850, -0.0040720468},
+                   {1.9779984951, -2.4285922050, 0.4505937099},
+                   {0.0259040371, 0.7827717662, -0.8086757660}}},
+                 cones);
 }
 double apart(const QColor& a, const QColor& b, const Matrix& through) {
   const Vector x = seen(a, through), y = seen(b, through);
@@ -67,9 +73,12 @@ class TestComparing : public test::WindowTest {
     WindowTest::open(options);
   }
   bool pinsAtRest() {
-    return QTest::qWaitFor([this] {
-      return atRest() && !window_->pins()->running() && std::ranges::all_of(pins(), [](const Pin& one) { return one.comparable || !one.problem.isEmpty(); });
-    }, patience);
+    return QTest::qWaitFor(
+        [this] {
+          return atRest() && !window_->pins()->running() &&
+                 std::ranges::all_of(pins(), [](const Pin& one) { return one.comparable || !one.problem.isEmpty(); });
+        },
+        patience);
   }
   /// Two clicks: on the button of the tool bar, and on an entry of its menu.
   void choose(const QString& title) {
@@ -108,7 +117,9 @@ class TestComparing : public test::WindowTest {
       for (const QColor& one : six) QVERIFY2(contrast(one, theme.base) >= (theme.dark ? 4.5 : 3.0), qPrintable(one.name()));
       for (const Matrix& eye : eyes)
         for (int i = 0; i < 6; ++i)
-          for (int j = 0; j < i; ++j) QVERIFY2(apart(six[i], six[j], eye) > 0.09, qPrintable(QString("%1 %2 %3").arg(six[i].name(), six[j].name()).arg(apart(six[i], six[j], eye))));
+          for (int j = 0; j < i; ++j)
+            QVERIFY2(apart(six[i], six[j], eye) > 0.09,
+                     qPrintable(QString("%1 %2 %3").arg(six[i].name(), six[j].name()).arg(apart(six[i], six[j], eye))));
       for (int i = 1; i < 6; ++i)
         for (int j = 1; j < 7; ++j) QVERIFY2(apart(six[i], theme.series(j), eyes[0]) > 0.04, qPrintable(six[i].name()));
     }
@@ -120,7 +131,8 @@ class TestComparing : public test::WindowTest {
     const auto all = readyComparisons(dataFile("comparisons.json"), library, session().setup());
     QVERIFY(all.size() >= 3);
     for (const ReadyComparison& one : all) {
-      QVERIFY2(!one.title.isEmpty() && !one.why.isEmpty() && one.runs.size() >= 2 && one.runs.size() <= Pins::most + 1, qPrintable(one.title));
+      QVERIFY2(!one.title.isEmpty() && !one.why.isEmpty() && one.runs.size() >= 2 && one.runs.size() <= Pins::most + 1,
+               qPrintable(one.title));
       for (const Setup& setup : one.runs) hyper_of(builtin_registry(), library.presets.find(setup.preset));
     }
     const QString bad = written("bad.json", R"([{"title": "x", "why": "y", "runs": [{"preset": "elman", "set": {"no_such": "1"}}]}])");
@@ -151,7 +163,8 @@ class TestComparing : public test::WindowTest {
       for (std::size_t j = 0; j < later[i].runs.size(); ++j) {
         const Setup& run = later[i].runs[j];
         QVERIFY2(run.settings() == fresh[i].runs[j].settings(), qPrintable(later[i].title));
-        QVERIFY2(!run.weights.contains(run.preset) && !run.states.contains(run.preset) && run.learnedWeights() == nullptr, qPrintable(later[i].title));
+        QVERIFY2(!run.weights.contains(run.preset) && !run.states.contains(run.preset) && run.learnedWeights() == nullptr,
+                 qPrintable(later[i].title));
         const Hyper hyper = hyper_of(builtin_registry(), library.presets.find(run.preset), run.settings());
         QCOMPARE(hyper.text("input_scale"), std::string("1"));
         gains.insert(hyper.has("input_gain") ? hyper.text("input_gain") : "1");
@@ -191,8 +204,9 @@ class TestComparing : public test::WindowTest {
     QCOMPARE(pins().size(), std::size_t{2});
     QCOMPARE(pins()[0].name, QString("GRU"));
     QCOMPARE(pins()[1].name, QString("LSTM"));
-    for (const Pin& pin : pins()) QVERIFY2(pin.comparable && pin.trace->info.input_sha256 == session().trace()->info.input_sha256, qPrintable(pin.name + pin.problem));
-    QCOMPARE(window_->undoStack()->count(), 0);  // what was looked at is one of them
+    for (const Pin& pin : pins())
+      QVERIFY2(pin.comparable && pin.trace->info.input_sha256 == session().trace()->info.input_sha256, qPrintable(pin.name + pin.problem));
+    QCOMPARE(window_->undoStack()->count(), 0);    // what was looked at is one of them
     choose(QStringLiteral("Elman · GRU · LSTM"));  // once more adds nothing
     QVERIFY(pinsAtRest());
     QCOMPARE(pins().size(), std::size_t{2});
@@ -220,7 +234,8 @@ class TestComparing : public test::WindowTest {
       dock->catchUp();
       return dock->panel()->emptyReason();
     };
-    QTRY_COMPARE(why("gating"), QStringLiteral("Elman network has no gates. GRU and LSTM, which are pinned, have: see them side by side (Ctrl+B)."));
+    QTRY_COMPARE(why("gating"),
+                 QStringLiteral("Elman network has no gates. GRU and LSTM, which are pinned, have: see them side by side (Ctrl+B)."));
     QTRY_VERIFY2(why("kernels").endsWith("such as S4D, LRU or SGConv."), qPrintable(why("kernels")));  // none of them has
     while (!pins().empty()) window_->pins()->remove(0);
     QTRY_VERIFY2(why("gating").endsWith("such as LSTM, GRU or Mamba."), qPrintable(why("gating")));
@@ -261,12 +276,14 @@ class TestComparing : public test::WindowTest {
     QCOMPARE(pins().size(), Pins::most);
     QStringList names;
     for (const Pin& pin : pins()) names << pin.name;
-    QCOMPARE(names, (QStringList{"recurrent init uniform", "recurrent init identity", "recurrent init diagonal", "recurrent init antisymmetric", "recurrent init rotations"}));
+    QCOMPARE(names, (QStringList{"recurrent init uniform", "recurrent init identity", "recurrent init diagonal",
+                                 "recurrent init antisymmetric", "recurrent init rotations"}));
     // Every panel names all of them, in both themes.
     for (const ThemeChoice choice : {ThemeChoice::light, ThemeChoice::dark}) {
       look_.apply(choice);
       QVERIFY(pinsAtRest());
-      for (const Panel::Run& run : window_->pins()->runs()) QVERIFY(std::ranges::any_of(std::array{0, 1, 2, 3, 4}, [&](int i) { return run.colour == pinColour(i); }));
+      for (const Panel::Run& run : window_->pins()->runs())
+        QVERIFY(std::ranges::any_of(std::array{0, 1, 2, 3, 4}, [&](int i) { return run.colour == pinColour(i); }));
       for (const char* id : {"gradients", "spectrum", "trajectories", "output"}) {
         PanelDock* dock = window_->area()->dock(id);
         dock->raise();
@@ -327,7 +344,8 @@ class TestComparing : public test::WindowTest {
     QCOMPARE(side->columns(), std::size_t{3});
     QVERIFY(pinsAtRest());
     for (std::size_t i = 0; i < 3; ++i) {
-      QTRY_VERIFY_WITH_TIMEOUT(side->panel("gradients", i)->emptyReason().isEmpty() && side->panel("spectrum", i)->emptyReason().isEmpty(), patience);
+      QTRY_VERIFY_WITH_TIMEOUT(side->panel("gradients", i)->emptyReason().isEmpty() && side->panel("spectrum", i)->emptyReason().isEmpty(),
+                               patience);
       QVERIFY(!side->panel("gradients", i)->dataAsCsv().contains(QStringLiteral("ρ = ")));  // nothing is pinned into it
     }
     const auto axis = [&](std::size_t i) { return side->panel("gradients", i)->findChild<ValueAxis*>(); };
@@ -338,23 +356,30 @@ class TestComparing : public test::WindowTest {
     }
     QVERIFY(axis(0)->wanted() != axis(2)->wanted());  // it is not that they are alike
     // The planes of eigenvalues too: three circles of one size.
-    const auto plane = [&](std::size_t i, QCPAxis::AxisType which) { return static_cast<SpectrumPanel*>(side->panel("spectrum", i))->rect()->axis(which)->range(); };
+    const auto plane = [&](std::size_t i, QCPAxis::AxisType which) {
+      return static_cast<SpectrumPanel*>(side->panel("spectrum", i))->rect()->axis(which)->range();
+    };
     const auto alike = [&] {
       return std::ranges::all_of(std::array{QCPAxis::atBottom, QCPAxis::atLeft}, [&](QCPAxis::AxisType which) {
-        return std::ranges::all_of(std::array<std::size_t, 2>{1, 2}, [&](std::size_t i) { return std::abs(plane(i, which).size() / plane(0, which).size() - 1.0) < 0.03; });
+        return std::ranges::all_of(std::array<std::size_t, 2>{1, 2},
+                                   [&](std::size_t i) { return std::abs(plane(i, which).size() / plane(0, which).size() - 1.0) < 0.03; });
       });
     };
     QTRY_VERIFY_WITH_TIMEOUT(alike(), patience);
     for (std::size_t i = 0; i < 3; ++i) side->panel("spectrum", i)->findChild<Plot*>()->replot();
     QTest::qWait(100);
     QVERIFY(alike());
-    QVERIFY2(plane(0, QCPAxis::atBottom).upper > 1.2, qPrintable(QString::number(plane(0, QCPAxis::atBottom).upper)));  // those of ρ = 1.4 lie outside the unit circle
+    QVERIFY2(plane(0, QCPAxis::atBottom).upper > 1.2,
+             qPrintable(QString::number(plane(0, QCPAxis::atBottom).upper)));  // those of ρ = 1.4 lie outside the unit circle
     // Each run has the colour of its name, on either ground.
     const auto drawn = [&](std::size_t i) {
       const auto runs = window_->pins()->columns();
       const QList<QCPGraph*> graphs = side->panel("gradients", i)->findChild<Plot*>()->axisRect()->graphs();
       return std::ranges::any_of(graphs, [&](const QCPGraph* one) { return one->pen().color() == runs[i].colour; }) &&
-             std::ranges::none_of(graphs, [&](const QCPGraph* one) { return std::ranges::any_of(runs, [&](const auto& run) { return run.colour != runs[i].colour && one->pen().color() == run.colour; }); });
+             std::ranges::none_of(graphs, [&](const QCPGraph* one) {
+               return std::ranges::any_of(
+                   runs, [&](const auto& run) { return run.colour != runs[i].colour && one->pen().color() == run.colour; });
+             });
     };
     for (const ThemeChoice ground : {ThemeChoice::dark, ThemeChoice::light}) {
       look_.apply(ground);
@@ -409,13 +434,15 @@ class TestComparing : public test::WindowTest {
     choice.batch = 8;
     window_->trainingBar()->settings()->setChoice(choice);
     window_->action("train")->trigger();
-    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && session().learning() && session().learning()->trainings.back()->done == 40 && atRest(), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        !session().training() && session().learning() && session().learning()->trainings.back()->done == 40 && atRest(), patience);
     choose("Along its training");
     QVERIFY(pinsAtRest());
     QCOMPARE(pins().size(), std::size_t{4});
     QCOMPARE(session().trace()->info.learned->steps, std::int64_t{40});
     QCOMPARE(pins().back().trace->info.learned->steps, std::int64_t{0});
-    for (std::size_t i = 1; i < pins().size(); ++i) QVERIFY(pins()[i].trace->info.learned->steps < pins()[i - 1].trace->info.learned->steps);
+    for (std::size_t i = 1; i < pins().size(); ++i)
+      QVERIFY(pins()[i].trace->info.learned->steps < pins()[i - 1].trace->info.learned->steps);
   }
 };
 

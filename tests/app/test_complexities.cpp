@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The survey's tables of complexities in the window: what is shipped is there at once, a row opens its model, and it can be measured and saved.
+// The survey's tables of complexities in the window: what is shipped is there at once, a row opens its model, and it can be measured and
+// saved.
 #include <QApplication>
 #include <QFile>
 #include <QPushButton>
@@ -70,7 +71,9 @@ class TestComplexities : public test::WindowTest {
   void itIsMeasuredStoppedAndSaved() {
     QTemporaryDir folder;
     const QString file = folder.filePath("complexities.csv");
-    ComplexityDialog* dialog = new ComplexityDialog(session().library(), FileChooser{{}, [&](QWidget*, const QString&, const QString&, const QString&) { return file; }, {}}, window_.get(), &session().desk());
+    ComplexityDialog* dialog = new ComplexityDialog(
+        session().library(), FileChooser{{}, [&](QWidget*, const QString&, const QString&, const QString&) { return file; }, {}},
+        window_.get(), &session().desk());
     dialog->open();
     dialog->setMeasured({"elman", "rwkv-4"}, {32, 64});
     QTest::mouseClick(dialog->runButton(), Qt::LeftButton);

@@ -74,8 +74,10 @@ class TestComposer : public test::WindowTest {
     QCOMPARE(panel()->headline(), QString("1-3-1-0"));
     QCOMPARE(panel()->findChild<QLabel*>("code")->text(), QString("1-3-1-0"));
     QVERIFY2(said(panel()->verdict()).startsWith("is GLA (GateLoop)"), qPrintable(panel()->verdict()));
-    for (const std::string& line : equation(LcsmCode{1, 3, 1, 0})) QVERIFY2(said(panel()->words()).contains(said(mathHtml(line))), line.c_str());
-    for (const LcsmForm& form : exact_forms(LcsmCode{1, 3, 1, 0})) QVERIFY2(said(panel()->words()).contains(said(mathHtml(form.cost))), form.cost.c_str());
+    for (const std::string& line : equation(LcsmCode{1, 3, 1, 0}))
+      QVERIFY2(said(panel()->words()).contains(said(mathHtml(line))), line.c_str());
+    for (const LcsmForm& form : exact_forms(LcsmCode{1, 3, 1, 0}))
+      QVERIFY2(said(panel()->words()).contains(said(mathHtml(form.cost))), form.cost.c_str());
     click("expand", 0);
     click("activation", 6);
     QVERIFY(shows("0-3-1-6"));
@@ -127,7 +129,8 @@ class TestComposer : public test::WindowTest {
     QVERIFY(shows("1-3-1-0"));
     auto* verdict = panel()->findChild<QLabel*>("verdict");
     for (int y = 6; y < verdict->height() && session().setup().preset == "elman"; y += 8)
-      for (int x = 2; x < verdict->width() && session().setup().preset == "elman"; x += 6) QTest::mouseClick(verdict, Qt::LeftButton, {}, {x, y});
+      for (int x = 2; x < verdict->width() && session().setup().preset == "elman"; x += 6)
+        QTest::mouseClick(verdict, Qt::LeftButton, {}, {x, y});
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == "gla", patience);
     QCOMPARE(window_->undoStack()->count(), 1);
     QVERIFY(dock()->inSight());
@@ -167,7 +170,8 @@ class TestComposer : public test::WindowTest {
   }
 
   void aRunThatNoCodeSaysIsSaidSo() {
-    for (const auto& [key, value] : {std::pair<std::string, std::string>{"transition", "m2"}, {"parameterisation", "ssm"}, {"use_tau", "false"}}) {
+    for (const auto& [key, value] :
+         {std::pair<std::string, std::string>{"transition", "m2"}, {"parameterisation", "ssm"}, {"use_tau", "false"}}) {
       QSettings().clear();
       Options options = onWaves();
       options.model = "lcsm";
@@ -191,7 +195,9 @@ class TestComposer : public test::WindowTest {
     click("oscillation", 1);
     QVERIFY(shows("1-1-1-0"));
     const Composition& c = *panel()->composition();
-    QVERIFY2(c.command.starts_with("reclab run lcsm ") && c.command.find("oscillation=gates") != std::string::npos && c.command.find("--seed 1") != std::string::npos, c.command.c_str());
+    QVERIFY2(c.command.starts_with("reclab run lcsm ") && c.command.find("oscillation=gates") != std::string::npos &&
+                 c.command.find("--seed 1") != std::string::npos,
+             c.command.c_str());
     QVERIFY(panel()->words().contains(QString::fromStdString(c.command).toHtmlEscaped()));
     // Its gates by value and by key, multiplied, are the factors.
     RunRequest request;
@@ -206,7 +212,8 @@ class TestComposer : public test::WindowTest {
     QCOMPARE(static_cast<std::size_t>(c.entries), k * d);
     for (const std::size_t t : {std::size_t{0}, T / 2, T - 1})
       for (std::size_t key = 0; key < k; ++key)
-        for (std::size_t value = 0; value < d; ++value) QVERIFY(std::abs(c.factors[t * k * d + key * d + value] - by_key[t * k + key] * by_value[t * d + value]) < 1e-12);
+        for (std::size_t value = 0; value < d; ++value)
+          QVERIFY(std::abs(c.factors[t * k * d + key * d + value] - by_key[t * k + key] * by_value[t * d + value]) < 1e-12);
     // What is kept of token 0 at the end is the product of all factors but its own.
     std::vector<double> kept;
     for (std::size_t entry = 0; entry < k * d; ++entry) {
@@ -302,7 +309,9 @@ class TestComposer : public test::WindowTest {
     QVERIFY(shows("1-11-1-0"));
     for (const char* suffix : {"svg", "pdf", "png"}) {
       const QString file = folder_.filePath(QString("composer.") + suffix);
-      const Panel::Format format = QByteArray(suffix) == "svg" ? Panel::Format::svg : QByteArray(suffix) == "pdf" ? Panel::Format::pdf : Panel::Format::png;
+      const Panel::Format format = QByteArray(suffix) == "svg"   ? Panel::Format::svg
+                                   : QByteArray(suffix) == "pdf" ? Panel::Format::pdf
+                                                                 : Panel::Format::png;
       QCOMPARE(panel()->saveFigure(file, format, FigureStyle::asShown()), QString());
     }
     QVERIFY(QSvgRenderer(folder_.filePath("composer.svg")).isValid());
@@ -315,7 +324,8 @@ class TestComposer : public test::WindowTest {
     QCOMPARE(lines.size(), static_cast<qsizetype>(panel()->composition()->steps) + 1);
     QCOMPARE(lines[0].count(','), lines[1].count(','));
     QVERIFY(lines[0].startsWith("code,read_at,token,kept_least") && lines[1].startsWith("1-11-1-0,"));
-    if (const QString folder = qEnvironmentVariable("RECLAB_SCREENSHOTS"); !folder.isEmpty()) panel()->saveFigure(QDir(folder).filePath("figure.png"), Panel::Format::png, FigureStyle::asShown());
+    if (const QString folder = qEnvironmentVariable("RECLAB_SCREENSHOTS"); !folder.isEmpty())
+      panel()->saveFigure(QDir(folder).filePath("figure.png"), Panel::Format::png, FigureStyle::asShown());
   }
 
   void itIsShownAtEverySize() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The desk at the sizes that screens have: the window inside the screen, nothing cut, no plot too low to be read, and layouts that are always
-// themselves. Each size and scale is a program of its own, on a screen of its own. RECLAB_SCREENSHOTS names a folder for pictures of them all.
+// The desk at the sizes that screens have: the window inside the screen, nothing cut, no plot too low to be read, and layouts that are
+// always themselves. Each size and scale is a program of its own, on a screen of its own. RECLAB_SCREENSHOTS names a folder for pictures of
+// them all.
 #include <QAbstractSpinBox>
 #include <QApplication>
 #include <QCheckBox>
@@ -9,9 +10,9 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QProcess>
-#include <QSet>
 #include <QPushButton>
 #include <QScreen>
+#include <QSet>
 #include <QSettings>
 #include <QSlider>
 #include <QStyleOptionComboBox>
@@ -52,7 +53,8 @@ QString cut(QWidget* widget) {
     for (const auto* arrow : tabs->findChildren<QToolButton*>())  // where one panel has the room of all, arrows bring the others
       if (arrow->isVisible() && tabs->window()->width() > 1200) return where(widget) + " has tabs that are not seen";
     for (int i = 0; i < tabs->count(); ++i)
-      if (tabs->tabRect(i).width() < tabs->fontMetrics().horizontalAdvance(tabs->tabText(i))) return QString("%1: the tab \"%2\" is cut").arg(where(widget), tabs->tabText(i));
+      if (tabs->tabRect(i).width() < tabs->fontMetrics().horizontalAdvance(tabs->tabText(i)))
+        return QString("%1: the tab \"%2\" is cut").arg(where(widget), tabs->tabText(i));
     return {};
   }
   if (const auto* label = qobject_cast<QLabel*>(widget)) {
@@ -72,8 +74,9 @@ QString cut(QWidget* widget) {
     return shortBy(line->fontMetrics().horizontalAdvance(line->text()), line->width() - 2, line->text());
   }
   if (qobject_cast<ElidedButton*>(widget) != nullptr) return {};  // says the rest in its tooltip
-  if (widget->objectName() == "holdValues") return {};  // draws a padlock; its words are its tooltip
-  if (const auto* button = qobject_cast<QAbstractButton*>(widget); button != nullptr && !button->text().isEmpty()) return shortBy(button->sizeHint().width(), button->width(), button->text());
+  if (widget->objectName() == "holdValues") return {};            // draws a padlock; its words are its tooltip
+  if (const auto* button = qobject_cast<QAbstractButton*>(widget); button != nullptr && !button->text().isEmpty())
+    return shortBy(button->sizeHint().width(), button->width(), button->text());
   return {};
 }
 
@@ -81,14 +84,17 @@ QString cut(QWidget* widget) {
 QStringList overlaps(const QWidget* window) {
   QHash<const QWidget*, QList<const QWidget*>> siblings;
   for (const QWidget* one : window->findChildren<QWidget*>()) {
-    const bool says = qobject_cast<const QLabel*>(one) || qobject_cast<const QAbstractButton*>(one) || qobject_cast<const QComboBox*>(one) || qobject_cast<const QAbstractSpinBox*>(one) || qobject_cast<const QLineEdit*>(one);
+    const bool says = qobject_cast<const QLabel*>(one) || qobject_cast<const QAbstractButton*>(one) ||
+                      qobject_cast<const QComboBox*>(one) || qobject_cast<const QAbstractSpinBox*>(one) ||
+                      qobject_cast<const QLineEdit*>(one);
     if (says && one->isVisible() && !one->visibleRegion().isEmpty()) siblings[one->parentWidget()] << one;
   }
   QStringList all;
   for (const auto& beside : siblings)
     for (qsizetype i = 0; i < beside.size(); ++i)
       for (qsizetype j = i + 1; j < beside.size(); ++j)
-        if (beside[i]->geometry().intersects(beside[j]->geometry())) all << QString("%1 and %2 stand on one another").arg(where(beside[i]), where(beside[j]));
+        if (beside[i]->geometry().intersects(beside[j]->geometry()))
+          all << QString("%1 and %2 stand on one another").arg(where(beside[i]), where(beside[j]));
   return all;
 }
 
@@ -153,10 +159,13 @@ class TestScreen : public test::WindowTest {
     if (folder.isEmpty()) return;
     QDir().mkpath(folder);
     const QSize size = window_->screen()->size() * window_->devicePixelRatioF();
-    window_->grab().save(QString("%1/%2x%3-%4-%5.png").arg(folder).arg(size.width()).arg(size.height()).arg(window_->devicePixelRatioF()).arg(name));
+    window_->grab().save(
+        QString("%1/%2x%3-%4-%5.png").arg(folder).arg(size.width()).arg(size.height()).arg(window_->devicePixelRatioF()).arg(name));
   }
 
-  QString seen() const { return QStringLiteral("%1x%2 at %3").arg(window_->width()).arg(window_->height()).arg(window_->devicePixelRatioF()); }
+  QString seen() const {
+    return QStringLiteral("%1x%2 at %3").arg(window_->width()).arg(window_->height()).arg(window_->devicePixelRatioF());
+  }
 
  private slots:
   void theWholeDesk() {
@@ -168,7 +177,10 @@ class TestScreen : public test::WindowTest {
     layOut();
     const QRect screen = window_->screen()->availableGeometry();
     QVERIFY2(screen.contains(window_->frameGeometry()), qPrintable(QString("a window of %1x%2 on a screen of %3x%4")
-                                                                       .arg(window_->width()).arg(window_->height()).arg(screen.width()).arg(screen.height())));
+                                                                       .arg(window_->width())
+                                                                       .arg(window_->height())
+                                                                       .arg(screen.width())
+                                                                       .arg(screen.height())));
     QVERIFY(window_->minimumSizeHint().width() <= screen.width() && window_->minimumSizeHint().height() <= screen.height());
     for (const quint64 seed : {2, 3, 4, 1}) {  // four runs, and the last one is shown
       emit window_->inspector()->seedEdited(seed, 0);
@@ -209,8 +221,8 @@ class TestScreen : public test::WindowTest {
     const auto after = places();
     QCOMPARE(QSet<QString>(after.keyBegin(), after.keyEnd()), QSet<QString>(before.keyBegin(), before.keyEnd()));
     for (auto one = before.begin(); one != before.end(); ++one)
-      QVERIFY2(one.value() == after[one.key()], qPrintable(QString("%1 was %2 and is %3 wide").arg(one.key()).arg(one.value().width()).arg(after[one.key()].width())));
-
+      QVERIFY2(one.value() == after[one.key()],
+               qPrintable(QString("%1 was %2 and is %3 wide").arg(one.key()).arg(one.value().width()).arg(after[one.key()].width())));
 
     // No link's text widens the column.
     const auto column = [&] { return window_->findChild<QDockWidget*>("dock.sequence")->width(); };
@@ -254,7 +266,10 @@ class TestScreen : public test::WindowTest {
       QCOMPARE(window_->pins()->add(beside, nullptr, {}), QString());
     }
     window_->action("train")->trigger();
-    const auto rests = [&] { return !session().training() && atRest() && !window_->pins()->running() && std::ranges::all_of(window_->pins()->runs(), &Panel::Run::whole); };
+    const auto rests = [&] {
+      return !session().training() && atRest() && !window_->pins()->running() &&
+             std::ranges::all_of(window_->pins()->runs(), &Panel::Run::whole);
+    };
     QTRY_VERIFY_WITH_TIMEOUT(session().training(), test::patience);
     QTRY_VERIFY_WITH_TIMEOUT(rests(), 3 * test::patience);
     QCOMPARE(window_->pins()->runs().size(), Pins::most);
@@ -269,7 +284,8 @@ class TestScreen : public test::WindowTest {
         layOut();
         // What does nothing to weights that were learned is greyed beside the picture as in the inspector.
         for (const QSlider* slider : window_->area()->dock("gradient-lab")->panel()->findChildren<QSlider*>())
-          if (const QSlider* own = window_->inspector()->slider(slider->objectName().section('.', -1)); own != nullptr && slider->isVisible() && slider->isEnabled() != own->isEnabled())
+          if (const QSlider* own = window_->inspector()->slider(slider->objectName().section('.', -1));
+              own != nullptr && slider->isVisible() && slider->isEnabled() != own->isEnabled())
             all << QString("%1, %2: %3 is greyed in one place alone").arg(name, layout.name, slider->objectName());
         shoot(QString("six-%1-%2").arg(name, layout.name).replace(' ', '-'));
         for (const QString& one : problems() + overlaps(window_.get())) all << QString("%1, %2: %3").arg(name, layout.name, one);
@@ -289,8 +305,12 @@ void begin(const char* what, QSize size, double scale) {
   const QString screens = folder.filePath("screens.json");
   QFile file(screens);
   QVERIFY(file.open(QIODevice::WriteOnly));
-  file.write(QString(R"({"screens": [{"name": "one", "x": 0, "y": 0, "width": %1, "height": %2, "logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1}]})")
-                 .arg(size.width()).arg(size.height()).toUtf8());
+  file.write(
+      QString(
+          R"({"screens": [{"name": "one", "x": 0, "y": 0, "width": %1, "height": %2, "logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1}]})")
+          .arg(size.width())
+          .arg(size.height())
+          .toUtf8());
   file.close();
   QProcess process;
   QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
@@ -315,8 +335,7 @@ class TestDesk : public QObject {
     QTest::addColumn<QSize>("size");
     QTest::addColumn<double>("scale");
     for (const QSize& size : {QSize(1280, 800), QSize(1600, 1000), QSize(2560, 1440)})
-      for (const double scale : {1.0, 1.5})
-        QTest::addRow("%d x %d at %.1f", size.width(), size.height(), scale) << size << scale;
+      for (const double scale : {1.0, 1.5}) QTest::addRow("%d x %d at %.1f", size.width(), size.height(), scale) << size << scale;
   }
   void onAScreenOf() {
     QFETCH(QSize, size);
@@ -332,7 +351,8 @@ class TestSixRuns : public QObject {
  private slots:
   void onAScreenOf_data() {
     QTest::addColumn<QSize>("size");
-    for (const QSize& size : {QSize(1280, 800), QSize(1700, 1100), QSize(2560, 1440)}) QTest::addRow("%d x %d", size.width(), size.height()) << size;
+    for (const QSize& size : {QSize(1280, 800), QSize(1700, 1100), QSize(2560, 1440)})
+      QTest::addRow("%d x %d", size.width(), size.height()) << size;
   }
   void onAScreenOf() {
     QFETCH(QSize, size);

@@ -45,7 +45,8 @@ class TestDevice : public test::WindowTest {
 
  private:
   LibraryPtr library(const char* family) {
-    return std::make_shared<const Library>(Library{PresetLibrary(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/" + family}), tasks()});
+    return std::make_shared<const Library>(
+        Library{PresetLibrary(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/" + family}), tasks()});
   }
 
   LearningCurvePtr curve() {
@@ -94,13 +95,15 @@ class TestDevice : public test::WindowTest {
     session().run();
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.device == "cpu", patience);
     QTRY_VERIFY2_WITH_TIMEOUT(window_->statusLine()->facts().startsWith("CPU, "), qPrintable(window_->statusLine()->facts()), patience);
-    QTRY_VERIFY2_WITH_TIMEOUT(window_->statusLine()->sentence().contains("The CUDA device was lost") && window_->statusLine()->sentence().contains("the run was done on the CPU."),
+    QTRY_VERIFY2_WITH_TIMEOUT(window_->statusLine()->sentence().contains("The CUDA device was lost") &&
+                                  window_->statusLine()->sentence().contains("the run was done on the CPU."),
                               qPrintable(window_->statusLine()->sentence()), patience);
     photograph(window_.get(), "device-lost");
     close();
   }
 
-  /// At its beginning, while every step's weights are here, and later, when those of the last step are not: what trained goes on on the CPU.
+  /// At its beginning, while every step's weights are here, and later, when those of the last step are not: what trained goes on on the
+  /// CPU.
   void aTrainingWhoseDeviceFailsGoesOnOnTheCpu() {
     struct Failure {
       Fault fault;
@@ -117,7 +120,9 @@ class TestDevice : public test::WindowTest {
         device->machine().fail(one.fault, 30);
       }
       QTRY_VERIFY_WITH_TIMEOUT(curve() && !curve()->note.empty(), patience);
-      QVERIFY2(QString::fromStdString(curve()->note).contains(one.said) && QString::fromStdString(curve()->note).contains("goes on on the CPU"), curve()->note.c_str());
+      QVERIFY2(
+          QString::fromStdString(curve()->note).contains(one.said) && QString::fromStdString(curve()->note).contains("goes on on the CPU"),
+          curve()->note.c_str());
       QVERIFY(session().training());
       const std::int64_t then = curve()->done;
       QTRY_VERIFY_WITH_TIMEOUT(curve()->done >= then + 20, patience);
@@ -131,7 +136,8 @@ class TestDevice : public test::WindowTest {
         Setup setup = session().setup();
         setup.learned.clear();
         setup.device = "cpu";
-        Training again(builtin_registry(), trainingRequestFor(setup, session().library()->presets.find(setup.preset), session().trainingChoice()));
+        Training again(builtin_registry(),
+                       trainingRequestFor(setup, session().library()->presets.find(setup.preset), session().trainingChoice()));
         for (std::size_t i = 0; i < 20; ++i) {
           again.advance();
           QCOMPARE(curve()->loss[i], again.history()[i].loss);

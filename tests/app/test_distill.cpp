@@ -61,11 +61,13 @@ class TestDistill : public test::WindowTest {
     }
     QCOMPARE(dialog->plot()->graphCount(), 4);
     for (int i = 0; i < 3; ++i) QVERIFY(dialog->plot()->graph(i)->dataCount() > 0);
-    QVERIFY2(dialog->words().startsWith("4 channels of 1 filter: with 12 modes, ") && dialog->words().contains("whole model"), qPrintable(dialog->words()));
+    QVERIFY2(dialog->words().startsWith("4 channels of 1 filter: with 12 modes, ") && dialog->words().contains("whole model"),
+             qPrintable(dialog->words()));
     // A dash under "at most" is explained, in its cell and under the table.
     for (int row = 0; row < dialog->table()->rowCount(); ++row)
       if (const QTableWidgetItem* bound = dialog->table()->item(row, 2); bound->text() == QStringLiteral("–"))
-        QVERIFY2(bound->toolTip().contains("bounds nothing") && dialog->words().contains(QStringLiteral("– under “at most”")), qPrintable(dialog->words()));
+        QVERIFY2(bound->toolTip().contains("bounds nothing") && dialog->words().contains(QStringLiteral("– under “at most”")),
+                 qPrintable(dialog->words()));
     photograph(dialog, "distill-light");
     look_.apply(ThemeChoice::dark);
     QTest::qWait(100);

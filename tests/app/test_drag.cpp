@@ -70,7 +70,6 @@ class TestDrag : public test::WindowTest {
   Q_OBJECT
 
  private:
-
   Panel* panel(const QString& id) { return window_->area()->dock(id)->panel(); }
   bool whole() { return atRest() && !session().awaits(Kind::spectrum); }
   /// All panels in sight, filled and at rest.
@@ -82,7 +81,8 @@ class TestDrag : public test::WindowTest {
     const QStringList recorded = window_->area()->visiblePanels();
     QCOMPARE(recorded.size(), qsizetype(6));
     for (PanelDock* dock : window_->area()->docks())
-      if (dock->panel()->id() != "timing" && recorded.contains(dock->panel()->id())) QTRY_VERIFY2_WITH_TIMEOUT(dock->answered(), qPrintable(dock->panel()->id()), patience);
+      if (dock->panel()->id() != "timing" && recorded.contains(dock->panel()->id()))
+        QTRY_VERIFY2_WITH_TIMEOUT(dock->answered(), qPrintable(dock->panel()->id()), patience);
   }
 
  private slots:
@@ -164,9 +164,10 @@ class TestDrag : public test::WindowTest {
     std::map<QString, std::vector<double>> ms;
     for (const auto& [id, values] : answered)
       for (const auto& [value, time] : values) ms[id].push_back(time);
-    qInfo("%s: %d moves, %d frames; gradients answered %.0f %%, median %s; spectrum answered %.0f %%, median %s", qPrintable(model), static_cast<int>(moves),
-          watch.frames, 100.0 * static_cast<double>(ms["gradients"].size()) / moves, qPrintable(percentiles(ms["gradients"])),
-          100.0 * static_cast<double>(ms["spectrum"].size()) / moves, qPrintable(percentiles(ms["spectrum"])));
+    qInfo("%s: %d moves, %d frames; gradients answered %.0f %%, median %s; spectrum answered %.0f %%, median %s", qPrintable(model),
+          static_cast<int>(moves), watch.frames, 100.0 * static_cast<double>(ms["gradients"].size()) / moves,
+          qPrintable(percentiles(ms["gradients"])), 100.0 * static_cast<double>(ms["spectrum"].size()) / moves,
+          qPrintable(percentiles(ms["spectrum"])));
     QVERIFY2(watch.empty.empty(), qPrintable(watch.said()));
     QVERIFY(watch.frames > 100);
     QVERIFY2(moves >= 90, qPrintable(QString::number(moves)));
@@ -177,7 +178,8 @@ class TestDrag : public test::WindowTest {
     QVERIFY2(described < 0.2 * moves, qPrintable(QString::number(described)));
     QTRY_COMPARE_WITH_TIMEOUT(inCard, plain(QString::fromStdString(session().setup().settings().back().second)), patience);
     // At rest everything is of what is set, in full, and nothing is dimmed.
-    QCOMPARE(plain(hyperOf(session().trace(), key.toStdString())), plain(QString::fromStdString(session().setup().settings().back().second)));
+    QCOMPARE(plain(hyperOf(session().trace(), key.toStdString())),
+             plain(QString::fromStdString(session().setup().settings().back().second)));
     const TraceArray* eigenvalues = session().trace()->find("spectrum/0");
     QVERIFY(eigenvalues != nullptr && eigenvalues->shape[0] > 100);
     QVERIFY(session().trace()->find("jacobian/0") != nullptr);
@@ -193,7 +195,8 @@ class TestDrag : public test::WindowTest {
     QTest::newRow("gradient lab, the inspector's slider") << "gradient-lab" << "" << "jacobian/0";
     QTest::newRow("sensitivity") << "sensitivity" << "" << "sensitivity";
   }
-  /// The picture stays while the hand moves, follows it, and is of what is set when it rests: what the panel hands out as data are its run's.
+  /// The picture stays while the hand moves, follows it, and is of what is set when it rests: what the panel hands out as data are its
+  /// run's.
   void whatTakesLongFollowsAPanelInFront() {
     QFETCH(QString, id);
     QFETCH(QString, ofLab);
@@ -206,10 +209,13 @@ class TestDrag : public test::WindowTest {
     WindowTest::open(options, {1600, 1000});
     window_->area()->arrange({"lab", {{"gradient-lab", "sensitivity"}, {"gradients", "spectrum"}}});
     PanelDock* dock = window_->area()->dock(id);
-    const auto drawn = [&] { return session().trace() && session().trace()->find(recorded) != nullptr && dock->answered() && dock->formerName().isEmpty(); };
+    const auto drawn = [&] {
+      return session().trace() && session().trace()->find(recorded) != nullptr && dock->answered() && dock->formerName().isEmpty();
+    };
     QTRY_VERIFY_WITH_TIMEOUT(whole() && drawn(), patience);
     const QString before = dock->panel()->dataAsCsv();
-    QSlider* slider = ofLab.isEmpty() ? window_->inspector()->slider(QString::fromStdString(key)) : dock->panel()->findChild<QSlider*>(ofLab);
+    QSlider* slider =
+        ofLab.isEmpty() ? window_->inspector()->slider(QString::fromStdString(key)) : dock->panel()->findChild<QSlider*>(ofLab);
     QVERIFY(slider != nullptr && slider->isVisible());
 
     const auto at = [&](double share) { return QPoint(static_cast<int>(6 + share * (slider->width() - 12)), slider->height() / 2); };
@@ -224,7 +230,10 @@ class TestDrag : public test::WindowTest {
       pictures.insert(dock->panel()->dataAsCsv());
     }
     // How often it follows is a matter of the machine; that it is of a hand that stands still, before it lets go, is not.
-    QTRY_VERIFY_WITH_TIMEOUT(plain(hyperOf(session().trace(), key)) == plain(QString::fromStdString(session().setup().settings().back().second)) && dock->panel()->dataAsCsv() != before, patience);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        plain(hyperOf(session().trace(), key)) == plain(QString::fromStdString(session().setup().settings().back().second)) &&
+            dock->panel()->dataAsCsv() != before,
+        patience);
     QVERIFY(slider->isSliderDown());
     QTest::mouseRelease(slider, Qt::LeftButton, {}, at(0.68));
     QTRY_VERIFY2_WITH_TIMEOUT(whole() && drawn(), qPrintable(window_->statusLine()->sentence()), patience);

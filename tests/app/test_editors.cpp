@@ -28,7 +28,6 @@
 
 using namespace reclab;
 using test::patience;
-using test::patience;
 
 class TestEditors : public test::WindowTest {
   Q_OBJECT
@@ -100,7 +99,8 @@ class TestEditors : public test::WindowTest {
     QVERIFY2(said()[1].contains("the model reads the input times 6 (input scale)"), qPrintable(said()[1]));
     QVERIFY2(said()[2].contains(" × 6"), qPrintable(said()[2]));
     QVERIFY2(said()[3].startsWith(" × 6"), qPrintable(said()[3]));
-    QVERIFY(window_->session()->trace()->info.notes.size() > 0 && window_->session()->trace()->info.notes.front().starts_with("The model reads the input times 6"));
+    QVERIFY(window_->session()->trace()->info.notes.size() > 0 &&
+            window_->session()->trace()->info.notes.front().starts_with("The model reads the input times 6"));
     // Another model reads it as it is.
     clickModel("elman");
     QTRY_VERIFY(said().back().isEmpty());
@@ -151,8 +151,10 @@ class TestEditors : public test::WindowTest {
         double value = valueAt(spec, 500);
         for (int i = 0; i < 40; ++i) {
           const double next = steppedBy(spec, value, i < 20 ? 1 : -1);
-          QVERIFY2(next == spec.low || next == spec.high || digits(next) <= whole, qPrintable(QString("%1 %2: %3").arg(preset.id.c_str(), spec.key.c_str(), exact(next))));
-          QVERIFY2(next != value || next == spec.high || next == spec.low, qPrintable(QString("%1 %2 stays %3").arg(preset.id.c_str(), spec.key.c_str(), exact(value))));
+          QVERIFY2(next == spec.low || next == spec.high || digits(next) <= whole,
+                   qPrintable(QString("%1 %2: %3").arg(preset.id.c_str(), spec.key.c_str(), exact(next))));
+          QVERIFY2(next != value || next == spec.high || next == spec.low,
+                   qPrintable(QString("%1 %2 stays %3").arg(preset.id.c_str(), spec.key.c_str(), exact(value))));
           value = next;
         }
       }
@@ -250,14 +252,18 @@ class TestEditors : public test::WindowTest {
     const auto box = [&](const char* key) { return qobject_cast<QSpinBox*>(view->parameterEditor(key)); };
     QVERIFY(box("delay") && box("symbols") && box("alphabet") && !view->parameterEditor("period"));
     QCOMPARE(box("alphabet")->value(), 8);
-    const auto is = [&](const TaskSettings& set) { return QTest::qWaitFor([&] { return atRest() && setup().sequence->choice.options.set == set; }, patience); };
+    const auto is = [&](const TaskSettings& set) {
+      return QTest::qWaitFor([&] { return atRest() && setup().sequence->choice.options.set == set; }, patience);
+    };
     type(box("delay"), "40");
     QVERIFY(is({{"delay", "40"}}));
     type(box("symbols"), "5");
     QVERIFY(is({{"delay", "40"}, {"symbols", "5"}}));
     QVERIFY(setup().sequence->choice.options.length == 90 && setup().sequence->choice.options.seed == 4);
     QCOMPARE(session().trace()->info.input_name, std::string("copy (delay = 40, symbols = 5)"));
-    QVERIFY2(session().trace()->info.command.find("--task copy --length 90 --task-seed 4 --task-set delay=40 --task-set symbols=5") != std::string::npos, session().trace()->info.command.c_str());
+    QVERIFY2(session().trace()->info.command.find("--task copy --length 90 --task-seed 4 --task-set delay=40 --task-set symbols=5") !=
+                 std::string::npos,
+             session().trace()->info.command.c_str());
     window_->findChild<QAction*>("action.undo")->trigger();
     QVERIFY(is({{"delay", "40"}}));
     QCOMPARE(box("symbols")->value(), 10);
@@ -282,16 +288,19 @@ class TestEditors : public test::WindowTest {
     open("elman");
     const auto cell = [&](const char* key) { return window_->inspector()->slider(key)->parentWidget(); };
     QTRY_VERIFY_WITH_TIMEOUT(!cell("input_deviation")->isEnabled(), patience);
-    QVERIFY2(cell("input_deviation")->toolTip().contains("It has no effect with input init = uniform"), qPrintable(cell("input_deviation")->toolTip()));
+    QVERIFY2(cell("input_deviation")->toolTip().contains("It has no effect with input init = uniform"),
+             qPrintable(cell("input_deviation")->toolTip()));
     QVERIFY(cell("spectral_radius")->isEnabled() && cell("width")->isEnabled());
     emit window_->inspector()->edited("recurrent_init", "uniform", false, 1);
     QTRY_VERIFY_WITH_TIMEOUT(!cell("spectral_radius")->isEnabled(), patience);
-    QVERIFY2(cell("spectral_radius")->toolTip().contains("It has no effect with recurrent init = uniform"), qPrintable(cell("spectral_radius")->toolTip()));
+    QVERIFY2(cell("spectral_radius")->toolTip().contains("It has no effect with recurrent init = uniform"),
+             qPrintable(cell("spectral_radius")->toolTip()));
     // In the gradient lab, which repeats it, too.
     auto* beside = window_->findChild<QSlider*>("lab.spectral_radius");
     QVERIFY(beside != nullptr);
     QTRY_VERIFY_WITH_TIMEOUT(!beside->isEnabled(), patience);
-    QVERIFY2(beside->parentWidget()->toolTip().contains("It has no effect with recurrent init = uniform"), qPrintable(beside->parentWidget()->toolTip()));
+    QVERIFY2(beside->parentWidget()->toolTip().contains("It has no effect with recurrent init = uniform"),
+             qPrintable(beside->parentWidget()->toolTip()));
     emit window_->inspector()->edited("recurrent_init", "rotations", false, 2);
     QTRY_VERIFY_WITH_TIMEOUT(cell("spectral_radius")->isEnabled() && cell("angle_min")->isEnabled() && beside->isEnabled(), patience);
     QVERIFY(!cell("angle_min")->toolTip().contains("no effect"));
@@ -304,7 +313,9 @@ class TestEditors : public test::WindowTest {
     auto* card = window_->findChild<CardView*>();
     QVERIFY(card != nullptr);
     QTRY_VERIFY_WITH_TIMEOUT(card->toPlainText().contains("each one rings"), patience);
-    const auto other = [&] { return card->toPlainText().contains("In grey: what is to be seen in the preset's own run, on the task impulse with 400 steps"); };
+    const auto other = [&] {
+      return card->toPlainText().contains("In grey: what is to be seen in the preset's own run, on the task impulse with 400 steps");
+    };
     QTest::qWait(200);
     QVERIFY(!other());
     const auto colourOf = [&](const QString& words) {
@@ -335,7 +346,9 @@ class TestEditors : public test::WindowTest {
   void whatLoadedWeightsDecideIsGreyed() {
     open("lstm");
     const QString file = written("w32.npz", {});
-    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return file; }, [&](QWidget*, const QString&, const QString&, const QString&) { return file; }, {}});
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return file; },
+                             [&](QWidget*, const QString&, const QString&, const QString&) { return file; },
+                             {}});
     WholeBox* seed = window_->inspector()->seedBox();
     QVERIFY(seed->isEnabled());
     QSignalSpy saved(&session(), &SessionController::saved);
@@ -375,10 +388,12 @@ class TestEditors : public test::WindowTest {
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && loss().starts_with("mean:"), patience);
     QVERIFY(gradient() != before);
     const QString value = number(session().trace()->info.loss_value, 5);
-    QVERIFY2(window_->inspector()->lossText().contains("the mean over all steps") && window_->inspector()->lossText().contains(value), qPrintable(window_->inspector()->lossText()));
+    QVERIFY2(window_->inspector()->lossText().contains("the mean over all steps") && window_->inspector()->lossText().contains(value),
+             qPrintable(window_->inspector()->lossText()));
     auto* gradients = window_->area()->findChild<GradientsPanel*>();
     QVERIFY(gradients->lossText().contains("the mean over all steps") && gradients->lossText().contains(value));
-    QVERIFY2(window_->statusLine()->facts().contains("L " + number(session().trace()->info.loss_value, 4)), qPrintable(window_->statusLine()->facts()));
+    QVERIFY2(window_->statusLine()->facts().contains("L " + number(session().trace()->info.loss_value, 4)),
+             qPrintable(window_->statusLine()->facts()));
     window_->undoStack()->undo();
     window_->undoStack()->undo();
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && loss().starts_with("task:"), patience);
@@ -531,13 +546,20 @@ class TestEditors : public test::WindowTest {
     QVERIFY(view->isVisible());
     QList<const QWidget*> fields;
     for (const QWidget* one : view->findChildren<QWidget*>())
-      if (one->isVisible() && (qobject_cast<const QComboBox*>(one) || qobject_cast<const QAbstractButton*>(one) || qobject_cast<const QLabel*>(one))) fields << one;
+      if (one->isVisible() &&
+          (qobject_cast<const QComboBox*>(one) || qobject_cast<const QAbstractButton*>(one) || qobject_cast<const QLabel*>(one)))
+        fields << one;
     QVERIFY(fields.size() >= 10);
     const auto placeOf = [view](const QWidget* one) { return QRect(one->mapTo(view, QPoint()), one->size()); };
     for (const QWidget* one : fields) {
-      QVERIFY2(one->height() >= one->fontMetrics().height(), qPrintable(QString("%1 is %2 high").arg(one->metaObject()->className()).arg(one->height())));
+      QVERIFY2(one->height() >= one->fontMetrics().height(),
+               qPrintable(QString("%1 is %2 high").arg(one->metaObject()->className()).arg(one->height())));
       for (const QWidget* other : fields)
-        QVERIFY2(one == other || one->isAncestorOf(other) || other->isAncestorOf(one) || !placeOf(one).adjusted(0, 1, 0, -1).intersects(placeOf(other).adjusted(0, 1, 0, -1)), qPrintable(QString("%1 %2 lies over %3 %4").arg(one->metaObject()->className(), one->objectName(), other->metaObject()->className(), other->objectName())));
+        QVERIFY2(
+            one == other || one->isAncestorOf(other) || other->isAncestorOf(one) ||
+                !placeOf(one).adjusted(0, 1, 0, -1).intersects(placeOf(other).adjusted(0, 1, 0, -1)),
+            qPrintable(QString("%1 %2 lies over %3 %4")
+                           .arg(one->metaObject()->className(), one->objectName(), other->metaObject()->className(), other->objectName())));
     }
   }
 
@@ -551,7 +573,8 @@ class TestEditors : public test::WindowTest {
     QCOMPARE(copy->overview.symbols, copy->sequence.width);
     for (std::int64_t t = 0; t < 50; ++t)
       for (std::int64_t j = 0; j < copy->sequence.width; ++j)
-        QCOMPARE(copy->overview.raster[static_cast<std::size_t>(t * copy->sequence.width + j)] > 0, copy->sequence.input[static_cast<std::size_t>(t * copy->sequence.width + j)] == 1.0);
+        QCOMPARE(copy->overview.raster[static_cast<std::size_t>(t * copy->sequence.width + j)] > 0,
+                 copy->sequence.input[static_cast<std::size_t>(t * copy->sequence.width + j)] == 1.0);
     SequenceChoice noise;
     QCOMPARE(loadChoice(noise)->overview.symbols, std::int64_t{0});
     // Ten lines would cover the ground everywhere; marks leave nine tenths of it free.

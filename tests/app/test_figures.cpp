@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Every panel's SVG and PDF, opened by renderers that have nothing to do with Qt (librsvg and poppler), shows what the panel's PNG shows; figures
-// for print have their width, their text in its size and nothing that was not asked for, for the presets too. With --thorough for all of them.
+// Every panel's SVG and PDF, opened by renderers that have nothing to do with Qt (librsvg and poppler), shows what the panel's PNG shows;
+// figures for print have their width, their text in its size and nothing that was not asked for, for the presets too. With --thorough for
+// all of them.
 #include <QApplication>
 #include <QCheckBox>
 #include <QComboBox>
@@ -88,16 +89,17 @@ double ink(const QImage& picture, const QColor& ground) {
   for (int y = middle.top(); y <= middle.bottom(); ++y)
     for (int x = middle.left(); x <= middle.right(); ++x) {
       const QColor pixel = picture.pixelColor(x, y);
-      count += std::abs(pixel.red() - ground.red()) + std::abs(pixel.green() - ground.green()) + std::abs(pixel.blue() - ground.blue()) > 60;
+      count +=
+          std::abs(pixel.red() - ground.red()) + std::abs(pixel.green() - ground.green()) + std::abs(pixel.blue() - ground.blue()) > 60;
     }
   return static_cast<double>(count) / (static_cast<double>(middle.width()) * middle.height());
 }
 
 /// An SVG as it is on paper.
 struct Read {
-  QString problem;  ///< why it is no XML
-  double width = 0.0, height = 0.0;  ///< mm
-  double smallest = 1e9;             ///< points, of its texts
+  QString problem;                    ///< why it is no XML
+  double width = 0.0, height = 0.0;   ///< mm
+  double smallest = 1e9;              ///< points, of its texts
   QStringList texts, beyond, raised;  ///< all, those that reach over its edge, and those with Unicode's small digits
   QString description;
 };
@@ -119,7 +121,8 @@ Read readSvg(const QString& path) {
       QTransform here = at.back();
       if (const QString matrix = xml.attributes().value("transform").toString(); matrix.startsWith("matrix(")) {
         const QStringList m = matrix.mid(7).chopped(1).split(',');
-        if (m.size() == 6) here = QTransform(m[0].toDouble(), m[1].toDouble(), m[2].toDouble(), m[3].toDouble(), m[4].toDouble(), m[5].toDouble()) * here;
+        if (m.size() == 6)
+          here = QTransform(m[0].toDouble(), m[1].toDouble(), m[2].toDouble(), m[3].toDouble(), m[4].toDouble(), m[5].toDouble()) * here;
       }
       at.push_back(here);
       if (xml.name() == u"svg") {
@@ -208,9 +211,11 @@ class TestFigures : public QObject {
         const QString theme = dark ? "dark" : "light";
         if (info.id == "trajectories")
           for (int view = 0; view < 4; ++view)
-            QTest::newRow(qPrintable(QString("%1, view %2, %3").arg(info.id).arg(view).arg(theme))) << info.id << (view == 3 ? "hippo-legs" : "lstm") << view << dark;
+            QTest::newRow(qPrintable(QString("%1, view %2, %3").arg(info.id).arg(view).arg(theme)))
+                << info.id << (view == 3 ? "hippo-legs" : "lstm") << view << dark;
         else
-          QTest::newRow(qPrintable(info.id + ", " + theme)) << info.id << (info.id == "steps" || info.id == "kernels" ? "lru" : "lstm") << -1 << dark;
+          QTest::newRow(qPrintable(info.id + ", " + theme))
+              << info.id << (info.id == "steps" || info.id == "kernels" ? "lru" : "lstm") << -1 << dark;
       }
   }
   void othersSeeWhatThePanelShows() {
@@ -261,7 +266,10 @@ class TestFigures : public QObject {
     const QString text = QString::fromUtf8(svg.readAll());
     // The composer's is of the small run of what is composed.
     const bool learned = id == "learning";  // of a training
-    const QString command = learned ? "reclab train gru" : "reclab run " + (id == "composer" ? "lcsm" : model), setting = learned ? "width=" : id == "composer" ? "oscillation = " : "width = ";
+    const QString command = learned ? "reclab train gru" : "reclab run " + (id == "composer" ? "lcsm" : model),
+                  setting = learned            ? "width="
+                            : id == "composer" ? "oscillation = "
+                                               : "width = ";
     QVERIFY(text.contains(setting) && text.contains(command) && text.contains("seed 1"));
     QVERIFY(!text.contains("Generated with Qt"));
     QVERIFY(!text.contains("font-family") || text.contains(", sans-serif\""));
@@ -283,7 +291,9 @@ class TestFigures : public QObject {
     const QString odd = "R&D <b>\"x\"</b> 'y' ]]> &amp; \x01\x0b\uffff\u0394";
     const QString read = QString(odd).remove(QRegularExpression("[\\x01\\x0b\uffff]"));
     auto trace = std::make_shared<Trace>(id == "steps" || id == "kernels" ? *lru_ : *lstm_);
-    for (std::string* text : {&trace->info.title, &trace->info.input_name, &trace->info.command, &trace->info.loss, &trace->info.device, &trace->time_name}) *text = odd.toStdString();
+    for (std::string* text :
+         {&trace->info.title, &trace->info.input_name, &trace->info.command, &trace->info.loss, &trace->info.device, &trace->time_name})
+      *text = odd.toStdString();
     trace->info.hyper.emplace_back(odd.toStdString(), odd.toStdString());
     auto learning = std::make_shared<Learning>(*learning_);
     auto curve = std::make_shared<LearningCurve>(*learning->trainings.front());
@@ -323,7 +333,8 @@ class TestFigures : public QObject {
     QTest::addColumn<double>("width");
     QTest::addColumn<double>("font");
     for (const PanelInfo& info : panels())
-      for (const auto& [width, font] : {std::pair{85.0, 7.0}, {174.0, 7.0}, {120.0, 9.0}}) QTest::newRow(qPrintable(QString("%1, %2 mm").arg(info.id).arg(width))) << info.id << width << font;
+      for (const auto& [width, font] : {std::pair{85.0, 7.0}, {174.0, 7.0}, {120.0, 9.0}})
+        QTest::newRow(qPrintable(QString("%1, %2 mm").arg(info.id).arg(width))) << info.id << width << font;
   }
   void figuresForPrint() {
     QFETCH(QString, id);
@@ -357,11 +368,13 @@ class TestFigures : public QObject {
     };
     const Read svg = readSvg(saved(Panel::Format::svg, "a.svg"));
     QVERIFY2(svg.problem.isEmpty(), qPrintable(svg.problem));
-    QVERIFY2(std::abs(svg.width - width) < 0.2 && svg.height > 0.3 * width && svg.height < 1.7 * width, qPrintable(QString("%1 x %2 mm").arg(svg.width).arg(svg.height)));
+    QVERIFY2(std::abs(svg.width - width) < 0.2 && svg.height > 0.3 * width && svg.height < 1.7 * width,
+             qPrintable(QString("%1 x %2 mm").arg(svg.width).arg(svg.height)));
     QVERIFY2(svg.smallest > font - 0.05 && !svg.texts.isEmpty(), qPrintable(QString("%1 pt").arg(svg.smallest)));
     QVERIFY2(svg.beyond.isEmpty(), qPrintable(svg.beyond.join('|')));
     QVERIFY2(svg.raised.isEmpty(), qPrintable(svg.raised.join('|')));
-    for (const QString& text : svg.texts) QVERIFY2(!text.contains(panel->title() + ": ") && text != "step 60" && !text.endsWith('.'), qPrintable(text));
+    for (const QString& text : svg.texts)
+      QVERIFY2(!text.contains(panel->title() + ": ") && text != "step 60" && !text.endsWith('.'), qPrintable(text));
     QFile bytes(folder.filePath("a.svg"));
     QVERIFY(bytes.open(QIODevice::ReadOnly));
     QVERIFY2(!bytes.readAll().contains(Theme::of(panel.get()).accent.name().toLatin1()), "the cursor is drawn");
@@ -377,7 +390,8 @@ class TestFigures : public QObject {
       const Read whole = readSvg(saved(Panel::Format::svg, "b.svg"));
       QVERIFY(whole.height > svg.height && whole.texts.size() > svg.texts.size() && whole.texts[0].startsWith(panel->title()));
       QVERIFY2(whole.smallest > font - 0.05, qPrintable(QString("%1 pt").arg(whole.smallest)));
-      for (const char* instruction : {"wheel", "click", "pointer", "Press", "press "}) QVERIFY2(!whole.texts.join(' ').contains(instruction), instruction);
+      for (const char* instruction : {"wheel", "click", "pointer", "Press", "press "})
+        QVERIFY2(!whole.texts.join(' ').contains(instruction), instruction);
     }
     // The screen is as it was.
     QCoreApplication::processEvents();
@@ -404,12 +418,14 @@ class TestFigures : public QObject {
       dialog.findChild<QLineEdit*>("folder")->setText(made);
       width->setCurrentIndex(0);
       font->setValue(20);
-      QVERIFY2(!save->isEnabled() && dialog.findChild<QLabel*>("said")->text().contains("it can be up to 9.4 pt there"), qPrintable(dialog.findChild<QLabel*>("said")->text()));
+      QVERIFY2(!save->isEnabled() && dialog.findChild<QLabel*>("said")->text().contains("it can be up to 9.4 pt there"),
+               qPrintable(dialog.findChild<QLabel*>("said")->text()));
       font->setValue(8);
       QVERIFY(save->isEnabled() && !dialog.findChild<QDoubleSpinBox*>("ownWidth")->isEnabled());
       QCOMPARE(dialog.findChild<QLabel*>("said")->text(), QString("lstm-gradients.svg"));
       dialog.findChild<QCheckBox*>("caption")->setChecked(true);
-      if (const QString pictures = qEnvironmentVariable("RECLAB_PICTURES"); !pictures.isEmpty()) QVERIFY(dialog.grab().save(pictures + "/figure-dialog.png"));
+      if (const QString pictures = qEnvironmentVariable("RECLAB_PICTURES"); !pictures.isEmpty())
+        QVERIFY(dialog.grab().save(pictures + "/figure-dialog.png"));
       QTest::mouseClick(save, Qt::LeftButton);
       QCOMPARE(dialog.result(), int(QDialog::Accepted));  // nothing is replaced, so nothing is asked
       const FigureAnswer answer = dialog.answer();
@@ -444,7 +460,8 @@ class TestFigures : public QObject {
     QVERIFY(!dialog.isVisible() && asked.size() == 2);
     // Several, in one question.
     FigureDialog several({"Save", {"lstm-gradients", "lstm-gating"}, Panel::Format::svg}, made, nullptr);
-    QVERIFY2(several.findChild<QLabel*>("said")->text() == "2 figures: lstm-gradients.svg, lstm-gating.svg", qPrintable(several.findChild<QLabel*>("said")->text()));
+    QVERIFY2(several.findChild<QLabel*>("said")->text() == "2 figures: lstm-gradients.svg, lstm-gating.svg",
+             qPrintable(several.findChild<QLabel*>("said")->text()));
     QSettings().remove("figures");
   }
 
@@ -465,7 +482,8 @@ class TestFigures : public QObject {
     options.figures = folder.path();
     options.style.width = FigureStyle::column;
     for (const PanelInfo& info : panels())
-      if (info.id != "timing" && info.id != "composer" && info.id != "learning") options.panels << info.id;  // a measurement, and what is of no run
+      if (info.id != "timing" && info.id != "composer" && info.id != "learning")
+        options.panels << info.id;  // a measurement, and what is of no run
     QCOMPARE(drawFigures(options), 0);
     options.format = Panel::Format::pdf;
     QCOMPARE(drawFigures(options), 0);

@@ -68,10 +68,13 @@ struct Heard {
             {.began = [this](const Number& key) { all << QString("began %1").arg(key.number); },
              .part = [this](const Number& key, int part) { all << QString("part %1 of %2").arg(part).arg(key.number); },
              .finished = [this](const Number& key, int result) { all << QString("result %1 of %2").arg(result).arg(key.number); },
-             .ended = [this](const Number& key, const Ending& ending) {
-               const QString how = ending.how == Ending::How::finished ? "finished" : ending.how == Ending::How::stopped ? "stopped" : "failed: " + ending.sentence;
-               all << QString("%1 %2").arg(key.number).arg(how);
-             },
+             .ended =
+                 [this](const Number& key, const Ending& ending) {
+                   const QString how = ending.how == Ending::How::finished  ? "finished"
+                                       : ending.how == Ending::How::stopped ? "stopped"
+                                                                            : "failed: " + ending.sentence;
+                   all << QString("%1 %2").arg(key.number).arg(how);
+                 },
              .gaveWay = [this] { all << "gave way"; }}) {}
   void start(int number, const std::shared_ptr<Gate>& gate) {
     job.start({number}, [number, gate](const Report<int>&, std::stop_token stop) {
@@ -124,7 +127,8 @@ class TestJobs : public QObject {
 
   void whatGivesWayToOneDoesNotGiveWayToAll() {
     Turns turns;
-    const auto run = turns.add({}), written = turns.add({}), pinned = turns.add({.givesWayTo = {run}}), timing = turns.add({.measures = true});
+    const auto run = turns.add({}), written = turns.add({}), pinned = turns.add({.givesWayTo = {run}}),
+               timing = turns.add({.measures = true});
     turns.set(pinned, computes);
     QCOMPARE(turns.displacedBy(run), std::vector{pinned});
     QVERIFY(turns.displacedBy(written).empty());
@@ -388,9 +392,10 @@ class TestJobs : public QObject {
       how(after);
       return after;
     };
-    const Setup seeded = changed([](Setup& s) { s.seed = 2; }), wide = changed([](Setup& s) { s.setValue("width", "9"); }), single = changed([](Setup& s) { s.dtype = "f32"; }),
-                again = changed([](Setup& s) { s.sequence = loadChoice({}); }), summed = changed([](Setup& s) { s.loss = "mean"; }),
-                other = changed([](Setup& s) { s.set["gru"] = {{"width", "1"}}; }), drawn = changed([](Setup& s) { s.setValue("recurrent_init", "orthogonal"); });
+    const Setup seeded = changed([](Setup& s) { s.seed = 2; }), wide = changed([](Setup& s) { s.setValue("width", "9"); }),
+                single = changed([](Setup& s) { s.dtype = "f32"; }), again = changed([](Setup& s) { s.sequence = loadChoice({}); }),
+                summed = changed([](Setup& s) { s.loss = "mean"; }), other = changed([](Setup& s) { s.set["gru"] = {{"width", "1"}}; }),
+                drawn = changed([](Setup& s) { s.setValue("recurrent_init", "orthogonal"); });
     QVERIFY(key(setup) == key(seeded) && key(setup) == key(again) && key(setup) == key(drawn) && key(setup) == key(other));
     QVERIFY(key(setup) != key(wide) && key(setup) != key(single));
     Setup automatic = changed([](Setup& s) { s.device = "auto"; });
@@ -408,7 +413,8 @@ class TestJobs : public QObject {
     QVERIFY(laid == ScheduleKey(summed, 16) && laid == ScheduleKey(other, 16));
     const Setup taught = changed([](Setup& s) { s.learned["elman"] = std::make_shared<const LearnedWeights>(); });
     QVERIFY(laid != ScheduleKey(taught, 16));  // the values and errors of its pieces are of these weights
-    QVERIFY(laid != ScheduleKey(setup, 17) && laid != ScheduleKey(seeded, 16) && laid != ScheduleKey(again, 16) && laid != ScheduleKey(wide, 16));
+    QVERIFY(laid != ScheduleKey(setup, 17) && laid != ScheduleKey(seeded, 16) && laid != ScheduleKey(again, 16) &&
+            laid != ScheduleKey(wide, 16));
 
     const auto run = [](const Setup& of, bool live) { return RunKey{std::make_shared<const Setup>(of), {}, live}; };
     QVERIFY(run(setup, true) == run(other, true));

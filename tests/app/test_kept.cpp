@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Nothing that was learned is lost: weights that do not fit are offered a way out, undo brings back what was forgotten, and the next start what was closed:
-// curve, weights of every step, pins, and where it goes on. What cannot be kept is asked about.
-#include <algorithm>
+// Nothing that was learned is lost: weights that do not fit are offered a way out, undo brings back what was forgotten, and the next start
+// what was closed: curve, weights of every step, pins, and where it goes on. What cannot be kept is asked about.
 #include <signal.h>
+#include <algorithm>
 
 #include <QApplication>
 #include <QDir>
@@ -20,8 +20,8 @@
 #include "gui/learning/training_bar.h"
 #include "gui/session/kept/training_store.h"
 #include "gui/session/pins.h"
-#include "gui/views/status_line.h"
 #include "gui/views/inspector_view.h"
+#include "gui/views/status_line.h"
 #include "gui/window/flat_dock.h"
 #include "gui/window/panel_area.h"
 #include "models/registry.h"
@@ -41,7 +41,9 @@ class TestKept : public test::WindowTest {
   }
   std::int64_t done() { return curve() ? curve()->done : -1; }
   std::optional<LearnedInfo> looked() { return session().trace()->info.learned; }
-  std::vector<double> weights(const TracePtr& trace) { return trace && trace->find("param/0/weight_hh") ? *trace->find("param/0/weight_hh")->real : std::vector<double>(); }
+  std::vector<double> weights(const TracePtr& trace) {
+    return trace && trace->find("param/0/weight_hh") ? *trace->find("param/0/weight_hh")->real : std::vector<double>();
+  }
   TrainingChoice choice() {
     TrainingChoice choice;
     choice.steps = 100'000;
@@ -125,7 +127,8 @@ class TestKept : public test::WindowTest {
     QCOMPARE(session().learning()->trainings.size(), std::size_t{1});
   }
 
-  /// Another width, or another task: a button goes back to what they learned with, another draws anew, and no list or card stands for what is not shown.
+  /// Another width, or another task: a button goes back to what they learned with, another draws anew, and no list or card stands for what
+  /// is not shown.
   void weightsThatDoNotFitAreOfferedAWayOut() {
     openGru();
     trainFor(20);
@@ -141,7 +144,8 @@ class TestKept : public test::WindowTest {
       QTRY_VERIFY_WITH_TIMEOUT(!session().running() && window_->banner()->offers().size() == 2, patience);
       QVERIFY2(window_->banner()->sentence().contains("do not fit"), qPrintable(window_->banner()->sentence()));
       QVERIFY(offer(0)->isVisible() && offer(1)->isVisible());
-      for (const char* id : {"dock.models", "dock.inspector", "dock.card"}) QVERIFY2(headline(id).contains("not shown"), qPrintable(headline(id)));
+      for (const char* id : {"dock.models", "dock.inspector", "dock.card"})
+        QVERIFY2(headline(id).contains("not shown"), qPrintable(headline(id)));
     };
     QTRY_VERIFY_WITH_TIMEOUT(window_->inspector()->slider("width") != nullptr, patience);
     window_->inspector()->slider("width")->setFocus();
@@ -153,7 +157,8 @@ class TestKept : public test::WindowTest {
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && hyperOf(session().trace(), "width") == "8" && looked(), patience);
     QVERIFY(session().setup().learnedWeights() == learned);
     QTRY_VERIFY(window_->banner()->sentence().isEmpty());
-    for (const char* id : {"dock.models", "dock.inspector", "dock.card"}) QVERIFY2(!headline(id).contains("not shown"), qPrintable(headline(id)));
+    for (const char* id : {"dock.models", "dock.inspector", "dock.card"})
+      QVERIFY2(!headline(id).contains("not shown"), qPrintable(headline(id)));
     // A file in the place of the task.
     window_->openFile(written("two.csv", QByteArray("a,b,c\n") + QByteArray("1,2,3\n3,1,2\n2,2,1\n").repeated(20)));  // one input more
     misfit();
@@ -172,7 +177,8 @@ class TestKept : public test::WindowTest {
 
   /// Nor do they stand in the way of a file of weights that does.
   void learnedWeightsThatDoNotFitStandInTheWayOfNoFile() {
-    const QString three = written("three.csv", "a,b,c\n1,2,3\n2,3,5\n3,1,2\n4,4,1\n5,2,2\n6,1,1\n"), file = folder_.filePath("of-three.npz");
+    const QString three = written("three.csv", "a,b,c\n1,2,3\n2,3,5\n3,1,2\n4,4,1\n5,2,2\n6,1,1\n"),
+                  file = folder_.filePath("of-three.npz");
     Options options;
     options.model = "gru";
     options.input = three;
@@ -192,7 +198,8 @@ class TestKept : public test::WindowTest {
     QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains("other.npz"), qPrintable(window_->banner()->sentence()), patience);
     QCOMPARE(window_->banner()->offers().size(), 2);
     window_->openFile(file);
-    QTRY_VERIFY2_WITH_TIMEOUT(atRest() && session().trace()->info.weights == file.toStdString(), qPrintable(window_->banner()->sentence()), patience);
+    QTRY_VERIFY2_WITH_TIMEOUT(atRest() && session().trace()->info.weights == file.toStdString(), qPrintable(window_->banner()->sentence()),
+                              patience);
     QVERIFY(window_->banner()->sentence().isEmpty());
   }
 
@@ -206,7 +213,9 @@ class TestKept : public test::WindowTest {
     QTRY_VERIFY_WITH_TIMEOUT(!session().running() && window_->banner()->offers().size() == 2, patience);
     QVERIFY2(window_->banner()->offers()[1].startsWith("Back to " + task), qPrintable(window_->banner()->offers()[1]));
     QTest::mouseClick(window_->banner()->findChild<QPushButton*>("offer.1"), Qt::LeftButton);
-    QTRY_VERIFY_WITH_TIMEOUT(atRest() && !session().trace()->info.weights.empty() && QString::fromStdString(session().setup().sequence->choice.task) == task, patience);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        atRest() && !session().trace()->info.weights.empty() && QString::fromStdString(session().setup().sequence->choice.task) == task,
+        patience);
   }
 
   /// Curve, training line, weights of every step, what stands in the status line, and where it goes on.
@@ -269,9 +278,12 @@ class TestKept : public test::WindowTest {
     again();
     QVERIFY2(said_.isEmpty(), qPrintable(said_));
     QVERIFY(bar()->isVisible());
-    QVERIFY(curve() && session().learning()->trainings.size() == 1 && session().learning()->current == curve()->training && !session().training());
-    QVERIFY(curve()->loss == before->loss && curve()->norm == before->norm && curve()->judged == before->judged && curve()->judged_loss == before->judged_loss && curve()->changes == before->changes);
-    QVERIFY(curve()->name == before->name && curve()->from == before->from && curve()->baseline == before->baseline && curve()->baseline_loss == before->baseline_loss);
+    QVERIFY(curve() && session().learning()->trainings.size() == 1 && session().learning()->current == curve()->training &&
+            !session().training());
+    QVERIFY(curve()->loss == before->loss && curve()->norm == before->norm && curve()->judged == before->judged &&
+            curve()->judged_loss == before->judged_loss && curve()->changes == before->changes);
+    QVERIFY(curve()->name == before->name && curve()->from == before->from && curve()->baseline == before->baseline &&
+            curve()->baseline_loss == before->baseline_loss);
     // Of many weights along the way so many are kept on the disk, with the first and the last.
     QVERIFY(std::ranges::includes(before->kept, curve()->kept) && curve()->kept.size() == std::min<std::size_t>(before->kept.size(), 128));
     QVERIFY(curve()->kept.front() == before->kept.front() && curve()->kept.back() == before->kept.back());
@@ -287,7 +299,8 @@ class TestKept : public test::WindowTest {
     QCOMPARE(session().learning()->trainings.size(), std::size_t{1});
     Setup setup = session().setup();
     setup.learned.clear();
-    Training whole(builtin_registry(), trainingRequestFor(setup, session().library()->presets.find(setup.preset), bar()->settings()->choice()));
+    Training whole(builtin_registry(),
+                   trainingRequestFor(setup, session().library()->presets.find(setup.preset), bar()->settings()->choice()));
     while (whole.trainer().steps() < before->done + 20) whole.advance();
     for (std::size_t i = 0; i < whole.history().size(); ++i) QCOMPARE(curve()->loss[i], whole.history()[i].loss);
     // And once more, with what is on the disk then.
@@ -319,7 +332,8 @@ class TestKept : public test::WindowTest {
     const std::vector<double> first = curve(1)->loss, second = curve()->loss;
     again();
     QCOMPARE(session().learning()->trainings.size(), std::size_t{2});
-    QVERIFY(curve(1)->loss == first && curve()->loss == second && curve()->first == from && curve()->parent == curve(1)->training && !curve()->waits);
+    QVERIFY(curve(1)->loss == first && curve()->loss == second && curve()->first == from && curve()->parent == curve(1)->training &&
+            !curve()->waits);
     QVERIFY2(curve()->command.find(" && reclab train gru") != std::string::npos, curve()->command.c_str());
     const std::int64_t before = done();
     trainFor(before + 5);
@@ -343,7 +357,8 @@ class TestKept : public test::WindowTest {
     QCOMPARE(window_->pins()->pins().size(), std::size_t{1});
     const std::uint64_t its = session().trainingOf(window_->pins()->pins()[0].id);
     QVERIFY(its != 0 && session().learning()->find(its)->name.find("Elman") != std::string::npos);
-    QTRY_VERIFY_WITH_TIMEOUT(!window_->pins()->running() && window_->pins()->pins()[0].trace && window_->pins()->pins()[0].trace->info.learned, patience);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        !window_->pins()->running() && window_->pins()->pins()[0].trace && window_->pins()->pins()[0].trace->info.learned, patience);
     const std::int64_t before = session().learning()->find(its)->done;
     trainFor(done() + 10);
     QVERIFY(session().learning()->find(its)->done > before && session().learning()->trainings.size() == 2);
@@ -459,13 +474,15 @@ class TestKept : public test::WindowTest {
         const QString folder = QStringLiteral("%1/old-%2/window").arg(place).arg(i);
         QVERIFY(QDir().mkpath(folder));
         QFile file(folder + "/learner.json");
-        QVERIFY(file.open(QFile::WriteOnly) && file.setFileTime(QDateTime(QDate(2001, 1, 1), QTime(1, i)), QFileDevice::FileModificationTime));
+        QVERIFY(file.open(QFile::WriteOnly) &&
+                file.setFileTime(QDateTime(QDate(2001, 1, 1), QTime(1, i)), QFileDevice::FileModificationTime));
       }
     };
     made(0, 25);
     answer("Cancel");
     window_->close();
-    QVERIFY2(asked_.contains("26 trainings") && asked_.contains(QDir::toNativeSeparators(place)) && asked_.contains("2 of them"), qPrintable(asked_));
+    QVERIFY2(asked_.contains("26 trainings") && asked_.contains(QDir::toNativeSeparators(place)) && asked_.contains("2 of them"),
+             qPrintable(asked_));
     QVERIFY(window_->isVisible() && old() == 25);
     answer("Keep all");
     window_->close();

@@ -34,7 +34,9 @@ using test::patience;
 class TestKeyboard : public test::WindowTest {
   Q_OBJECT
 
-  void key(int one, Qt::KeyboardModifiers modifiers = {}) { QTest::keyClick(window_->windowHandle(), static_cast<Qt::Key>(one), modifiers); }
+  void key(int one, Qt::KeyboardModifiers modifiers = {}) {
+    QTest::keyClick(window_->windowHandle(), static_cast<Qt::Key>(one), modifiers);
+  }
   void type(const QString& text) {
     for (const QChar one : text) QTest::keyClick(window_->windowHandle(), one.toLatin1());
   }
@@ -73,7 +75,9 @@ class TestKeyboard : public test::WindowTest {
   void fromTheFileToAFigure() {
     const QString waves = written("waves.csv", test::twoWaves(120)), figure = folder_.filePath("gru-gradients.svg");
     window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return waves; },
-                             {}, {}, [&](QWidget*, const FigureQuestion& question) -> std::optional<FigureAnswer> {
+                             {},
+                             {},
+                             [&](QWidget*, const FigureQuestion& question) -> std::optional<FigureAnswer> {
                                return FigureAnswer{folder_.path(), question.stems.value(0), question.format, {}};
                              }});
     // Load.
@@ -153,7 +157,8 @@ class TestKeyboard : public test::WindowTest {
     QSet<QWidget*> reached;  // and still there: what describes the model is made anew when its description comes
     for (const QPointer<QWidget>& one : passed)
       if (one) reached << one;
-    for (const char* tip : {"Where the next run computes", "How the recurrence is computed", "float64 for science", "Which panels are shown"}) {
+    for (const char* tip :
+         {"Where the next run computes", "How the recurrence is computed", "float64 for science", "Which panels are shown"}) {
       bool found = false;
       for (QWidget* one : reached) found = found || (qobject_cast<QComboBox*>(one) != nullptr && one->toolTip().startsWith(tip));
       QVERIFY2(found, tip);
@@ -169,7 +174,8 @@ class TestKeyboard : public test::WindowTest {
 
   void theFocusIsSeen() {
     // Whatever has the keyboard looks otherwise than without it.
-    QList<QWidget*> all{window_->inspector()->slider("width"), window_->scrubber()->strip(), window_->findChild<QToolButton*>("primary"), window_->models()->tree()};
+    QList<QWidget*> all{window_->inspector()->slider("width"), window_->scrubber()->strip(), window_->findChild<QToolButton*>("primary"),
+                        window_->models()->tree()};
     for (QWidget* one : all) {
       window_->setFocus();
       QApplication::processEvents();
@@ -214,7 +220,8 @@ class TestKeyboard : public test::WindowTest {
   }
 
   void enterInTheSearchPicksWhatIsCalledThatFirst() {
-    for (const auto& [typed, id] : {std::pair{"transformer", "transformer"}, {"DeltaNet", "deltanet"}, {"delta rnn", "delta-rnn"}, {"gru", "gru"}}) {
+    for (const auto& [typed, id] :
+         {std::pair{"transformer", "transformer"}, {"DeltaNet", "deltanet"}, {"delta rnn", "delta-rnn"}, {"gru", "gru"}}) {
       key(Qt::Key_F, Qt::ControlModifier);
       type(typed);
       key(Qt::Key_Return);
@@ -227,11 +234,13 @@ class TestKeyboard : public test::WindowTest {
   }
 
   void escapeInTheSearchClearsItAndStopsNothing() {
-    session().apply([&] {
-      Setup after = session().setup();
-      after.setValue("width", "2048");
-      return after;
-    }(), false);
+    session().apply(
+        [&] {
+          Setup after = session().setup();
+          after.setValue("width", "2048");
+          return after;
+        }(),
+        false);
     QVERIFY(session().running());
     key(Qt::Key_F, Qt::ControlModifier);
     type("mamba");
@@ -247,7 +256,8 @@ class TestKeyboard : public test::WindowTest {
 
   void theTimeLineStandsStill() {
     QByteArray rows = "a rather long name of a time,a rather long name of the first column,target\n";
-    for (int i = 0; i < 2000; ++i) rows += QByteArray::number(i * 1.234567) + ',' + QByteArray::number(std::pow(-10.0, i % 9 - 5), 'g', 8) + ",1\n";
+    for (int i = 0; i < 2000; ++i)
+      rows += QByteArray::number(i * 1.234567) + ',' + QByteArray::number(std::pow(-10.0, i % 9 - 5), 'g', 8) + ",1\n";
     SequenceChoice choice;
     choice.isFile = true;
     choice.file = written("long.csv", rows).toStdString();
@@ -286,7 +296,9 @@ class TestKeyboard : public test::WindowTest {
     window_->setFileChooser({[&](QWidget*, const QString&, const QString&) {
                                window_->models()->searchField()->setFocus();  // as a closing dialog may
                                return QString();
-                             }, {}, {}});
+                             },
+                             {},
+                             {}});
     key(Qt::Key_O, Qt::ControlModifier);
     QVERIFY(window_->scrubber()->strip()->hasFocus());
   }

@@ -26,23 +26,28 @@ namespace {
 
 /// Presets as many and as crowded as the survey has: most of them of five years, in nine families.
 void writeManyPresets(const QString& folder) {
-  const char* families[] = {"recurrent", "linear-transformers", "low-rank", "modelling-recurrence", "decaying-attention", "state-space", "long-convolutions", "enhanced", "ode-inspired"};
+  const char* families[] = {"recurrent",   "linear-transformers", "low-rank", "modelling-recurrence", "decaying-attention",
+                            "state-space", "long-convolutions",   "enhanced", "ode-inspired"};
   const int years[] = {1986, 1990, 1997, 2001, 2014, 2016, 2018, 2019, 2020, 2021, 2021, 2022, 2022, 2022, 2023, 2023, 2023, 2024, 2024};
-  const char* titles[] = {"Recurrent attention network %1", "S4 of kind %1", "LRU %1", "Temporal latent bottleneck with a very long name %1", "Gated model %1"};
+  const char* titles[] = {"Recurrent attention network %1", "S4 of kind %1", "LRU %1",
+                          "Temporal latent bottleneck with a very long name %1", "Gated model %1"};
   for (int i = 0; i < 100; ++i) {
     const int year = years[(i * 7) % 19];
     QByteArray links;
     for (int parent = i - 1; parent >= 0 && links.isEmpty(); --parent)
-      if (years[(parent * 7) % 19] <= year && (i + parent) % 3 == 0) links = QString(R"(, "descends_from": [{"id": "made-%1", "changed": "change number %2"}])").arg(parent).arg(i).toUtf8();
+      if (years[(parent * 7) % 19] <= year && (i + parent) % 3 == 0)
+        links = QString(R"(, "descends_from": [{"id": "made-%1", "changed": "change number %2"}])").arg(parent).arg(i).toUtf8();
     QFile file(folder + QString("/made-%1.json").arg(i));
     if (!file.open(QIODevice::WriteOnly)) qFatal("the test cannot write its own file");
-    file.write(QString(R"({"schema": 1, "id": "made-%1", "architecture": "elman", "title": "%2", "family": "%3", "idea": "An idea.", "hyper": {"width": 4},
+    file.write(
+        QString(
+            R"({"schema": 1, "id": "made-%1", "architecture": "elman", "title": "%2", "family": "%3", "idea": "An idea.", "hyper": {"width": 4},
                           "source": {"authors": "Author%1", "year": %4, "title": "T"})")
-                   .arg(i)
-                   .arg(QString(titles[i % 5]).arg(i), families[(i * i + i / 7) % 9])
-                   .arg(year)
-                   .toUtf8() +
-               links + "}");
+            .arg(i)
+            .arg(QString(titles[i % 5]).arg(i), families[(i * i + i / 7) % 9])
+            .arg(year)
+            .toUtf8() +
+        links + "}");
   }
 }
 
@@ -86,9 +91,12 @@ class TestMap : public test::WindowTest {
     QVERIFY(!names.empty());
     for (std::size_t i = 0; i < names.size(); ++i) {
       for (std::size_t j = i + 1; j < names.size(); ++j)
-        QVERIFY2(!names[i].where.adjusted(0.5, 1.5, -0.5, -1.5).intersects(names[j].where.adjusted(0.5, 1.5, -0.5, -1.5)), qPrintable(names[i].id + " meets " + names[j].id));
+        QVERIFY2(!names[i].where.adjusted(0.5, 1.5, -0.5, -1.5).intersects(names[j].where.adjusted(0.5, 1.5, -0.5, -1.5)),
+                 qPrintable(names[i].id + " meets " + names[j].id));
       for (const Literature::Model& model : window_->models()->literature()->models)
-        if (model.id != names[i].id) QVERIFY2(!names[i].where.adjusted(1, 1, -1, -1).contains(there->placeOf(model.id)), qPrintable(names[i].id + " covers the dot of " + model.id));
+        if (model.id != names[i].id)
+          QVERIFY2(!names[i].where.adjusted(1, 1, -1, -1).contains(there->placeOf(model.id)),
+                   qPrintable(names[i].id + " covers the dot of " + model.id));
     }
   }
 
@@ -147,20 +155,24 @@ class TestMap : public test::WindowTest {
     QString clause;
     for (const Descent& descent : session().library()->presets.find("gru").descends_from) clause = QString::fromStdString(descent.changed);
     QVERIFY(!clause.isEmpty());
-    QTRY_VERIFY2_WITH_TIMEOUT(there->told().contains(clause) && there->told().contains("LSTM") && there->told().contains("nonlinear"), qPrintable(there->told()), 5000);
+    QTRY_VERIFY2_WITH_TIMEOUT(there->told().contains(clause) && there->told().contains("LSTM") && there->told().contains("nonlinear"),
+                              qPrintable(there->told()), 5000);
     // A parent that is no preset is named, in grey.
     for (const Literature::Model& model : window_->models()->literature()->models)
       if (!model.absent.empty()) {
         there->bringIntoSight(model.id);
         moveTo(there, there->placeOf(model.id));
-        QTRY_VERIFY2_WITH_TIMEOUT(there->told().contains(model.absent.front().id) && there->told().contains(model.absent.front().changed.toHtmlEscaped()), qPrintable(there->told()), 5000);
+        QTRY_VERIFY2_WITH_TIMEOUT(
+            there->told().contains(model.absent.front().id) && there->told().contains(model.absent.front().changed.toHtmlEscaped()),
+            qPrintable(there->told()), 5000);
         break;
       }
     // Somewhere along a link its clause is told.
     const LiteraturePtr literature = window_->models()->literature();
     int told = 0;
     for (const Literature::Link& link : literature->links) {
-      const QString parent = literature->models[static_cast<std::size_t>(link.parent)].title, child = literature->models[static_cast<std::size_t>(link.child)].title;
+      const QString parent = literature->models[static_cast<std::size_t>(link.parent)].title,
+                    child = literature->models[static_cast<std::size_t>(link.child)].title;
       if (child != "GRU" && child != "Griffin" && child != "LMU") continue;
       there->bringIntoSight(literature->models[static_cast<std::size_t>(link.child)].id);
       there->viewport()->repaint();
@@ -168,14 +180,17 @@ class TestMap : public test::WindowTest {
       QTest::mouseMove(there->viewport(), there->placeOf(link));
       ++told;
       // Where lines cross, another may be told.
-      QTRY_VERIFY2_WITH_TIMEOUT(there->told().contains(QString::fromUtf8("</b> → <b>")) || there->told().contains(parent), qPrintable(parent + " to " + child + ": " + there->told()), 5000);
+      QTRY_VERIFY2_WITH_TIMEOUT(there->told().contains(QString::fromUtf8("</b> → <b>")) || there->told().contains(parent),
+                                qPrintable(parent + " to " + child + ": " + there->told()), 5000);
     }
     QVERIFY(told >= 2);
-    const auto gru = std::find_if(literature->links.begin(), literature->links.end(), [&](const auto& link) { return link.child == literature->indexOf("gru"); });
+    const auto gru = std::find_if(literature->links.begin(), literature->links.end(),
+                                  [&](const auto& link) { return link.child == literature->indexOf("gru"); });
     there->bringIntoSight("gru");
     there->viewport()->repaint();
     QTest::mouseMove(there->viewport(), there->placeOf(*gru));
-    QTRY_VERIFY2_WITH_TIMEOUT(there->told().contains(clause) && there->told().contains(QString::fromUtf8("LSTM</b> → <b>GRU")), qPrintable(there->told()), 5000);
+    QTRY_VERIFY2_WITH_TIMEOUT(there->told().contains(clause) && there->told().contains(QString::fromUtf8("LSTM</b> → <b>GRU")),
+                              qPrintable(there->told()), 5000);
   }
 
   void byKeyboard() {
@@ -233,17 +248,21 @@ class TestMap : public test::WindowTest {
     QCOMPARE(session().setup().preset, std::string("lstm"));
     QTRY_VERIFY_WITH_TIMEOUT(large->comparison()->isVisible(), patience);
     const QString text = large->comparison()->toPlainText();
-    const Card lstm = card(builtin_registry(), session().library()->presets.find("lstm")), gru = card(builtin_registry(), session().library()->presets.find("gru"));
+    const Card lstm = card(builtin_registry(), session().library()->presets.find("lstm")),
+               gru = card(builtin_registry(), session().library()->presets.find("gru"));
     for (const Card* one : {&lstm, &gru}) {
       QVERIFY2(text.contains(QString::fromStdString(one->title)), qPrintable(text));
       for (const auto& state : one->states) QVERIFY2(text.contains(QString::fromStdString(state.name)), qPrintable(text));
     }
-    for (const char* section : {"Equations", "States of a layer", "Parameters", "Cost of a step", "Spectrum", "GRU descends from LSTM", "floating-point operations"}) QVERIFY2(text.contains(section), section);
+    for (const char* section : {"Equations", "States of a layer", "Parameters", "Cost of a step", "Spectrum", "GRU descends from LSTM",
+                                "floating-point operations"})
+      QVERIFY2(text.contains(section), section);
     const StepCost cost = step_cost(builtin_registry(), session().library()->presets.find("lstm"), 1, 60);
     QVERIFY(text.contains(QLocale::c().toString(static_cast<double>(cost.parameters), 'f', 0)));
     // The pictures of both spectra: there are eigenvalues in them.
     for (int i = 0; i < 2; ++i) {
-      const QPixmap picture = large->comparison()->document()->resource(QTextDocument::ImageResource, QUrl(QString("spectrum:%1").arg(i))).value<QPixmap>();
+      const QPixmap picture =
+          large->comparison()->document()->resource(QTextDocument::ImageResource, QUrl(QString("spectrum:%1").arg(i))).value<QPixmap>();
       QVERIFY(!picture.isNull());
       const QImage image = picture.toImage();
       std::set<QRgb> colours;
@@ -256,7 +275,8 @@ class TestMap : public test::WindowTest {
     keep(large, "map-comparison-dark");
     look_.apply(ThemeChoice::light);
     // What is loaded is compared with what is marked; Escape ends the comparison, again closes the window.
-    QTest::mouseClick(large->map()->viewport(), Qt::LeftButton, {}, (large->map()->bringIntoSight("elman"), large->map()->placeOf("elman")));
+    QTest::mouseClick(large->map()->viewport(), Qt::LeftButton, {},
+                      (large->map()->bringIntoSight("elman"), large->map()->placeOf("elman")));
     QTRY_VERIFY_WITH_TIMEOUT(large->comparison()->toPlainText().contains("Elman network"), patience);
     QTest::keyClick(large, Qt::Key_Escape);
     QVERIFY(!large->comparison()->isVisible() && large->isVisible());
@@ -267,7 +287,8 @@ class TestMap : public test::WindowTest {
     map()->bringIntoSight("lru");
     QTest::mouseClick(map()->viewport(), Qt::LeftButton, Qt::ControlModifier, map()->placeOf("lru"));
     QTest::mouseClick(window_->models()->compareButton(), Qt::LeftButton);
-    QTRY_VERIFY_WITH_TIMEOUT(large->isVisible() && large->comparison()->isVisible() && large->comparison()->toPlainText().contains("LRU"), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(large->isVisible() && large->comparison()->isVisible() && large->comparison()->toPlainText().contains("LRU"),
+                             patience);
   }
 
   void aSearchFindsProperties() {
@@ -287,7 +308,8 @@ class TestMap : public test::WindowTest {
       return listed();
     };
     QVERIFY(ask("is:linear").contains("LRU") && !ask("is:linear").contains("LSTM"));
-    QVERIFY(ask("not:linear is:gated").contains("LSTM") && !ask("not:linear is:gated").contains("LRU") && !ask("not:linear is:gated").contains("Elman network"));
+    QVERIFY(ask("not:linear is:gated").contains("LSTM") && !ask("not:linear is:gated").contains("LRU") &&
+            !ask("not:linear is:gated").contains("Elman network"));
     QVERIFY(ask("time-invariant").contains("S4D") && !ask("time-invariant").contains("Mamba"));
     QVERIFY(ask("complex").contains("LRU") && ask("growing").contains("Transformer") && !ask("growing").contains("LRU"));
     QVERIFY(ask("Hochreiter").contains("LSTM") && ask("1997").contains("LSTM") && ask("lstm 2005").contains("Bidirectional LSTM"));
@@ -309,7 +331,8 @@ class TestMap : public test::WindowTest {
     QTest::addColumn<QSize>("size");
     QTest::addColumn<bool>("dark");
     for (const QSize size : {QSize(1280, 800), QSize(2560, 1440)})
-      for (const bool dark : {false, true}) QTest::addRow("%d x %d, %s", size.width(), size.height(), dark ? "dark" : "light") << size << dark;
+      for (const bool dark : {false, true})
+        QTest::addRow("%d x %d, %s", size.width(), size.height(), dark ? "dark" : "light") << size << dark;
   }
   void aHundredModels() {
     QFETCH(const QSize, size);
@@ -339,14 +362,16 @@ class TestMap : public test::WindowTest {
       const QRect sight = there->viewport()->rect().adjusted(0, 36, -200, -12);
       for (const Literature::Model& model : models)
         if (sight.contains(there->placeOf(model.id)))
-          QVERIFY2(std::any_of(there->drawnNames().begin(), there->drawnNames().end(), [&](const auto& one) { return one.id == model.id; }), qPrintable(model.id + " has no name"));
+          QVERIFY2(std::any_of(there->drawnNames().begin(), there->drawnNames().end(), [&](const auto& one) { return one.id == model.id; }),
+                   qPrintable(model.id + " has no name"));
     }
     there->bringIntoSight("lstm");
     moveTo(there, there->placeOf("lstm"));
     keep(large, name + "-large");
     QTest::mouseClick(large->findChild<QToolButton*>("fit"), Qt::LeftButton);
     QVERIFY(there->horizontalScrollBar()->maximum() <= 1 && there->verticalScrollBar()->maximum() <= 1);
-    for (const Literature::Model& model : models) QVERIFY2(there->viewport()->rect().contains(there->placeOf(model.id)), qPrintable(model.id));
+    for (const Literature::Model& model : models)
+      QVERIFY2(there->viewport()->rect().contains(there->placeOf(model.id)), qPrintable(model.id));
     namesAreApart(there);
     keep(large, name + "-all");
     // The wheel scrolls; with Ctrl it zooms, and what is under the mouse stays there.
@@ -356,7 +381,9 @@ class TestMap : public test::WindowTest {
     QWheelEvent wheel(at, there->viewport()->mapToGlobal(at), {}, {0, 240}, Qt::NoButton, Qt::ControlModifier, Qt::NoScrollPhase, false);
     QApplication::sendEvent(there->viewport(), &wheel);
     QVERIFY(there->zoom() > 1.3);
-    if (there->horizontalScrollBar()->value() > 0 && there->verticalScrollBar()->value() > 0) QVERIFY2((there->placeOf("lstm") - at).manhattanLength() < 12, qPrintable(QString::number((there->placeOf("lstm") - at).manhattanLength())));
+    if (there->horizontalScrollBar()->value() > 0 && there->verticalScrollBar()->value() > 0)
+      QVERIFY2((there->placeOf("lstm") - at).manhattanLength() < 12,
+               qPrintable(QString::number((there->placeOf("lstm") - at).manhattanLength())));
     // A drag moves it.
     const QPoint middle = there->viewport()->rect().center();
     const int before = there->verticalScrollBar()->value();

@@ -101,7 +101,8 @@ class TestOpen : public test::WindowTest {
     QVERIFY(QFile::remove(file));
     QCOMPARE(session().trace()->info.preset, std::string("mine"));
     QCOMPARE(told.filter("look_at").size(), 1);
-    QVERIFY2(told.filter("look_at")[0].startsWith(file + ": look_at names no panel: \"gatting\"; the panels are "), qPrintable(told.join(" / ")));
+    QVERIFY2(told.filter("look_at")[0].startsWith(file + ": look_at names no panel: \"gatting\"; the panels are "),
+             qPrintable(told.join(" / ")));
   }
 
   void aDroppedFileRuns() {
@@ -140,7 +141,8 @@ class TestOpen : public test::WindowTest {
     };
     const QStringList reasonsBefore = reasons();
     QVERIFY(reasonsBefore.contains(QString()));
-    for (const auto& [name, text] : {std::pair<const char*, QByteArray>{"ragged.csv", "t,v\n1,2\n3\n"}, {"words.csv", "t,v\n1,two\n2,3\n"}, {"empty.csv", ""}}) {
+    for (const auto& [name, text] :
+         {std::pair<const char*, QByteArray>{"ragged.csv", "t,v\n1,2\n3\n"}, {"words.csv", "t,v\n1,two\n2,3\n"}, {"empty.csv", ""}}) {
       drop(written(name, text));
       QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains(name), name, patience);
       QVERIFY(window_->banner()->isVisible());
@@ -161,7 +163,9 @@ class TestOpen : public test::WindowTest {
     drop(written("gaps.csv", "t,a,b\n0,1,10\n1,2,NA\n2,,30\n3,4,40\n4,5,50\n5,7,\n"));
     QTRY_VERIFY_WITH_TIMEOUT(window_->banner()->sentence().contains("gaps.csv"), patience);
     const QString sentence = window_->banner()->sentence();
-    QVERIFY2(sentence.contains("line 3, column 3 (b)") && sentence.contains("choose what becomes of missing cells") && !sentence.contains("--"), qPrintable(sentence));
+    QVERIFY2(
+        sentence.contains("line 3, column 3 (b)") && sentence.contains("choose what becomes of missing cells") && !sentence.contains("--"),
+        qPrintable(sentence));
     QCOMPARE(window_->banner()->offers(), (QStringList{"Leave rows out", "Hold the last value", "Interpolate", "Hold and mark"}));
     QCOMPARE(session().trace()->info.input_name, before->info.input_name);
     // The offer reads it.
@@ -178,12 +182,15 @@ class TestOpen : public test::WindowTest {
       return all;
     };
     QVERIFY2(said().contains("3 of 12 cells missing, interpolated"), qPrintable(said()));
-    QVERIFY(std::ranges::any_of(session().trace()->info.notes, [](const std::string& note) { return note.starts_with("3 of the 12 cells of the input were missing, in a and b"); }));
+    QVERIFY(std::ranges::any_of(session().trace()->info.notes, [](const std::string& note) {
+      return note.starts_with("3 of the 12 cells of the input were missing, in a and b");
+    }));
     QVERIFY(session().trace()->info.command.find("--missing interpolate") != std::string::npos);
     // The box changes it, and undo takes that back.
     box->setFocus();
     QTest::keyClick(box, Qt::Key_Down);
-    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->input_names == (std::vector<std::string>{"a", "b", "a known", "b known"}), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->input_names == (std::vector<std::string>{"a", "b", "a known", "b known"}),
+                             patience);
     QCOMPARE(box->currentText(), QString("hold and mark"));
     QCOMPARE(window_->sequenceView()->columnsButton()->text(), QString("a, b"));
     QTest::keyClick(box, Qt::Key_Home);
@@ -237,8 +244,10 @@ class TestOpen : public test::WindowTest {
     const auto output = [&] { return *session().trace()->find("output")->real; };
     const auto fact = [&](const QString& text) { return window_->statusLine()->facts().contains(text); };
     const auto drawn = output();
-    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return mine; },
-                             [&](QWidget*, const QString&, const QString& name, const QString&) { return name == "lstm-weights.npz" ? mine : QString(); }, {}});
+    window_->setFileChooser(
+        {[&](QWidget*, const QString&, const QString&) { return mine; },
+         [&](QWidget*, const QString&, const QString& name, const QString&) { return name == "lstm-weights.npz" ? mine : QString(); },
+         {}});
     QSignalSpy saved(&session(), &SessionController::saved);
     window_->action("saveWeights")->trigger();
     QVERIFY(saved.wait(patience));
@@ -282,7 +291,9 @@ class TestOpen : public test::WindowTest {
 
   void aRunBeginsWhereAnotherEnded() {
     const QString file = folder_.filePath("end.npz");
-    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return file; }, [&](QWidget*, const QString&, const QString&, const QString&) { return file; }, {}});
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return file; },
+                             [&](QWidget*, const QString&, const QString&, const QString&) { return file; },
+                             {}});
     const auto output = [&] { return *session().trace()->find("output")->real; };
     const auto begun = [&] { return window_->statusLine()->facts().contains("begun from end.npz"); };
     const auto before = output();
@@ -312,11 +323,12 @@ class TestOpen : public test::WindowTest {
   /// Weights as PyTorch saves them (tests/oracle/pytorch_files.py), by the dialog and what it offers; the outputs are PyTorch's.
   void weightsOfPyTorchRunByTheDialog() {
     const QString golden = QString(RECLAB_SOURCE_DIR) + "/tests/oracle/golden/pytorch/commands/";
-    const std::vector<std::tuple<QString, QString, QStringList>> cases{{"lstm-module", "lstm", {"Take its sizes: width 5"}},
-                                                                       {"gru-cell", "gru", {"Take its sizes: width 5"}},
-                                                                       {"lstm-head", "lstm", {"Take its sizes: width 5"}},
-                                                                       {"cell-beside-convolutions", "lstm", {"Take its part decoder.rnn", "Take its sizes: width 5"}},
-                                                                       {"encoder-and-decoder", "gru", {"Choose a part…", "decoder", "Take its sizes: width 4"}}};
+    const std::vector<std::tuple<QString, QString, QStringList>> cases{
+        {"lstm-module", "lstm", {"Take its sizes: width 5"}},
+        {"gru-cell", "gru", {"Take its sizes: width 5"}},
+        {"lstm-head", "lstm", {"Take its sizes: width 5"}},
+        {"cell-beside-convolutions", "lstm", {"Take its part decoder.rnn", "Take its sizes: width 5"}},
+        {"encoder-and-decoder", "gru", {"Choose a part…", "decoder", "Take its sizes: width 4"}}};
     for (const auto& [file, model, offers] : cases) {
       const NpzFile expected((golden + file + ".npz").toStdString());
       const NpyArray input = expected.read("input");
@@ -345,7 +357,8 @@ class TestOpen : public test::WindowTest {
           continue;
         }
         auto* button = window_->banner()->findChild<QPushButton*>();
-        QTRY_VERIFY2_WITH_TIMEOUT(button->isVisible() && button->text() == offer, qPrintable(window_->banner()->sentence() + " / " + button->text()), patience);
+        QTRY_VERIFY2_WITH_TIMEOUT(button->isVisible() && button->text() == offer,
+                                  qPrintable(window_->banner()->sentence() + " / " + button->text()), patience);
         QTest::mouseClick(button, Qt::LeftButton);
       }
       QTRY_VERIFY_WITH_TIMEOUT(atRest() && !session().trace()->info.weights.empty(), patience);
@@ -359,7 +372,9 @@ class TestOpen : public test::WindowTest {
     const auto before = session().trace()->find("output")->real;
     const QString facts = window_->statusLine()->facts(), mine = folder_.filePath("fits.npz"), end = folder_.filePath("fits-state.npz");
     QString next = mine;
-    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return next; }, [&](QWidget*, const QString&, const QString&, const QString&) { return next; }, {}});
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return next; },
+                             [&](QWidget*, const QString&, const QString&, const QString&) { return next; },
+                             {}});
     QSignalSpy saved(&session(), &SessionController::saved);
     window_->action("saveWeights")->trigger();
     QVERIFY(saved.wait(patience));
@@ -371,7 +386,8 @@ class TestOpen : public test::WindowTest {
     const QByteArray whole = file.readAll();
     const int undoBefore = window_->undoStack()->count();
     const auto stays = [&](const QString& sentence) {
-      QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains(sentence), qPrintable(sentence + " is not in " + window_->banner()->sentence()), patience);
+      QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains(sentence),
+                                qPrintable(sentence + " is not in " + window_->banner()->sentence()), patience);
       QVERIFY(window_->banner()->isVisible() && window_->statusLine()->sentence().contains(sentence));
       QVERIFY(!session().running() && session().trace()->find("output")->real == before);
       QVERIFY(session().setup().weights.empty() && session().setup().states.empty());
@@ -392,7 +408,8 @@ class TestOpen : public test::WindowTest {
     next = folder_.filePath("nowhere.npz");
     window_->action("state")->trigger();
     stays("nowhere.npz");
-    window_->setFileChooser({{}, [](QWidget*, const QString&, const QString&, const QString&) { return QString("/proc/nowhere.npz"); }, {}});
+    window_->setFileChooser(
+        {{}, [](QWidget*, const QString&, const QString&, const QString&) { return QString("/proc/nowhere.npz"); }, {}});
     window_->action("saveWeights")->trigger();
     stays("/proc/nowhere.npz");
     // Weights of another size: entry, both shapes and the cure.
@@ -400,7 +417,8 @@ class TestOpen : public test::WindowTest {
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->find("param/0/weight_ih")->shape.front() == 4, patience);
     const auto narrow = session().trace()->find("output")->real;
     drop(mine);
-    QTRY_VERIFY_WITH_TIMEOUT(window_->banner()->sentence().contains("the entry 0/weight_ih has shape [128, 2] where the model has [4, 2]"), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->banner()->sentence().contains("the entry 0/weight_ih has shape [128, 2] where the model has [4, 2]"),
+                             patience);
     QVERIFY(window_->banner()->sentence().contains("the weights were made for width = 32"));
     QVERIFY(session().trace()->find("output")->real == narrow && session().setup().weights.empty());
     // The banner takes them from the file, in one step that can be undone.
@@ -409,7 +427,9 @@ class TestOpen : public test::WindowTest {
     QCOMPARE(offer->text(), QString("Take its sizes: width 32"));
     const int steps = window_->undoStack()->count();
     QTest::mouseClick(offer, Qt::LeftButton);
-    QTRY_VERIFY_WITH_TIMEOUT(atRest() && window_->statusLine()->facts().contains("weights fits.npz") && *session().trace()->find("output")->real == *before, patience);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        atRest() && window_->statusLine()->facts().contains("weights fits.npz") && *session().trace()->find("output")->real == *before,
+        patience);
     QVERIFY(window_->banner()->isHidden());
     QCOMPARE(window_->undoStack()->count(), steps + 1);
     window_->undoStack()->undo();

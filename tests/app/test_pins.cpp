@@ -25,7 +25,6 @@
 
 using namespace reclab;
 using test::patience;
-using test::patience;
 
 namespace {
 
@@ -66,9 +65,12 @@ class TestPins : public test::WindowTest {
     QVERIFY(settle());
   }
   bool pinsAtRest() {
-    return QTest::qWaitFor([this] {
-      return !window_->pins()->running() && std::all_of(pins().begin(), pins().end(), [](const Pin& one) { return one.comparable || !one.problem.isEmpty(); });
-    }, patience);
+    return QTest::qWaitFor(
+        [this] {
+          return !window_->pins()->running() &&
+                 std::all_of(pins().begin(), pins().end(), [](const Pin& one) { return one.comparable || !one.problem.isEmpty(); });
+        },
+        patience);
   }
 
  private slots:
@@ -93,12 +95,15 @@ class TestPins : public test::WindowTest {
     QCOMPARE(names({runOf("GRU", -1, 64, 5)}), QStringList{"GRU"});
     // Two of one model are told from each other too, and from the one that is shown by as little as it takes.
     QCOMPARE(names({runOf("GRU", -1), runOf("GRU", -1, 64)}), (QStringList{"GRU, width 32", "GRU, width 64"}));
-    QCOMPARE(names({runOf("Elman network", 0.7), runOf("Elman network", 0.9), runOf("GRU", -1)}), (QStringList{"ρ = 0.7", "ρ = 0.9", "GRU"}));
+    QCOMPARE(names({runOf("Elman network", 0.7), runOf("Elman network", 0.9), runOf("GRU", -1)}),
+             (QStringList{"ρ = 0.7", "ρ = 0.9", "GRU"}));
     QCOMPARE(names({runOf("Elman network", 0.7), runOf("Elman network", 0.7, 64)}), (QStringList{"width 32, ρ = 0.7", "width 64"}));
     QCOMPARE(names({runOf("Elman network", 0.95)}), QStringList{"Elman network"});  // nothing differs
     // What departs from a preset stays in the name, unless the run that is shown has the same value.
     const auto named = [&](const RunInfo& run) {
-      const auto standard = [](const std::string& key) { return std::string(key == "width" ? "32" : key == "spectral_radius" ? "0.95" : key == "forget_bias" ? "1" : ""); };
+      const auto standard = [](const std::string& key) {
+        return std::string(key == "width" ? "32" : key == "spectral_radius" ? "0.95" : key == "forget_bias" ? "1" : "");
+      };
       return runNames(shown, {facetsOf(run, symbol, standard)}).front();
     };
     RunInfo lstm = runOf("LSTM", -1);
@@ -140,7 +145,9 @@ class TestPins : public test::WindowTest {
     QCOMPARE(pins().size(), std::size_t(1));
     QVERIFY(window_->statusLine()->sentence().contains("pinned already"));
     // Also with what has been computed of it since.
-    QVERIFY(window_->pins()->add(session().shownSetup(), std::make_shared<const Trace>(*session().trace()), session().shownProbe()).contains("pinned already"));
+    QVERIFY(window_->pins()
+                ->add(session().shownSetup(), std::make_shared<const Trace>(*session().trace()), session().shownProbe())
+                .contains("pinned already"));
   }
 
   void aChipIsRenamedByMouseAndByKeyboard() {
@@ -199,7 +206,8 @@ class TestPins : public test::WindowTest {
     QVERIFY(window_->focusWidget() == chips().front());
     shut();
     QVERIFY(chips().empty());
-    QVERIFY2(window_->focusWidget() == window_->findChild<TimeStrip*>(), window_->focusWidget() ? window_->focusWidget()->metaObject()->className() : "nothing");
+    QVERIFY2(window_->focusWidget() == window_->findChild<TimeStrip*>(),
+             window_->focusWidget() ? window_->focusWidget()->metaObject()->className() : "nothing");
   }
 
   void twoPinsLeaveTheGradientsTheirPicture() {
@@ -224,7 +232,8 @@ class TestPins : public test::WindowTest {
       const double share = static_cast<double>(panel->rect()->outerRect().height()) / panel->plot()->height();
       QVERIFY2(share >= 0.55, qPrintable(QString("%1 of %2 pixels").arg(share).arg(panel->plot()->height())));
       const auto* verdict = panel->plot()->findChild<Paragraph*>();
-      QVERIFY2(size.width() < 1700 || verdict->outerRect().height() >= verdict->lineHeight(), qPrintable(QString::number(verdict->outerRect().height())));  // in the small window the headline has it
+      QVERIFY2(size.width() < 1700 || verdict->outerRect().height() >= verdict->lineHeight(),
+               qPrintable(QString::number(verdict->outerRect().height())));  // in the small window the headline has it
     }
   }
 
@@ -240,7 +249,8 @@ class TestPins : public test::WindowTest {
       dock->raise();
       dock->catchUp();
       const QString id = dock->panel()->id();
-      if (id == "timing" || id == "steps" || id == "composer" || id == "learning") continue;  // of what was timed; of one run; of none; of trainings
+      if (id == "timing" || id == "steps" || id == "composer" || id == "learning")
+        continue;                                                                 // of what was timed; of one run; of none; of trainings
       if (dock->answered() && !dock->panel()->emptyReason().isEmpty()) continue;  // the model has nothing of the kind
       // What is recorded for a panel in front alone comes now, of the pinned run too.
       QTRY_VERIFY2_WITH_TIMEOUT(dock->panel()->dataAsCsv().contains("forget bias 3"), qPrintable(id), 20'000);
@@ -286,7 +296,8 @@ class TestPins : public test::WindowTest {
     open("lstm");
     const QString weights = written("w.npz", {});
     window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return weights; },
-                             [&](QWidget*, const QString&, const QString&, const QString&) { return weights; }, {}});
+                             [&](QWidget*, const QString&, const QString&, const QString&) { return weights; },
+                             {}});
     QSignalSpy saved(&session(), &SessionController::saved);
     window_->action("saveWeights")->trigger();
     QVERIFY(saved.wait(patience));
@@ -335,7 +346,8 @@ class TestPins : public test::WindowTest {
         window_->action("resetLayout")->trigger();
         QTest::qWait(400);
         QCOMPARE(chips().size(), Pins::most);
-        for (const PinChip* chip : chips()) QVERIFY(chip->visibleRegion().boundingRect().width() == chip->width());  // none behind the end of the bar
+        for (const PinChip* chip : chips())
+          QVERIFY(chip->visibleRegion().boundingRect().width() == chip->width());  // none behind the end of the bar
         QVERIFY(window_->grab().save(shots.filePath(QString("pins-%1-%2.png").arg(name).arg(size.width()))));
       }
     }
@@ -359,7 +371,7 @@ class TestPins : public test::WindowTest {
     set("spectral_radius", "0.7");
     window_->action("pin")->trigger();
     set("spectral_radius", "1.2");
-    emit chips()[0]->lookWanted();
+    emit chips()[0] -> lookWanted();
     QVERIFY(settle());
     const auto values = session().setup().settings();
     QCOMPARE(values.front().second, std::string("0.7"));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Names that look like HTML, of columns, files, presets and runs, are shown as they are: whatever one hovers over, no file that they name is opened.
+// Names that look like HTML, of columns, files, presets and runs, are shown as they are: whatever one hovers over, no file that they name
+// is opened.
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <fcntl.h>
 #include <QAction>
 #include <QApplication>
 #include <QDesktopServices>
@@ -16,7 +18,6 @@
 #include <QSettings>
 #include <QTextBrowser>
 #include <QToolTip>
-#include <fcntl.h>
 
 #include "gui/comparing/compare_dialog.h"
 #include "gui/comparing/side_by_side.h"
@@ -41,7 +42,9 @@ class TestPlainText : public test::WindowTest {
     alignas(inotify_event) std::array<char, 4096> buffer{};
     int count = 0;
     for (ssize_t got = 0; (got = read(watch_, buffer.data(), buffer.size())) > 0;)
-      for (ssize_t at = 0; at < got; at += static_cast<ssize_t>(sizeof(inotify_event)) + reinterpret_cast<const inotify_event*>(&buffer[static_cast<std::size_t>(at)])->len) ++count;
+      for (ssize_t at = 0; at < got; at += static_cast<ssize_t>(sizeof(inotify_event)) +
+                                           reinterpret_cast<const inotify_event*>(&buffer[static_cast<std::size_t>(at)])->len)
+        ++count;
     return count;
   }
   static void hover(QWidget* widget, QPoint at) {
@@ -59,7 +62,8 @@ class TestPlainText : public test::WindowTest {
     for (QWidget* one : window->findChildren<QWidget*>()) all << one;
     for (const QPointer<QWidget>& one : all) {
       if (!one || !one->isVisible()) continue;
-      const bool large = qobject_cast<Plot*>(one.data()) != nullptr || one->inherits("QAbstractItemView") || (one->parentWidget() && one->parentWidget()->inherits("QAbstractItemView"));
+      const bool large = qobject_cast<Plot*>(one.data()) != nullptr || one->inherits("QAbstractItemView") ||
+                         (one->parentWidget() && one->parentWidget()->inherits("QAbstractItemView"));
       const int step = large ? 12 : std::max({one->width(), one->height(), 1});
       for (int y = std::min(step, one->height()) / 2; one && y < one->height(); y += step)
         for (int x = std::min(step * 2, one->width()) / 2; one && x < one->width(); x += step * 2) {
@@ -116,7 +120,8 @@ class TestPlainText : public test::WindowTest {
   void hoveringOverNamesOpensNoFile() {
     QVERIFY(QDir(folder_.path()).mkpath("presets"));
     const auto preset = [&](const QString& id, const QString& title) {
-      QString text = R"({"schema": 1, "id": "%1", "architecture": "elman", "title": "%2", "family": "recurrent", "idea": "%2", "hyper": {"width": 6}, "sequence": {"task": "noise", "length": 60},
+      QString text =
+          R"({"schema": 1, "id": "%1", "architecture": "elman", "title": "%2", "family": "recurrent", "idea": "%2", "hyper": {"width": 6}, "sequence": {"task": "noise", "length": 60},
                          "descends_from": [{"id": "jordan", "changed": "%2"}], "source": {"authors": "%2", "year": 1997, "title": "%2", "venue": "%2", "url": "https://x.org/'%2'"}})";
       return written("presets/" + id + ".json", text.replace("%1", id).replace("%2", title).toUtf8());
     };
@@ -124,7 +129,9 @@ class TestPlainText : public test::WindowTest {
     preset("other", evil("Other"));
     qputenv("RECLAB_PRESETS", folder_.filePath("presets").toUtf8());
     QByteArray rows = "time," + evil("first").toUtf8() + ',' + evil("second").toUtf8() + ",third\n";
-    for (int i = 0; i < 60; ++i) rows += QByteArray::number(i * 0.5) + ',' + QByteArray::number(std::sin(i * 0.1)) + ',' + QByteArray::number(std::cos(i * 0.2)) + ",0.5\n";
+    for (int i = 0; i < 60; ++i)
+      rows += QByteArray::number(i * 0.5) + ',' + QByteArray::number(std::sin(i * 0.1)) + ',' + QByteArray::number(std::cos(i * 0.2)) +
+              ",0.5\n";
     Options options;
     options.model = "mine";
     // A file's name cannot have a slash, so that its picture is beside it.
@@ -135,11 +142,13 @@ class TestPlainText : public test::WindowTest {
     open(options, {1500, 950});
     QVERIFY(window_->sequenceView()->findChildren<QLabel*>().size() > 2);
     window_->action("pin")->trigger();
-    session().apply([&] {
-      Setup other = session().setup();
-      other.preset = "other";
-      return other;
-    }(), false);
+    session().apply(
+        [&] {
+          Setup other = session().setup();
+          other.preset = "other";
+          return other;
+        }(),
+        false);
     QVERIFY(settle());
     QTRY_VERIFY_WITH_TIMEOUT(window_->pins()->runs().size() == 1, patience);
     window_->pins()->rename(0, evil("renamed"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What computes and when: timings never beside anything else and kept while they hold, exports one after the other; and what comes back after
-// a restart, even from a layout that Qt does not survive.
+// What computes and when: timings never beside anything else and kept while they hold, exports one after the other; and what comes back
+// after a restart, even from a layout that Qt does not survive.
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>
@@ -29,8 +29,8 @@
 #include "window_test.h"
 
 using namespace reclab;
-using test::patience;
 using std::chrono::milliseconds;
+using test::patience;
 
 namespace {
 
@@ -114,7 +114,7 @@ class TestSession : public test::WindowTest {
   }
 
   void whatWasTimedIsKeptWhileItHolds() {
-    emit timing()->requested({Request::Act::compute, Kind::timing, little()});
+    emit timing() -> requested({Request::Act::compute, Kind::timing, little()});
     QTRY_VERIFY_WITH_TIMEOUT(session().timing(), patience);
     QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
     const TracePtr timed = session().trace();
@@ -138,11 +138,11 @@ class TestSession : public test::WindowTest {
     change([](Setup& setup) { setup.setValue("width", "8"); });
     QVERIFY2(session().trace()->timed == nullptr, "a width does");
     change([](Setup& setup) { setup.setValue("width", "6"); });
-    emit timing()->requested({Request::Act::compute, Kind::timing, little()});
+    emit timing() -> requested({Request::Act::compute, Kind::timing, little()});
     QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
     change([](Setup& setup) { setup.dtype = "f32"; });
     QVERIFY2(session().trace()->timed == nullptr, "a precision does");
-    emit timing()->requested({Request::Act::compute, Kind::timing, little()});
+    emit timing() -> requested({Request::Act::compute, Kind::timing, little()});
     QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
     SequenceChoice longer;
     longer.task = "noise";
@@ -152,7 +152,7 @@ class TestSession : public test::WindowTest {
     QVERIFY2(session().trace()->timed == nullptr, "a length does");
     // A real number that is a size.
     change([](Setup& setup) { setup.preset = "gla"; });
-    emit timing()->requested({Request::Act::compute, Kind::timing, little()});
+    emit timing() -> requested({Request::Act::compute, Kind::timing, little()});
     QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
     change([](Setup& setup) { setup.setValue("expand_v", "2"); });
     QTRY_VERIFY_WITH_TIMEOUT(session().trace()->timed == nullptr, patience);
@@ -166,7 +166,7 @@ class TestSession : public test::WindowTest {
     connect(&session(), &SessionController::computing, this, look);
     connect(&session(), &SessionController::runningChanged, this, look);
     connect(&session(), &SessionController::computed, this, look);
-    emit timing()->requested({Request::Act::compute, Kind::timing, much()});
+    emit timing() -> requested({Request::Act::compute, Kind::timing, much()});
     QTRY_VERIFY_WITH_TIMEOUT(session().timing(), patience);
     // A run comes first, and the panel says so; what was asked for begins anew after it.
     session().run();
@@ -181,7 +181,7 @@ class TestSession : public test::WindowTest {
     // Asked for while something runs it waits, and says so.
     session().stopTiming();
     session().run();
-    emit timing()->requested({Request::Act::compute, Kind::timing, much()});
+    emit timing() -> requested({Request::Act::compute, Kind::timing, much()});
     QVERIFY(!session().timing());
     QVERIFY2(timing()->emptyReason().contains("as soon as what runs is done"), qPrintable(timing()->emptyReason()));
     QTRY_VERIFY_WITH_TIMEOUT(session().timing(), patience);
@@ -229,7 +229,8 @@ class TestSession : public test::WindowTest {
 
   void aRestartBringsBackWhatWasLookedAt() {
     QByteArray text = "t,a,b\n";
-    for (int i = 0; i < 90; ++i) text += QByteArray::number(i) + ',' + QByteArray::number(std::sin(0.2 * i)) + ',' + QByteArray::number(i % 7) + '\n';
+    for (int i = 0; i < 90; ++i)
+      text += QByteArray::number(i) + ',' + QByteArray::number(std::sin(0.2 * i)) + ',' + QByteArray::number(i % 7) + '\n';
     const QString file = written("mine.csv", text);
     window_->openFile(file);
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "mine.csv", patience);
@@ -287,7 +288,9 @@ class TestSession : public test::WindowTest {
     QVERIFY2(QApplication::clipboard()->text().startsWith("reclab run gru"), qPrintable(QApplication::clipboard()->text()));
     // With all that an export has, whatever panels are open.
     QVERIFY(session().trace()->info.command.find("--record") != std::string::npos);
-    QVERIFY2(!QApplication::clipboard()->text().contains("--record") && QApplication::clipboard()->text().contains("--seed 12345678901234 "), qPrintable(QApplication::clipboard()->text()));
+    QVERIFY2(
+        !QApplication::clipboard()->text().contains("--record") && QApplication::clipboard()->text().contains("--seed 12345678901234 "),
+        qPrintable(QApplication::clipboard()->text()));
     // What is gone is said, and the window begins as it does the first time.
     close();
     QVERIFY(QFile::remove(file));
@@ -295,7 +298,8 @@ class TestSession : public test::WindowTest {
     QCOMPARE(session().setup().preset, std::string("lstm"));
     QVERIFY(window_->banner()->sentence().contains("mine.csv"));
     // Nor does anything else in the settings do harm.
-    for (const QByteArray& broken : {QByteArray("{"), QByteArray(R"({"preset":"nowhere","sequence":{"task":"noise"}})"), QByteArray(R"({"preset":"gru","sequence":{"task":"nothing"}})"),
+    for (const QByteArray& broken : {QByteArray("{"), QByteArray(R"({"preset":"nowhere","sequence":{"task":"noise"}})"),
+                                     QByteArray(R"({"preset":"gru","sequence":{"task":"nothing"}})"),
                                      QByteArray(R"({"preset":"gru","set":{"gru":[["width","-4"]]},"sequence":{"task":"noise"}})")}) {
       close();
       QSettings().setValue("session/setup", broken);
@@ -316,7 +320,8 @@ class TestSession : public test::WindowTest {
     QVERIFY(session().setup().sequence->choice == choice);
     // Those of a task that is not what it was are left out.
     close();
-    QSettings().setValue("session/setup", QByteArray(R"({"preset":"gru","sequence":{"task":"copy","length":"80","seed":"1","set":[["dely","9"]]}})"));
+    QSettings().setValue("session/setup",
+                         QByteArray(R"({"preset":"gru","sequence":{"task":"copy","length":"80","seed":"1","set":[["dely","9"]]}})"));
     open({});
     QVERIFY(session().setup().sequence->choice.task == "copy" && session().setup().sequence->choice.options == (TaskOptions{.length = 80}));
   }
@@ -369,20 +374,25 @@ class TestSession : public test::WindowTest {
   }
 
   void engineWordsBecomeTheWindows() {
-    QCOMPARE(inWindowWords("w.npz has 2 columns: choose as many columns with --columns, or other weights."), QString("w.npz has 2 columns: choose as many under Columns, or other weights."));
+    QCOMPARE(inWindowWords("w.npz has 2 columns: choose as many columns with --columns, or other weights."),
+             QString("w.npz has 2 columns: choose as many under Columns, or other weights."));
     QVERIFY(!inWindowWords("try --every 3 or --no-such-thing").contains("--"));
     QCOMPARE(inWindowWords("nothing of the kind"), QString("nothing of the kind"));
     // Names are left as they are.
-    for (const char* said : {"run--seed.csv has no rows.", "data/--seed.csv has no rows.", "The file --seed.csv is empty.", "The column \"a--time\" is text.", "The column \"--time\" is text.", "w--.npz"})
+    for (const char* said : {"run--seed.csv has no rows.", "data/--seed.csv has no rows.", "The file --seed.csv is empty.",
+                             "The column \"a--time\" is text.", "The column \"--time\" is text.", "w--.npz"})
       QCOMPARE(inWindowWords(said), QString(said));
     QCOMPARE(inWindowWords("a--b.csv is uneven: choose --time."), QString("a--b.csv is uneven: choose Time."));
   }
 
   /// A name of the user's is no option, however it is spelt; neither is what a command for a terminal says.
   void namesOfFilesAndColumnsStayAsTheyAre() {
-    QCOMPARE(inWindowWords("run--seed.csv: line 4, column 1 (a--time) is no number: choose --columns."), QString("run--seed.csv: line 4, column 1 (a--time) is no number: choose Columns."));
-    QCOMPARE(inWindowWords("/tmp/--task/--seed.csv and ./a/--time: (--lr) or --dtype."), QString("/tmp/--task/--seed.csv and ./a/--time: (lr) or Precision."));
-    QCOMPARE(inWindowWords("write it with `reclab train gru --export DIR`, not --input"), QString("write it with `reclab train gru --export DIR`, not File"));
+    QCOMPARE(inWindowWords("run--seed.csv: line 4, column 1 (a--time) is no number: choose --columns."),
+             QString("run--seed.csv: line 4, column 1 (a--time) is no number: choose Columns."));
+    QCOMPARE(inWindowWords("/tmp/--task/--seed.csv and ./a/--time: (--lr) or --dtype."),
+             QString("/tmp/--task/--seed.csv and ./a/--time: (lr) or Precision."));
+    QCOMPARE(inWindowWords("write it with `reclab train gru --export DIR`, not --input"),
+             QString("write it with `reclab train gru --export DIR`, not File"));
     // One that is an option to the letter is told by the fields of its error.
     const Error whole("--seed: column --time is no number: choose --columns.", {.file = "--seed", .place = "column --time"});
     QCOMPARE(inWindowWords(whole), QString("--seed: column --time is no number: choose Columns."));
@@ -391,7 +401,8 @@ class TestSession : public test::WindowTest {
     trace->info.input_name = "--seed";
     trace->input_names = {"--time"};
     trace->info.notes = {"--time of --seed is even: leave out --time-unit."};
-    QCOMPARE(inWindowWords(std::shared_ptr<const Trace>(trace))->info.notes.front(), std::string("--time of --seed is even: leave out time-unit."));
+    QCOMPARE(inWindowWords(std::shared_ptr<const Trace>(trace))->info.notes.front(),
+             std::string("--time of --seed is even: leave out time-unit."));
   }
 
   void aFileNamedAsAnOptionIsNamedAsItIs() {
@@ -428,9 +439,12 @@ class TestSession : public test::WindowTest {
       for (PanelDock* dock : window_->area()->docks()) {
         dock->catchUp();
         const QString reason = dock->panel()->emptyReason();
-        if (qEnvironmentVariableIsSet("RECLAB_SENTENCES") && !reason.isEmpty()) qInfo("%s, %s: %s", preset.id.c_str(), qPrintable(dock->panel()->id()), qPrintable(reason));
-        if (reason.contains("--") || reason.contains("record them") || reason.contains("state/")) found << QString::fromStdString(preset.id) + ": " + reason;
-        if (reason.contains("Press Run") || reason.contains("press Run")) found << QString::fromStdString(preset.id) + ", which ran: " + reason;
+        if (qEnvironmentVariableIsSet("RECLAB_SENTENCES") && !reason.isEmpty())
+          qInfo("%s, %s: %s", preset.id.c_str(), qPrintable(dock->panel()->id()), qPrintable(reason));
+        if (reason.contains("--") || reason.contains("record them") || reason.contains("state/"))
+          found << QString::fromStdString(preset.id) + ": " + reason;
+        if (reason.contains("Press Run") || reason.contains("press Run"))
+          found << QString::fromStdString(preset.id) + ", which ran: " + reason;
         if (dock->panel()->headline().contains("--")) found << dock->panel()->headline();
       }
       // What there is not is told from what was not recorded.

@@ -33,7 +33,8 @@ Ended start(const QStringList& arguments) {
   process.start(QString(RECLAB_BINARY_DIR) + "/bin/recurrence-lab", arguments);
   if (!process.waitForFinished(300'000)) return {};
   const auto lines = [](const QByteArray& text) { return QString::fromUtf8(text).split('\n', Qt::SkipEmptyParts); };
-  return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1, lines(process.readAllStandardOutput()), lines(process.readAllStandardError())};
+  return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1, lines(process.readAllStandardOutput()),
+          lines(process.readAllStandardError())};
 }
 
 }  // namespace
@@ -51,33 +52,46 @@ class TestStart : public QObject {
     QTest::newRow("weights that there are not") << QStringList{"lstm", "--weights", "/nowhere/w.npz"} << "/nowhere/w.npz";
     QFile text(folder_.filePath("text.safetensors"));
     QVERIFY(text.open(QIODevice::WriteOnly) && text.write("hello, this is a text") > 0);
-    QTest::newRow("weights that are none") << QStringList{"lstm", "--weights", text.fileName()} << "text.safetensors is not a safetensors file";
-    QTest::newRow("a state that is none, and no window") << QStringList{"lstm", "--state", text.fileName(), "--figures", "x"} << "text.safetensors is not a safetensors file";
+    QTest::newRow("weights that are none") << QStringList{"lstm", "--weights", text.fileName()}
+                                           << "text.safetensors is not a safetensors file";
+    QTest::newRow("a state that is none, and no window")
+        << QStringList{"lstm", "--state", text.fileName(), "--figures", "x"} << "text.safetensors is not a safetensors file";
     QTest::newRow("a task that there is not") << QStringList{"--task", "addding"} << "addding";
     QTest::newRow("a hyper-parameter that there is not") << QStringList{"lstm", "--set", "widht=3"} << "widht";
     QTest::newRow("a value out of range") << QStringList{"lstm", "--set", "width=-3"} << "width";
     QTest::newRow("an option that there is not") << QStringList{"--wdith", "3"} << "wdith";
-    QTest::newRow("a layout that there is not") << QStringList{"--layout", "Exploer"} << "--layout is Exploer; it is one of Explore, Memory";
+    QTest::newRow("a layout that there is not")
+        << QStringList{"--layout", "Exploer"} << "--layout is Exploer; it is one of Explore, Memory";
     QTest::newRow("a length that is none") << QStringList{"--task", "noise", "--length", "many"} << "many";
-    for (const char* option : {"--input", "--task", "--weights", "--state", "--seed", "--length", "--layout", "--theme", "--figures", "--panels", "--width", "--font-size", "--with", "--missing"})
+    for (const char* option : {"--input", "--task", "--weights", "--state", "--seed", "--length", "--layout", "--theme", "--figures",
+                               "--panels", "--width", "--font-size", "--with", "--missing"})
       QTest::newRow(option) << QStringList{option, ""} << QString(option) + " is empty";
     const QString gaps = folder_.filePath("gaps.csv");
     QFile file(gaps);
     QVERIFY(file.open(QIODevice::WriteOnly) && file.write("a,b\n1,2\n,4\n3,6\n") > 0);
-    QTest::newRow("a file with a missing cell, and no window") << QStringList{"lstm", "--input", gaps, "--figures", "x"} << "gaps.csv: line 3, column 1 (a) is empty: fill it in, leave the row out, choose other columns, or say with --missing what becomes of missing cells";
+    QTest::newRow("a file with a missing cell, and no window")
+        << QStringList{"lstm", "--input", gaps, "--figures", "x"}
+        << "gaps.csv: line 3, column 1 (a) is empty: fill it in, leave the row out, choose other columns, or say with --missing what "
+           "becomes of missing cells";
     QTest::newRow("what becomes of none") << QStringList{"--missing", "hold"} << "--missing belongs to --input";
-    QTest::newRow("what becomes of missing cells, which it does not") << QStringList{"--input", gaps, "--missing", "drop"} << "--missing is drop; it is refuse, leave-out, hold, interpolate or mask.";
+    QTest::newRow("what becomes of missing cells, which it does not")
+        << QStringList{"--input", gaps, "--missing", "drop"} << "--missing is drop; it is refuse, leave-out, hold, interpolate or mask.";
     QTest::newRow("two sequences") << QStringList{"--task", "noise", "--input", "a.csv"} << "--input";
     QTest::newRow("two models") << QStringList{"lstm", "gru"} << "gru";
     QTest::newRow("a format that there is not") << QStringList{"--figures", "x", "--format", "gif"} << "gif";
-    QTest::newRow("a panel that there is not") << QStringList{"--figures", "x", "--panels", "gradients,gates"} << "names gates, which there is not; there are spectrum";
+    QTest::newRow("a panel that there is not") << QStringList{"--figures", "x", "--panels", "gradients,gates"}
+                                               << "names gates, which there is not; there are spectrum";
     QTest::newRow("a width of no figures") << QStringList{"--width", "85"} << "--width belongs to --figures";
-    QTest::newRow("a width that is none") << QStringList{"--figures", "x", "--width", "wide"} << "--width is wide; it takes a number, of mm, such as 85.";
+    QTest::newRow("a width that is none") << QStringList{"--figures", "x", "--width", "wide"}
+                                          << "--width is wide; it takes a number, of mm, such as 85.";
     QTest::newRow("a width that is no figure's") << QStringList{"--figures", "x", "--width", "8500"} << "8500 mm; it can be 40 to 500 mm";
-    QTest::newRow("text that has no room") << QStringList{"--figures", "x", "--width", "85", "--font-size", "20"} << "it can be up to 9.4 pt there";
-    QTest::newRow("a part that there is not") << QStringList{"--figures", "x", "--with", "title,legend"} << "--with names legend; the parts are title, caption and cursor.";
+    QTest::newRow("text that has no room") << QStringList{"--figures", "x", "--width", "85", "--font-size", "20"}
+                                           << "it can be up to 9.4 pt there";
+    QTest::newRow("a part that there is not") << QStringList{"--figures", "x", "--with", "title,legend"}
+                                              << "--with names legend; the parts are title, caption and cursor.";
     QTest::newRow("panels of no figures") << QStringList{"--panels", "gradients"} << "--panels belongs to --figures";
-    QTest::newRow("a folder that cannot be") << QStringList{"lstm", "--task", "noise", "--length", "20", "--figures", "/proc/nowhere"} << "/proc/nowhere";
+    QTest::newRow("a folder that cannot be") << QStringList{"lstm", "--task", "noise", "--length", "20", "--figures", "/proc/nowhere"}
+                                             << "/proc/nowhere";
   }
   void mistakesAreOneLine() {
     QFETCH(QStringList, arguments);
@@ -98,7 +112,8 @@ class TestStart : public QObject {
     QFETCH(QString, format);
     QFETCH(QStringList, wanted);
     const QString out = folder_.filePath(format);
-    QStringList arguments{"gru", "--task", "noise", "--length", "120", "--set", "width=12", "--seed", "3", "--figures", out, "--format", format};
+    QStringList arguments{"gru",    "--task", "noise",     "--length", "120",      "--set", "width=12",
+                          "--seed", "3",      "--figures", out,        "--format", format};
     if (!wanted.isEmpty()) arguments << "--panels" << wanted.join(',');
     const Ended ended = start(arguments);
     QVERIFY2(ended.status == 0, qPrintable(ended.errors.join(" / ")));
@@ -135,8 +150,11 @@ class TestStart : public QObject {
     file.write("\"x & <y>\",\"it's \"\"z\"\" & co\"\n");
     for (int i = 0; i < 60; ++i) file.write(QByteArray::number(std::sin(0.3 * i)) + ',' + QByteArray::number(std::cos(0.2 * i)) + '\n');
     file.close();
-    const Ended ended = start({"gru", "--input", odd, "--figures", out, "--panels", "spectrum,trajectories,gating,gradients,output,steps,learning", "--width", "85", "--font-size", "7", "--with", "title,caption,cursor"});
-    QVERIFY2(ended.status == 0 && ended.errors.size() == 1 && ended.errors[0].contains("There is no figure of Learning: "), qPrintable(ended.errors.join(" / ")));
+    const Ended ended =
+        start({"gru", "--input", odd, "--figures", out, "--panels", "spectrum,trajectories,gating,gradients,output,steps,learning",
+               "--width", "85", "--font-size", "7", "--with", "title,caption,cursor"});
+    QVERIFY2(ended.status == 0 && ended.errors.size() == 1 && ended.errors[0].contains("There is no figure of Learning: "),
+             qPrintable(ended.errors.join(" / ")));
     QCOMPARE(ended.out.size(), 6);
     for (const QString& path : ended.out) {
       QFile svg(path);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Training in the window: it begins, pauses and goes on, its weights are looked at along its own time, it forks, is compared, and is exported.
+// Training in the window: it begins, pauses and goes on, its weights are looked at along its own time, it forks, is compared, and is
+// exported.
 #include <QDir>
 #include <QElapsedTimer>
 #include <QFileInfo>
@@ -76,7 +77,8 @@ class TestTraining : public test::TrainingTest {
     QCOMPARE(session().learning()->trainings.size(), std::size_t{1});
     QVERIFY(std::ssize(curve()->loss) == done() && curve()->judged.front() == 0);
     QVERIFY2(panel()->verdict().contains("baseline"), qPrintable(panel()->verdict()));
-    QCOMPARE(panel()->dataAsCsv().count('\n'), static_cast<int>(done()) + 2);  // a header, and the judgement of the weights as they were drawn
+    QCOMPARE(panel()->dataAsCsv().count('\n'),
+             static_cast<int>(done()) + 2);  // a header, and the judgement of the weights as they were drawn
     photograph(window_.get(), "training");
   }
 
@@ -86,7 +88,8 @@ class TestTraining : public test::TrainingTest {
     QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == 12 && atRest(), patience);
     Setup setup = session().setup();
     setup.learned.clear();
-    Training again(builtin_registry(), trainingRequestFor(setup, session().library()->presets.find(setup.preset), bar()->settings()->choice()));
+    Training again(builtin_registry(),
+                   trainingRequestFor(setup, session().library()->presets.find(setup.preset), bar()->settings()->choice()));
     while (!again.done()) again.advance();
     for (std::size_t i = 0; i < 12; ++i) QCOMPARE(curve()->loss[i], again.history()[i].loss);
     QCOMPARE(curve()->judged_loss.back(), again.judgements().back().loss);
@@ -125,7 +128,8 @@ class TestTraining : public test::TrainingTest {
     QTRY_VERIFY(panel()->isVisible());
     panel()->plot()->redrawNow();
     const QRect rect = panel()->upper()->rect();
-    QTest::mouseClick(panel()->plot(), Qt::LeftButton, {}, QPoint(static_cast<int>(panel()->upper()->axis(QCPAxis::atBottom)->coordToPixel(0.0)), rect.center().y()));
+    QTest::mouseClick(panel()->plot(), Qt::LeftButton, {},
+                      QPoint(static_cast<int>(panel()->upper()->axis(QCPAxis::atBottom)->coordToPixel(0.0)), rect.center().y()));
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked()->steps == 0, patience);
   }
 
@@ -143,7 +147,8 @@ class TestTraining : public test::TrainingTest {
     QTRY_COMPARE(session().learning()->trainings.size(), std::size_t{2});
     QVERIFY(!session().training() && curve()->waits && curve()->loss.empty());
     QTest::qWait(200);
-    QVERIFY2(!session().training() && done() == from && bar()->what().contains("waits") && panel()->verdict().contains("waits"), qPrintable(panel()->verdict()));
+    QVERIFY2(!session().training() && done() == from && bar()->what().contains("waits") && panel()->verdict().contains("waits"),
+             qPrintable(panel()->verdict()));
     TrainingChoice slower = bar()->settings()->choice();
     slower.rate = 1e-4;
     slower.steps = 50;
@@ -151,10 +156,12 @@ class TestTraining : public test::TrainingTest {
     click(bar()->trainButton());
     QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == from + 50 && atRest() && looked()->steps == from + 50, patience);
     const Learning& now = *session().learning();
-    QVERIFY(now.trainings[1]->first == from && now.trainings[1]->parent == first->training && now.trainings[1]->judged.front() == from && now.trainings[1]->kept.front() == from);
+    QVERIFY(now.trainings[1]->first == from && now.trainings[1]->parent == first->training && now.trainings[1]->judged.front() == from &&
+            now.trainings[1]->kept.front() == from);
     QCOMPARE(now.trainings[1]->wanted, from + 50);
     QVERIFY2(bar()->where().contains(QStringLiteral("step %1 of %1").arg(from + 50)), qPrintable(bar()->where()));
-    QVERIFY2(window_->statusLine()->facts().contains(QStringLiteral("%1 steps of training").arg(from + 50)), qPrintable(window_->statusLine()->facts()));
+    QVERIFY2(window_->statusLine()->facts().contains(QStringLiteral("%1 steps of training").arg(from + 50)),
+             qPrintable(window_->statusLine()->facts()));
     // Its curve begins there, in the picture and in the data, and its first weights are those that it goes on from.
     const auto begins = [&] {
       double least = 1e9;
@@ -165,12 +172,15 @@ class TestTraining : public test::TrainingTest {
     window_->area()->dock("learning")->raise();
     QTRY_COMPARE(begins(), static_cast<double>(from));
     QVERIFY(panel()->dataAsCsv().contains(QStringLiteral("\n%1,").arg(now.trainings[1]->training)));
-    const LearnedPtr mine = session().setupAt(now.trainings[1]->training, 0)->learnedWeights(), theirs = session().setupAt(first->training, from)->learnedWeights();
+    const LearnedPtr mine = session().setupAt(now.trainings[1]->training, 0)->learnedWeights(),
+                     theirs = session().setupAt(first->training, from)->learnedWeights();
     QVERIFY(mine->step == from && theirs->step == from);
-    for (std::size_t i = 0; i < mine->values.entries().size(); ++i) QVERIFY(mine->values.entries()[i].values == theirs->values.entries()[i].values);
+    for (std::size_t i = 0; i < mine->values.entries().size(); ++i)
+      QVERIFY(mine->values.entries()[i].values == theirs->values.entries()[i].values);
     QCOMPARE(now.trainings[0]->loss, first->loss);
     QVERIFY(now.current == now.trainings[1]->training && now.trainings[1]->rate.front() == 1e-4);
-    QVERIFY2(QString::fromStdString(now.trainings[1]->name).contains(QStringLiteral("from step %1").arg(from)), now.trainings[1]->name.c_str());
+    QVERIFY2(QString::fromStdString(now.trainings[1]->name).contains(QStringLiteral("from step %1").arg(from)),
+             now.trainings[1]->name.c_str());
     QVERIFY2(now.trainings[1]->command.find(" && reclab train gru") != std::string::npos, now.trainings[1]->command.c_str());
   }
 
@@ -269,7 +279,9 @@ class TestTraining : public test::TrainingTest {
     window_->action("pin")->trigger();
     clickModel("gru");
     begin();
-    QTRY_VERIFY_WITH_TIMEOUT(session().learning()->trainings.size() == 2 && session().learning()->trainings[0]->done >= 10 && session().learning()->trainings[1]->done >= 10, patience);
+    QTRY_VERIFY_WITH_TIMEOUT(session().learning()->trainings.size() == 2 && session().learning()->trainings[0]->done >= 10 &&
+                                 session().learning()->trainings[1]->done >= 10,
+                             patience);
     pause();
     const Learning& now = *session().learning();
     QVERIFY(std::abs(now.trainings[0]->done - now.trainings[1]->done) <= 1);
@@ -295,8 +307,10 @@ class TestTraining : public test::TrainingTest {
     QTest::keyClick(bar()->strip(), Qt::Key_Home);
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked()->steps == 0, patience);
     QVERIFY(said(0) != said(60));
-    QVERIFY2(panel()->headline().contains("held out: squared error " + said(0)) && panel()->verdict().contains(said(0)), qPrintable(panel()->headline()));
-    QVERIFY2(panel()->note().contains("half the squared error") && panel()->note().contains("thin, of each batch"), qPrintable(panel()->note()));
+    QVERIFY2(panel()->headline().contains("held out: squared error " + said(0)) && panel()->verdict().contains(said(0)),
+             qPrintable(panel()->headline()));
+    QVERIFY2(panel()->note().contains("half the squared error") && panel()->note().contains("thin, of each batch"),
+             qPrintable(panel()->note()));
     QTest::keyClick(bar()->strip(), Qt::Key_Right);
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked()->steps == 1, patience);
     QVERIFY2(bar()->what().contains("batch loss " + number(curve()->loss[0])), qPrintable(bar()->what()));
@@ -371,7 +385,8 @@ class TestTraining : public test::TrainingTest {
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.loss_value == loss, patience);
     // What is learned from there is neither.
     trainFor(3);
-    QVERIFY(!window_->inspector()->findChild<QPushButton*>("trained.trained")->isChecked() && !window_->inspector()->findChild<QPushButton*>("trained.drawn")->isChecked());
+    QVERIFY(!window_->inspector()->findChild<QPushButton*>("trained.trained")->isChecked() &&
+            !window_->inspector()->findChild<QPushButton*>("trained.drawn")->isChecked());
     QVERIFY(session().trace()->info.weights.empty());
     clickModel("elman");
     QVERIFY(!window_->inspector()->findChild<QWidget*>("trained")->isVisible());

@@ -96,13 +96,16 @@ class TestWindow : public test::WindowTest {
   void aLongSentenceEndsInDotsWhereItsRoomEnds() {
     session().setTimingPatience(std::chrono::minutes(10), std::chrono::milliseconds(0));
     QSignalSpy more(&session(), &SessionController::traceChanged);
-    while (more.wait(700)) {}  // nothing comes that would bring the facts back meanwhile
+    while (more.wait(700)) {  // then nothing comes that would bring the facts back meanwhile
+    }
     StatusLine* line = window_->statusLine();
     line->say(QString("a sentence that goes on ").repeated(40), Tone::info);
     const auto labels = line->findChildren<QLabel*>();
     const auto words = std::find_if(labels.begin(), labels.end(), [&](QLabel* one) { return one->toolTip() == line->sentence(); });
     QVERIFY(words != labels.end());
-    const auto fits = [&] { return (*words)->text().endsWith("…") && (*words)->fontMetrics().horizontalAdvance((*words)->text()) <= (*words)->width(); };
+    const auto fits = [&] {
+      return (*words)->text().endsWith("…") && (*words)->fontMetrics().horizontalAdvance((*words)->text()) <= (*words)->width();
+    };
     QApplication::processEvents();  // what ran has its place now
     const int width = (*words)->width();
     QVERIFY(fits());
@@ -218,7 +221,10 @@ class TestWindow : public test::WindowTest {
   void exportedFilesReadBack() {
     fillAll();
     const QString out = folder_.filePath("out");
-    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&) { return out; }, [&](QWidget*, const FigureQuestion& question) -> std::optional<FigureAnswer> {
+    window_->setFileChooser({{},
+                             {},
+                             [&](QWidget*, const QString&) { return out; },
+                             [&](QWidget*, const FigureQuestion& question) -> std::optional<FigureAnswer> {
                                return FigureAnswer{out, {}, question.format, {}};
                              }});
 
@@ -260,7 +266,10 @@ class TestWindow : public test::WindowTest {
   }
 
   void anUnwritableFolderIsASentence() {
-    window_->setFileChooser({{}, {}, [](QWidget*, const QString&) { return QString("/proc/nowhere"); }, [](QWidget*, const FigureQuestion& question) -> std::optional<FigureAnswer> {
+    window_->setFileChooser({{},
+                             {},
+                             [](QWidget*, const QString&) { return QString("/proc/nowhere"); },
+                             [](QWidget*, const FigureQuestion& question) -> std::optional<FigureAnswer> {
                                return FigureAnswer{"/proc/nowhere", {}, question.format, {}};
                              }});
     window_->action("figures.png")->trigger();
@@ -342,7 +351,8 @@ class TestWindow : public test::WindowTest {
     QTRY_VERIFY_WITH_TIMEOUT(idle(), patience);
     QCOMPARE(lengths("sequential"), (std::vector<double>{64, 128}));
     for (const TraceArray* array : session().trace()->matching("timing/"))
-      if (QString::fromStdString(array->key).count('/') > 1) QVERIFY2(array->key.starts_with("timing/sequential/") || array->key.starts_with("timing/roof/"), array->key.c_str());
+      if (QString::fromStdString(array->key).count('/') > 1)
+        QVERIFY2(array->key.starts_with("timing/sequential/") || array->key.starts_with("timing/roof/"), array->key.c_str());
     QCOMPARE(session().trace()->timed->batch, std::int64_t{2});
     QVERIFY2(panel->caption().startsWith("CPU, float64, batch 2, width 8"), qPrintable(panel->caption()));
     QCOMPARE(hyperOf(session().trace(), "width") == "8", false);  // the run keeps its own
@@ -424,7 +434,8 @@ class TestWindow : public test::WindowTest {
     QTest::qWait(100);
     heart.stop();
     load.end();
-    const QString measured = QString("stopped after %1 ms, the event loop was held for at most %2 ms; ").arg(stopped).arg(longest) + QString::fromStdString(load.text(0.1));
+    const QString measured = QString("stopped after %1 ms, the event loop was held for at most %2 ms; ").arg(stopped).arg(longest) +
+                             QString::fromStdString(load.text(0.1));
     qInfo("%s", qPrintable(measured));
     QVERIFY2(static_cast<double>(stopped) <= 1e3 * load.allowed(0.1), qPrintable(measured));
     QVERIFY2(static_cast<double>(longest) <= 1e3 * load.allowed(0.05), qPrintable(measured));
@@ -506,7 +517,8 @@ class TestWindow : public test::WindowTest {
     window_->area()->arrange({"pair", {{"gradients"}, {"gating"}}});
     QTRY_VERIFY_WITH_TIMEOUT(window_->area()->dock("gating")->panel()->emptyReason().isEmpty() && atRest(), patience);
     QTRY_VERIFY(above->timeSpan() && below->timeSpan());
-    QVERIFY(above->timeSpan()->left != below->timeSpan()->left && above->timeSpan()->right != below->timeSpan()->right);  // alone they would differ
+    QVERIFY(above->timeSpan()->left != below->timeSpan()->left &&
+            above->timeSpan()->right != below->timeSpan()->right);  // alone they would differ
     QTRY_COMPARE(ends(above), ends(below));
     // Another number at the axis, another model: still.
     clickModel("gru");
@@ -547,7 +559,9 @@ class TestWindow : public test::WindowTest {
             QTest::qWait(40);
             if (i == 0) QVERIFY2(places().size() == 1 && dock->inSight(), qPrintable(layout.name + QStringList(places().keys()).join(' ')));
           }
-          QVERIFY2(places() == before, qPrintable(QString("%1, %2: %3 and before %4").arg(layout.name, dock->panel()->id(), QStringList(places().keys()).join(' '), QStringList(before.keys()).join(' '))));
+          QVERIFY2(places() == before, qPrintable(QString("%1, %2: %3 and before %4")
+                                                      .arg(layout.name, dock->panel()->id(), QStringList(places().keys()).join(' '),
+                                                           QStringList(before.keys()).join(' '))));
         }
       }
   }
@@ -565,22 +579,26 @@ class TestWindow : public test::WindowTest {
     for (const QWidget* one : window_->findChildren<QWidget*>()) {
       if (!one->isVisible()) continue;
       sliders += qobject_cast<const QSlider*>(one) != nullptr;
-      things += qobject_cast<const QAbstractButton*>(one) != nullptr || qobject_cast<const QComboBox*>(one) != nullptr || qobject_cast<const QSlider*>(one) != nullptr;
+      things += qobject_cast<const QAbstractButton*>(one) != nullptr || qobject_cast<const QComboBox*>(one) != nullptr ||
+                qobject_cast<const QSlider*>(one) != nullptr;
     }
     QCOMPARE(sliders, 3);
     QVERIFY2(things <= 30, qPrintable(QString::number(things)));
     for (const char* id : {"lstm", "mamba", "lru", "elman", "gru"}) {
-      session().apply([&] {
-        Setup after = session().setup();
-        after.preset = id;
-        return after;
-      }(), false);
+      session().apply(
+          [&] {
+            Setup after = session().setup();
+            after.preset = id;
+            return after;
+          }(),
+          false);
       QVERIFY(settle());
       QStringList shown;
       for (const QSlider* one : window_->inspector()->findChildren<QSlider*>())
         if (one->isVisible()) shown << one->objectName();
       QVERIFY2(shown.size() == 3, qPrintable(QString("%1 has %2").arg(id).arg(shown.join(' '))));
-      QVERIFY2(shown.contains("slider.input_gain") && !shown.contains("slider.input_scale"), qPrintable(QString("%1 has %2").arg(id).arg(shown.join(' '))));
+      QVERIFY2(shown.contains("slider.input_gain") && !shown.contains("slider.input_scale"),
+               qPrintable(QString("%1 has %2").arg(id).arg(shown.join(' '))));
     }
     QVERIFY(buttonOf("train")->isVisible() && buttonOf("train")->property("accent").toBool());
     // The list of models, and all settings.

@@ -37,7 +37,8 @@ Json peers_of(const std::string& python, const Row& row, const fs::path& folder)
   row.save(archive);
   archive.finish();
   file.commit();
-  const std::string command = quoted(python) + " " + quoted(std::string(RECLAB_SOURCE_DIR) + "/tests/bench/peers.py") + " " + row.name + " " + quoted(folder / "inputs.npz");
+  const std::string command = quoted(python) + " " + quoted(std::string(RECLAB_SOURCE_DIR) + "/tests/bench/peers.py") + " " + row.name +
+                              " " + quoted(folder / "inputs.npz");
   FILE* pipe = popen(command.c_str(), "r");
   if (!pipe) throw Error("The peers could not be started: " + command + ".");
   std::string text;
@@ -88,23 +89,29 @@ Json measured(const Row& row, const std::string& python, const fs::path& folder)
   result["error"] = error;
   result["peers"] = all[0]["peers"];
   result["parts"] = all;
-  result["roof"] = {{"triad_bytes_per_second", roof.triad_bytes}, {"cached_bytes_per_second", roof.cached_bytes}, {"flops_per_second", roof.flops}};
+  result["roof"] = {
+      {"triad_bytes_per_second", roof.triad_bytes}, {"cached_bytes_per_second", roof.cached_bytes}, {"flops_per_second", roof.flops}};
   return result;
 }
 
 void print(const Json& result) {
-  std::fprintf(stderr, "\n%s  %s, error %.1e\n", result["row"].get<std::string>().c_str(), result["text"].get<std::string>().c_str(), result["error"].get<double>());
+  std::fprintf(stderr, "\n%s  %s, error %.1e\n", result["row"].get<std::string>().c_str(), result["text"].get<std::string>().c_str(),
+               result["error"].get<double>());
   const auto roof = [&](const char* key) { return result["roof"][key].get<double>() / 1e9; };
-  std::fprintf(stderr, "  of this host: triad %.1f GB/s, read from the caches %.0f GB/s, %.0f GFLOP/s\n", roof("triad_bytes_per_second"), roof("cached_bytes_per_second"), roof("flops_per_second"));
+  std::fprintf(stderr, "  of this host: triad %.1f GB/s, read from the caches %.0f GB/s, %.0f GFLOP/s\n", roof("triad_bytes_per_second"),
+               roof("cached_bytes_per_second"), roof("flops_per_second"));
   for (const Json& part : result["parts"]) {
     std::fprintf(stderr, "  %-20s %10.3f ms", part["part"].get<std::string>().c_str(), 1e3 * part["ours_seconds"].get<double>());
     if (part["floor_seconds"].is_number())
-      std::fprintf(stderr, "   floor %8.3f ms, %3.0f %% of the roof (%s)", 1e3 * part["floor_seconds"].get<double>(), 100.0 * part["roof_fraction"].get<double>(), part["floor"].get<std::string>().c_str());
+      std::fprintf(stderr, "   floor %8.3f ms, %3.0f %% of the roof (%s)", 1e3 * part["floor_seconds"].get<double>(),
+                   100.0 * part["roof_fraction"].get<double>(), part["floor"].get<std::string>().c_str());
     if (part.contains("iterations"))
-      std::fprintf(stderr, "   %.0f iterations, residual %.1e%s", part["iterations"].get<double>(), part["residual"].get<double>(), part["converged"].get<double>() > 0.0 ? "" : ", not converged: run step by step");
+      std::fprintf(stderr, "   %.0f iterations, residual %.1e%s", part["iterations"].get<double>(), part["residual"].get<double>(),
+                   part["converged"].get<double>() > 0.0 ? "" : ", not converged: run step by step");
     std::fprintf(stderr, "\n");
     for (const Json& peer : part["peers"])
-      std::fprintf(stderr, "    %-28s %10.3f ms   %6.2f times ours, error %.1e\n", (peer["name"].get<std::string>() + " " + peer["version"].get<std::string>()).c_str(),
+      std::fprintf(stderr, "    %-28s %10.3f ms   %6.2f times ours, error %.1e\n",
+                   (peer["name"].get<std::string>() + " " + peer["version"].get<std::string>()).c_str(),
                    1e3 * peer["seconds"].get<double>(), peer["ratio"].get<double>(), peer["error"].get<double>());
   }
 }

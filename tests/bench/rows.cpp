@@ -65,7 +65,9 @@ double difference(const std::vector<A>& ours, const std::vector<B>& exact) {
   return most / size;
 }
 
-void save(NpzWriter& file, const std::string& name, const Shape& shape, const std::vector<float>& values) { file.add(name, shape, std::span<const float>(values)); }
+void save(NpzWriter& file, const std::string& name, const Shape& shape, const std::vector<float>& values) {
+  file.add(name, shape, std::span<const float>(values));
+}
 
 // s_t = a_t s_{t-1} + b_t, real, every a its own.
 Row scan(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D) {
@@ -87,7 +89,8 @@ Row scan(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D
   row.name = name;
   row.text = "real time-varying scan, float32, B" + std::to_string(B) + " T" + std::to_string(T) + " D" + std::to_string(D);
   const double bytes = 4.0 * static_cast<double>(n);
-  row.parts.push_back({"forward", [&d] {
+  row.parts.push_back({"forward",
+                       [&d] {
                          d.backend.diagonal(DType::f32, d.dims, ScanMethod::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
                          d.backend.finish();
                        },
@@ -96,12 +99,13 @@ Row scan(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D
     d.g = on(backend, d.b);
     d.ga = DeviceArray(backend, d.s.bytes());
     d.gb = DeviceArray(backend, d.s.bytes());
-    row.parts.push_back({"with backward", [&d] {
+    row.parts.push_back({"with backward",
+                         [&d] {
                            d.backend.diagonal(DType::f32, d.dims, ScanMethod::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
                            d.backend.zero(d.ga.data(), d.ga.bytes());
                            d.backend.zero(d.gb.data(), d.gb.bytes());
-                           d.backend.diagonal_adjoint(DType::f32, d.dims, ScanMethod::steps, d.da.data(), d.s.data(), nullptr, d.g.data(), nullptr, d.ga.data(), d.gb.data(), nullptr,
-                                                      nullptr, nullptr, {});
+                           d.backend.diagonal_adjoint(DType::f32, d.dims, ScanMethod::steps, d.da.data(), d.s.data(), nullptr, d.g.data(),
+                                                      nullptr, d.ga.data(), d.gb.data(), nullptr, nullptr, nullptr, {});
                            d.backend.finish();
                          },
                          8.0 * bytes, 0.0, 6.0 * static_cast<double>(n), "and back: reads a, s and dL/ds, writes dL/da and dL/db"});
@@ -110,7 +114,8 @@ Row scan(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D
     const auto ours = from<float>(d.backend, d.s.data(), d.a.size());
     std::vector<double> exact(d.a.size());
     const auto width = static_cast<std::size_t>(d.dims.width);
-    for (std::size_t i = 0; i < exact.size(); ++i) exact[i] = (i >= width ? static_cast<double>(d.a[i]) * exact[i - width] : 0.0) + static_cast<double>(d.b[i]);
+    for (std::size_t i = 0; i < exact.size(); ++i)
+      exact[i] = (i >= width ? static_cast<double>(d.a[i]) * exact[i - width] : 0.0) + static_cast<double>(d.b[i]);
     return difference(ours, exact);
   };
   row.save = [&d, T, B, D](NpzWriter& file) {
@@ -149,14 +154,16 @@ Row lru(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D)
   d.ga = DeviceArray(backend, d.da.bytes());
   Row row;
   row.name = name;
-  row.text = "LRU's recurrence, complex64, forward and backward, B" + std::to_string(B) + " T" + std::to_string(T) + " D" + std::to_string(D);
+  row.text =
+      "LRU's recurrence, complex64, forward and backward, B" + std::to_string(B) + " T" + std::to_string(T) + " D" + std::to_string(D);
   const double bytes = 8.0 * static_cast<double>(n);
-  row.parts.push_back({"forward and backward", [&d] {
+  row.parts.push_back({"forward and backward",
+                       [&d] {
                          d.backend.diagonal(DType::c64, d.dims, ScanMethod::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
                          d.backend.zero(d.ga.data(), d.ga.bytes());
                          d.backend.zero(d.gb.data(), d.gb.bytes());
-                         d.backend.diagonal_adjoint(DType::c64, d.dims, ScanMethod::steps, d.da.data(), d.s.data(), nullptr, d.dg.data(), nullptr, d.ga.data(), d.gb.data(), nullptr,
-                                                    nullptr, nullptr, {});
+                         d.backend.diagonal_adjoint(DType::c64, d.dims, ScanMethod::steps, d.da.data(), d.s.data(), nullptr, d.dg.data(),
+                                                    nullptr, d.ga.data(), d.gb.data(), nullptr, nullptr, nullptr, {});
                          d.backend.finish();
                        },
                        5.0 * bytes, 0.0, 24.0 * static_cast<double>(n), "reads b, writes s; back: reads s and dL/ds, writes dL/db"});
@@ -168,10 +175,13 @@ Row lru(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D)
       gb[i] = (i + width < n ? std::conj(Complex(d.a[i % period])) * gb[i + width] : Complex{}) + Complex(d.g[i]);
       if (i >= width) ga[i % period] += gb[i] * std::conj(s[i - width]);
     }
-    return std::max({difference(from<C>(d.backend, d.s.data(), n), s), difference(from<C>(d.backend, d.gb.data(), n), gb), difference(from<C>(d.backend, d.ga.data(), period), ga)});
+    return std::max({difference(from<C>(d.backend, d.s.data(), n), s), difference(from<C>(d.backend, d.gb.data(), n), gb),
+                     difference(from<C>(d.backend, d.ga.data(), period), ga)});
   };
   row.save = [&d, B, T, D](NpzWriter& file) {
-    const auto parts = [](const std::vector<C>& z) { return std::vector<float>(reinterpret_cast<const float*>(z.data()), reinterpret_cast<const float*>(z.data() + z.size())); };
+    const auto parts = [](const std::vector<C>& z) {
+      return std::vector<float>(reinterpret_cast<const float*>(z.data()), reinterpret_cast<const float*>(z.data() + z.size()));
+    };
     save(file, "a", {D, 2}, parts(d.a));
     save(file, "b", {T, B, D, 2}, parts(d.b));
     save(file, "g", {T, B, D, 2}, parts(d.g));
@@ -234,11 +244,14 @@ Row selective_scan(const std::string& name, std::int64_t B, std::int64_t T, std:
   d.zero_states(memory);
   Row row;
   row.name = name;
-  row.text = "Mamba's recurrence, forward, float32, B" + std::to_string(B) + " T" + std::to_string(T) + " D" + std::to_string(D) + " N" + std::to_string(N);
+  row.text = "Mamba's recurrence, forward, float32, B" + std::to_string(B) + " T" + std::to_string(T) + " D" + std::to_string(D) + " N" +
+             std::to_string(N);
   const double E = static_cast<double>(B * T * D), n = static_cast<double>(N);
-  row.parts.push_back({"forward", [&d] { d.forward(); }, 4.0 * (3.0 * E + 2.0 * static_cast<double>(B * T * N)), 0.0, 40.0 * E * n, "20 multiply-adds a state and step, the exponential included"});
+  row.parts.push_back({"forward", [&d] { d.forward(); }, 4.0 * (3.0 * E + 2.0 * static_cast<double>(B * T * N)), 0.0, 40.0 * E * n,
+                       "20 multiply-adds a state and step, the exponential included"});
   row.error = [&d, B, T, D, N] {
-    const auto &xs = d.inputs["x"].second, &dt = d.inputs["delta"].second, &a = d.inputs["A"].second, &bs = d.inputs["B"].second, &cs = d.inputs["C"].second;
+    const auto &xs = d.inputs["x"].second, &dt = d.inputs["delta"].second, &a = d.inputs["A"].second, &bs = d.inputs["B"].second,
+               &cs = d.inputs["C"].second;
     d.exact.assign(xs.size(), 0.0);
     std::vector<double> h(static_cast<std::size_t>(B * D * N), 0.0);
     for (std::int64_t t = 0; t < T; ++t)
@@ -253,7 +266,8 @@ Row selective_scan(const std::string& name, std::int64_t B, std::int64_t T, std:
     return d.error();
   };
   row.save = [&d, B, T, D, N](NpzWriter& file) {
-    for (const auto& [key, input] : d.inputs) save(file, key, key == "A" ? Shape{D, N} : Shape{T, B, key == "B" || key == "C" ? N : D}, input.second);
+    for (const auto& [key, input] : d.inputs)
+      save(file, key, key == "A" ? Shape{D, N} : Shape{T, B, key == "B" || key == "C" ? N : D}, input.second);
   };
   row.kept = data;
   return row;
@@ -270,7 +284,8 @@ Row convolution(const std::string& name, std::int64_t B, std::int64_t D, std::in
   Rng rng(1);
   auto data = std::make_shared<Data>(Data{backend, normal(rng, D * T), normal(rng, T * B * D), {}, {}, {}, {}});
   Data& d = *data;
-  for (std::int64_t i = 0; i < D * T; ++i) d.kernel[static_cast<std::size_t>(i)] *= static_cast<float>(std::exp(-3.0 * static_cast<double>(i % T) / static_cast<double>(T)));
+  for (std::int64_t i = 0; i < D * T; ++i)
+    d.kernel[static_cast<std::size_t>(i)] *= static_cast<float>(std::exp(-3.0 * static_cast<double>(i % T) / static_cast<double>(T)));
   d.dk = on(backend, d.kernel);
   d.du = on(backend, d.u);
   d.y = DeviceArray(backend, d.du.bytes());
@@ -280,11 +295,16 @@ Row convolution(const std::string& name, std::int64_t B, std::int64_t D, std::in
   row.name = name;
   row.text = "convolution by FFT, float32, B" + std::to_string(B) + " D" + std::to_string(D) + " T" + std::to_string(T);
   const double transforms = static_cast<double>(2 * B * D + (d.spectrum.bytes() ? 0 : D)), length = 2.0 * static_cast<double>(T);
-  row.parts.push_back({"forward", [&d, B, D, T] {
-                         d.backend.convolve_with(DType::f32, T, B, D, d.dk.data(), d.spectrum.data(), d.du.data(), d.y.data());
-                         d.backend.finish();
-                       },
-                       4.0 * static_cast<double>(2 * T * B * D) + static_cast<double>(d.spectrum.bytes() ? d.spectrum.bytes() : static_cast<std::size_t>(4 * D * T)), 0.0, 2.5 * length * std::log2(length) * transforms, d.spectrum.bytes() ? "real transforms of length 2T, the kernel's kept" : "real transforms of length 2T, the kernel's included"});
+  row.parts.push_back(
+      {"forward",
+       [&d, B, D, T] {
+         d.backend.convolve_with(DType::f32, T, B, D, d.dk.data(), d.spectrum.data(), d.du.data(), d.y.data());
+         d.backend.finish();
+       },
+       4.0 * static_cast<double>(2 * T * B * D) +
+           static_cast<double>(d.spectrum.bytes() ? d.spectrum.bytes() : static_cast<std::size_t>(4 * D * T)),
+       0.0, 2.5 * length * std::log2(length) * transforms,
+       d.spectrum.bytes() ? "real transforms of length 2T, the kernel's kept" : "real transforms of length 2T, the kernel's included"});
   row.error = [&d, B, D, T] {
     const auto ours = from<float>(d.backend, d.y.data(), d.u.size());
     // Some channels and steps, by the sum itself.
@@ -292,7 +312,9 @@ Row convolution(const std::string& name, std::int64_t B, std::int64_t D, std::in
     for (std::int64_t c = 0; c < B * D; c += std::max<std::int64_t>(1, B * D / 16))
       for (std::int64_t t = 0; t < T; t += std::max<std::int64_t>(1, T / 64)) {
         double exact = 0.0;
-        for (std::int64_t j = 0; j <= t; ++j) exact += static_cast<double>(d.kernel[static_cast<std::size_t>(c % D * T + j)]) * static_cast<double>(d.u[static_cast<std::size_t>((t - j) * B * D + c)]);
+        for (std::int64_t j = 0; j <= t; ++j)
+          exact += static_cast<double>(d.kernel[static_cast<std::size_t>(c % D * T + j)]) *
+                   static_cast<double>(d.u[static_cast<std::size_t>((t - j) * B * D + c)]);
         most = std::max(most, std::abs(static_cast<double>(ours[static_cast<std::size_t>(t * B * D + c)]) - exact));
         size = std::max(size, std::abs(exact));
       }
@@ -328,7 +350,8 @@ Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H
   options.real = DType::f32;
   options.record = false;
   Rng rng(1);
-  auto data = std::make_shared<Data>(Data{backend, std::make_unique<Network>(architecture, hyper, options), {}, {}, normal(rng, T * B * H), {}, {}});
+  auto data = std::make_shared<Data>(
+      Data{backend, std::make_unique<Network>(architecture, hyper, options), {}, {}, normal(rng, T * B * H), {}, {}});
   Data& d = *data;
   d.parameters = d.network->initialise(1);
   for (const auto& entry : d.parameters.entries()) d.weights.emplace_back(entry.values.begin(), entry.values.end());
@@ -340,10 +363,12 @@ Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H
       graph.bind(var, d.arrays.back().data());
     };
     std::vector<float> x;
-    for (std::int64_t t = 0; t < T; ++t) x.insert(x.end(), d.x.begin() + (t * B + first) * H, d.x.begin() + (t * B + first + network.options().batch) * H);
+    for (std::int64_t t = 0; t < T; ++t)
+      x.insert(x.end(), d.x.begin() + (t * B + first) * H, d.x.begin() + (t * B + first + network.options().batch) * H);
     bind(network.input(), x);
     for (std::size_t i = 0; i < d.weights.size(); ++i) bind(network.parameters()[i].var, d.weights[i]);
-    for (const auto& state : network.states()) bind(state.initial, std::vector<float>(static_cast<std::size_t>(count(state.initial.shape())), 0.0f));
+    for (const auto& state : network.states())
+      bind(state.initial, std::vector<float>(static_cast<std::size_t>(count(state.initial.shape())), 0.0f));
   };
   ready(*d.network, 0);
   constexpr std::int64_t of_part = BatchRollout::sequences_of_part;
@@ -367,8 +392,11 @@ Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H
     forward.floor = "the recurrent weights, read from the caches at every step";
   }
   row.parts.push_back(forward);
-  const auto forward_in_parts = [&d] { cpu::parallel(std::ssize(d.parts), [&](std::int64_t i) { d.parts[static_cast<std::size_t>(i)]->graph().forward(); }); };
-  if (!d.parts.empty()) row.parts.push_back({"forward, in parts of " + std::to_string(of_part), forward_in_parts, 0.0, 0.0, forward.flops, forward.floor});
+  const auto forward_in_parts = [&d] {
+    cpu::parallel(std::ssize(d.parts), [&](std::int64_t i) { d.parts[static_cast<std::size_t>(i)]->graph().forward(); });
+  };
+  if (!d.parts.empty())
+    row.parts.push_back({"forward, in parts of " + std::to_string(of_part), forward_in_parts, 0.0, 0.0, forward.flops, forward.floor});
   const auto there_and_back = [&d](Network& network) {
     Graph& g = network.graph();
     g.forward({}, Graph::Part::all, true);
@@ -378,17 +406,22 @@ Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H
   };
   const std::string floor = "three times the products of the forward pass";
   if (backward)
-    row.parts.push_back({"with backward", [&d, there_and_back] {
+    row.parts.push_back({"with backward",
+                         [&d, there_and_back] {
                            there_and_back(*d.network);
                            d.backend.finish();
                          },
                          0.0, 0.0, 3.0 * forward.flops, floor});
   if (backward && !d.parts.empty())
-    row.parts.push_back({"with backward, in parts of " + std::to_string(of_part), [&d, there_and_back] {
-                           cpu::parallel(std::ssize(d.parts), [&](std::int64_t i) { there_and_back(*d.parts[static_cast<std::size_t>(i)]); });
+    row.parts.push_back({"with backward, in parts of " + std::to_string(of_part),
+                         [&d, there_and_back] {
+                           cpu::parallel(std::ssize(d.parts),
+                                         [&](std::int64_t i) { there_and_back(*d.parts[static_cast<std::size_t>(i)]); });
                            for (std::size_t part = 1; part < d.parts.size(); ++part)
                              for (std::size_t i = 0; i < d.weights.size(); ++i)
-                               d.backend.add_scaled(DType::f32, std::ssize(d.weights[i]), 0, d.parts[part]->graph().gradient(d.parts[part]->parameters()[i].var), d.parts[0]->graph().gradient(d.parts[0]->parameters()[i].var), true);
+                               d.backend.add_scaled(DType::f32, std::ssize(d.weights[i]), 0,
+                                                    d.parts[part]->graph().gradient(d.parts[part]->parameters()[i].var),
+                                                    d.parts[0]->graph().gradient(d.parts[0]->parameters()[i].var), true);
                          },
                          0.0, 0.0, 3.0 * forward.flops, floor});
   row.error = [&d, B, T, H] {
@@ -406,7 +439,8 @@ Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H
         const float* x = d.x.data() + (static_cast<std::size_t>(t * B) + b) * h_size;
         for (std::size_t r = 0; r < 4 * h_size; ++r) {
           sums[r] = b_ih[r] + b_hh[r];
-          for (std::size_t j = 0; j < h_size; ++j) sums[r] += w_ih[r * h_size + j] * static_cast<double>(x[j]) + w_hh[r * h_size + j] * h[b * h_size + j];
+          for (std::size_t j = 0; j < h_size; ++j)
+            sums[r] += w_ih[r * h_size + j] * static_cast<double>(x[j]) + w_hh[r * h_size + j] * h[b * h_size + j];
         }
         const auto sigmoid = [](double v) { return 1.0 / (1.0 + std::exp(-v)); };
         for (std::size_t i = 0; i < h_size; ++i) {
@@ -420,13 +454,15 @@ Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H
   };
   row.save = [&d, B, T, H](NpzWriter& file) {
     save(file, "x", {T, B, H}, d.x);
-    for (std::size_t i = 0; i < d.weights.size(); ++i) save(file, d.parameters.entries()[i].name.substr(2), d.parameters.entries()[i].shape, d.weights[i]);
+    for (std::size_t i = 0; i < d.weights.size(); ++i)
+      save(file, d.parameters.entries()[i].name.substr(2), d.parameters.entries()[i].shape, d.weights[i]);
   };
   row.kept = data;
   return row;
 }
 
-// Gated linear attention: a decay of its own for each key dimension; the chunkwise form, and the sequential one beside it, each one operation.
+// Gated linear attention: a decay of its own for each key dimension; the chunkwise form, and the sequential one beside it, each one
+// operation.
 Row gated_attention(const std::string& name, const std::vector<std::int64_t>& lengths, std::int64_t heads, std::int64_t size) {
   Backend& backend = backend_of(name);
   struct Data {
@@ -435,15 +471,17 @@ Row gated_attention(const std::string& name, const std::vector<std::int64_t>& le
   auto data = std::make_shared<Data>();
   Row row;
   row.name = name;
-  row.text = "gated linear attention, chunkwise, float32, " + std::to_string(heads) + " heads of " + std::to_string(size) + ", T " + std::to_string(lengths.front()) + " to " + std::to_string(lengths.back());
+  row.text = "gated linear attention, chunkwise, float32, " + std::to_string(heads) + " heads of " + std::to_string(size) + ", T " +
+             std::to_string(lengths.front()) + " to " + std::to_string(lengths.back());
   for (auto length = lengths.rbegin(); length != lengths.rend(); ++length)
     for (const Form form : {Form::chunkwise, Form::sequential}) {
       const std::int64_t T = *length;
       Rng rng(1);
       auto one = std::make_shared<Computed>(backend);
       const Shape shape{T, 1, heads, size};
-      const Var q = one->leaf("q", shape, normal(rng, count(shape), 1.0 / std::sqrt(static_cast<double>(size)))), k = one->leaf("k", shape, normal(rng, count(shape))),
-                v = one->leaf("v", shape, normal(rng, count(shape))), decay = one->leaf("log_decay", shape, uniform(rng, count(shape), -0.1, 0.0));
+      const Var q = one->leaf("q", shape, normal(rng, count(shape), 1.0 / std::sqrt(static_cast<double>(size)))),
+                k = one->leaf("k", shape, normal(rng, count(shape))), v = one->leaf("v", shape, normal(rng, count(shape))),
+                decay = one->leaf("log_decay", shape, uniform(rng, count(shape), -0.1, 0.0));
       const OuterVars memory = outer(*one->graph, form, {q, k, v, decay}, false);
       one->output = memory.output;
       one->ready(false);
@@ -452,14 +490,17 @@ Row gated_attention(const std::string& name, const std::vector<std::int64_t>& le
       const double d = static_cast<double>(size);
       part.flops = static_cast<double>(T * heads) * (form == Form::chunkwise ? 4.0 * d * d + 16.0 * 2.0 * d : 5.0 * d * d);
       part.bytes = 4.0 * 5.0 * static_cast<double>(count(shape));
-      part.floor = form == Form::chunkwise ? "4 dk dv + C (dk + dv) a token and head, C = 16" : "5 dk dv a token and head: decayed, written, read";
+      part.floor =
+          form == Form::chunkwise ? "4 dk dv + C (dk + dv) a token and head, C = 16" : "5 dk dv a token and head: decayed, written, read";
       row.parts.push_back(std::move(part));
       data->all.push_back(std::move(one));
     }
   Computed &d = *data->all.front(), &stepped = *data->all[1];
   row.error = [&d, &stepped, heads, size, T = lengths.back()] {
     d.exact.assign(static_cast<std::size_t>(T * heads * size), 0.0);
-    const auto at = [&](const char* key, std::int64_t t, std::int64_t h, std::int64_t i) { return static_cast<double>(d.inputs[key].second[static_cast<std::size_t>((t * heads + h) * size + i)]); };
+    const auto at = [&](const char* key, std::int64_t t, std::int64_t h, std::int64_t i) {
+      return static_cast<double>(d.inputs[key].second[static_cast<std::size_t>((t * heads + h) * size + i)]);
+    };
     std::vector<double> S(static_cast<std::size_t>(heads * size * size), 0.0);
     for (std::int64_t t = 0; t < T; ++t)
       for (std::int64_t h = 0; h < heads; ++h)
@@ -480,7 +521,8 @@ Row gated_attention(const std::string& name, const std::vector<std::int64_t>& le
   return row;
 }
 
-/// z = sigmoid(a_t + w h + R h), h <- (1 - z) h + z tanh(b_t + v h + S h), w and v diagonal: a GRU without reset; R and S with `dense` alone.
+/// z = sigmoid(a_t + w h + R h), h <- (1 - z) h + z tanh(b_t + v h + S h), w and v diagonal: a GRU without reset; R and S with `dense`
+/// alone.
 struct GatedCell {
   std::shared_ptr<Computed> computed;
   MemoryVars memory;
@@ -494,7 +536,8 @@ struct GatedCell {
     const Var a = c.leaf("a", {T, B, D}, normal(rng, T * B * D)), b = c.leaf("b", {T, B, D}, normal(rng, T * B * D));
     const Var w = c.leaf("w", {D}, uniform(rng, D, -0.5, 0.5)), v = c.leaf("v", {D}, uniform(rng, D, -0.5, 0.5));
     const double spread = 0.5 / std::sqrt(static_cast<double>(D));
-    const Var R = dense ? c.leaf("R", {D, D}, normal(rng, D * D, spread)) : Var{}, S = dense ? c.leaf("S", {D, D}, normal(rng, D * D, spread)) : Var{};
+    const Var R = dense ? c.leaf("R", {D, D}, normal(rng, D * D, spread)) : Var{},
+              S = dense ? c.leaf("S", {D, D}, normal(rng, D * D, spread)) : Var{};
     const auto cell = [=](Cell&, std::span<const Var> tokens, std::span<const Var> states) {
       const Var h = states[0];
       Var z = tokens[0] + w * h, n = tokens[1] + v * h;
@@ -511,16 +554,25 @@ struct GatedCell {
   }
   Part part(const std::string& name) const {
     const double E = static_cast<double>(B * T * D);
-    Part made{name, [c = computed] { c->forward(); }, 4.0 * 3.0 * E, 0.0, (20.0 + (dense ? 4.0 * static_cast<double>(D) : 0.0)) * E, "reads a and b, writes h"};
+    Part made{name,
+              [c = computed] { c->forward(); },
+              4.0 * 3.0 * E,
+              0.0,
+              (20.0 + (dense ? 4.0 * static_cast<double>(D) : 0.0)) * E,
+              "reads a and b, writes h"};
     if (const NewtonReport* report = memory.memory->newton())
       made.facts = [c = computed, report] {
-        return std::map<std::string, double>{{"iterations", report->iterations()}, {"residual", report->residuals.empty() ? 0.0 : report->residuals.back()}, {"converged", report->converged}};
+        return std::map<std::string, double>{{"iterations", report->iterations()},
+                                             {"residual", report->residuals.empty() ? 0.0 : report->residuals.back()},
+                                             {"converged", report->converged}};
       };
     return made;
   }
   void find_exact() const {
     Computed& c = *computed;
-    const auto in = [&](const char* key, std::int64_t i) { return static_cast<double>(c.inputs.at(key).second[static_cast<std::size_t>(i)]); };
+    const auto in = [&](const char* key, std::int64_t i) {
+      return static_cast<double>(c.inputs.at(key).second[static_cast<std::size_t>(i)]);
+    };
     c.exact.resize(static_cast<std::size_t>(B * T * D));
     std::vector<double> h(static_cast<std::size_t>(B * D), 0.0), next = h;
     for (std::int64_t t = 0; t < T; ++t) {
@@ -549,7 +601,8 @@ Row newton(const std::string& name, std::int64_t B, std::int64_t D, std::int64_t
   auto data = std::make_shared<Data>();
   Row row;
   row.name = name;
-  row.text = "Newton's forms of a gated cell, float32: diagonal B" + std::to_string(B) + " D" + std::to_string(D) + " T" + std::to_string(T) + ", dense B1 D" + std::to_string(dense_D) + " T" + std::to_string(dense_T);
+  row.text = "Newton's forms of a gated cell, float32: diagonal B" + std::to_string(B) + " D" + std::to_string(D) + " T" +
+             std::to_string(T) + ", dense B1 D" + std::to_string(dense_D) + " T" + std::to_string(dense_T);
   const auto add = [&](const std::string& part, Form form, bool dense) {
     data->cells.emplace_back(backend, form, dense ? 1 : B, dense ? dense_T : T, dense ? dense_D : D, dense);
     row.parts.push_back(data->cells.back().part(part));
@@ -605,7 +658,8 @@ Row make_row(const std::string& name) {
 
 double floor_of(const Part& part, const Roof& roof) {
   double seconds = 0.0;
-  for (const auto& [work, rate] : {std::pair(part.bytes, roof.triad_bytes), std::pair(part.cached, roof.cached_bytes), std::pair(part.flops, roof.flops)})
+  for (const auto& [work, rate] :
+       {std::pair(part.bytes, roof.triad_bytes), std::pair(part.cached, roof.cached_bytes), std::pair(part.flops, roof.flops)})
     if (rate > 0.0) seconds = std::max(seconds, work / rate);
   return seconds;
 }

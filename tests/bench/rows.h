@@ -22,7 +22,7 @@ struct Part {
   double bytes = 0.0;         ///< to and from memory at the least
   double cached = 0.0;        ///< bytes that are read from a cache at the least
   double flops = 0.0;
-  std::string floor{};        ///< where these come from, in words
+  std::string floor{};  ///< where these come from, in words
   /// What is to be known of the last run beside its time, by name: "iterations", "residual".
   std::function<std::map<std::string, double>()> facts{};
 };

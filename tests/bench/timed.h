@@ -13,8 +13,8 @@ struct Timing {
   int runs = 0;
 };
 
-/// Adds the seconds of calls, after one call that is not counted: at least `least` calls, up to `most` as long as they take less than `budget`
-/// seconds.
+/// Adds the seconds of calls, after one call that is not counted: at least `least` calls, up to `most` as long as they take less than
+/// `budget` seconds.
 template <class F>
 void time_calls(F&& run, int least, int most, double budget, std::vector<double>& seconds) {
   const auto now = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };

@@ -52,7 +52,8 @@ struct Learner {
   std::unique_ptr<Trainer> trainer;
   double first = 0.0;  ///< the loss of the weights as they were drawn
 
-  Learner(const std::string& id, const std::vector<std::pair<std::string, std::string>>& set, const std::string& form, DType real, const Examples& examples)
+  Learner(const std::string& id, const std::vector<std::pair<std::string, std::string>>& set, const std::string& form, DType real,
+          const Examples& examples)
       : architecture(builtin_registry().find(id)), hyper(architecture.hyper) {
     for (const auto& [key, value] : set) hyper.set_text(key, value, id);
     start = Network(architecture, hyper, {.input = width, .head = 1, .real = real}).initialise(1);
@@ -76,12 +77,13 @@ Row training(const std::string& name) {
     std::string part, id, form;
     std::vector<std::pair<std::string, std::string>> set;
   };
-  const std::vector<Case> cases{{"lstm H64", "lstm", "sequential", {{"width", "64"}}},
-                                {"gru H64", "gru", "sequential", {{"width", "64"}}},
-                                {"elman H64", "elman", "sequential", {{"width", "64"}}},
-                                {"mamba D32 N16", "mamba", "sequential", {{"width", "32"}, {"state", "16"}}},
-                                {"mamba D32 N16, scan", "mamba", "scan", {{"width", "32"}, {"state", "16"}}},
-                                {"transformer d64", "transformer", "attention", {{"width", "64"}, {"heads", "4"}, {"feed_forward", "256"}}}};
+  const std::vector<Case> cases{
+      {"lstm H64", "lstm", "sequential", {{"width", "64"}}},
+      {"gru H64", "gru", "sequential", {{"width", "64"}}},
+      {"elman H64", "elman", "sequential", {{"width", "64"}}},
+      {"mamba D32 N16", "mamba", "sequential", {{"width", "32"}, {"state", "16"}}},
+      {"mamba D32 N16, scan", "mamba", "scan", {{"width", "32"}, {"state", "16"}}},
+      {"transformer d64", "transformer", "attention", {{"width", "64"}, {"heads", "4"}, {"feed_forward", "256"}}}};
   struct Data {
     OneBatch examples;
     std::vector<std::unique_ptr<Learner>> single;
@@ -105,7 +107,8 @@ Row training(const std::string& name) {
   Data& d = *data;
   row.error = [&d] {
     double worst = 0.0;
-    for (std::size_t i = 0; i < d.exact.size(); ++i) worst = std::max(worst, std::abs(d.single[i]->first - d.exact[i]) / std::abs(d.exact[i]));
+    for (std::size_t i = 0; i < d.exact.size(); ++i)
+      worst = std::max(worst, std::abs(d.single[i]->first - d.exact[i]) / std::abs(d.exact[i]));
     return worst;
   };
   row.save = [&d](NpzWriter& file) {
@@ -119,7 +122,8 @@ Row training(const std::string& name) {
     file.add("y", {batch, steps, 1}, std::span<const double>(y));
     for (std::size_t i = 0; i < d.names.size(); ++i) {
       file.add("loss/" + d.names[i], {1}, std::span<const double>(&d.exact[i], 1));
-      for (const auto& entry : d.single[i]->start.entries()) file.add(d.names[i] + ":" + entry.name, entry.shape, std::span<const double>(entry.values));
+      for (const auto& entry : d.single[i]->start.entries())
+        file.add(d.names[i] + ":" + entry.name, entry.shape, std::span<const double>(entry.values));
     }
   };
   row.kept = data;

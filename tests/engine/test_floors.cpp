@@ -28,12 +28,24 @@ const std::map<std::string, std::set<std::string>> below{
     {"execution", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models"}},
     {"analysis", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution"}},
     {"learning", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution"}},
-    {"experiment", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning"}},
-    {"timing", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}},
-    {"schedule", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}},
-    {"checks", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}},
-    {"composer", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}},
-    {"distillation", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}}};
+    {"experiment",
+     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
+      "learning"}},
+    {"timing",
+     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
+      "learning", "experiment"}},
+    {"schedule",
+     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
+      "learning", "experiment"}},
+    {"checks",
+     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
+      "learning", "experiment"}},
+    {"composer",
+     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
+      "learning", "experiment"}},
+    {"distillation",
+     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
+      "learning", "experiment"}}};
 
 struct Include {
   int line;
@@ -162,7 +174,8 @@ std::vector<std::string> violations(const fs::path& root, std::size_t* files_rea
   return found;
 }
 
-/// Files that are longer than they may be until they are cut. One that is not needed here any more is a violation too, so the list only shrinks.
+/// Files that are longer than they may be until they are cut. One that is not needed here any more is a violation too, so the list only
+/// shrinks.
 const std::set<std::string> still_long{};
 
 constexpr std::ptrdiff_t most_lines = 700;
@@ -182,7 +195,8 @@ std::vector<std::string> oversized(const fs::path& root, std::set<std::string> a
       const fs::path relative = entry.path().lexically_relative(root);
       ++files[relative.parent_path().string()];
       const auto lines = std::ranges::count(contents(entry.path()), '\n');
-      if (lines > most_lines && allowed.erase(relative.string()) == 0) found.push_back(relative.string() + " has " + std::to_string(lines) + " lines");
+      if (lines > most_lines && allowed.erase(relative.string()) == 0)
+        found.push_back(relative.string() + " has " + std::to_string(lines) + " lines");
     }
   }
   for (const auto& [folder, number] : files)
@@ -208,7 +222,8 @@ std::vector<std::string> named_panels(const fs::path& root) {
       for (std::sregex_iterator match(line.begin(), line.end(), literal), end; match != end; ++match) {
         const std::string text = (*match)[1];
         if (panels.contains(text) || (text.starts_with("panels/") && text.ends_with(".h") && text != "panels/panels.h"))
-          found.push_back(entry.path().lexically_relative(root).string() + ":" + std::to_string(number) + ": the window names the panel " + text);
+          found.push_back(entry.path().lexically_relative(root).string() + ":" + std::to_string(number) + ": the window names the panel " +
+                          text);
       }
     }
   }
@@ -217,7 +232,8 @@ std::vector<std::string> named_panels(const fs::path& root) {
 
 /// Classes and enumerations of one name on two floors, a sentence each. What stands inside another class is its own affair.
 std::vector<std::string> doubled_classes(const fs::path& root, std::size_t* classes_read = nullptr) {
-  static const std::regex definition(R"re((^|\n)(?:class|struct|union|enum class|enum)\s+(?:alignas\([^)]*\)\s*)?([A-Za-z_]\w*)\s*(?:final\s*)?(?::[^;{}]*)?\{)re");
+  static const std::regex definition(
+      R"re((^|\n)(?:class|struct|union|enum class|enum)\s+(?:alignas\([^)]*\)\s*)?([A-Za-z_]\w*)\s*(?:final\s*)?(?::[^;{}]*)?\{)re");
   std::map<std::string, std::map<std::string, std::string>> places;  // by name and floor
   std::size_t count = 0;
   for (const char* top : {"engine", "widgets", "app"}) {
@@ -242,12 +258,13 @@ std::vector<std::string> doubled_classes(const fs::path& root, std::size_t* clas
   return found;
 }
 
-/// Where a text could be taken for HTML because it looks like some: labels that do not say their format, tooltips that are more than words of
-/// this program and do not go through plain_text.h, questions that Qt words by itself.
+/// Where a text could be taken for HTML because it looks like some: labels that do not say their format, tooltips that are more than words
+/// of this program and do not go through plain_text.h, questions that Qt words by itself.
 std::vector<std::string> guessed_texts(const fs::path& root, std::size_t* tips_read = nullptr) {
   static const std::regex words(R"re(\s*(?:[01],\s*)?(?:\{\}|(?:QObject::)?tr\(\s*(?:"(?:\\.|[^"\\])*"\s*)+\))\s*)re");
   static const std::regex wrapped(R"re(\s*(?:[\w>()\-]+,\s*)?(?:safeTip|htmlTip|joinedTips)\([^]*)re");
-  static const std::regex call(R"re((\bnew QLabel\b|: public QLabel\b|\bQMessageBox(?:::\w+\()?|\bQInputDialog|\bQProgressDialog|\bQErrorMessage|\bsetToolTip\(|\bsetItemData\(|\bsetData\(|\bQToolTip::showText\())re");
+  static const std::regex call(
+      R"re((\bnew QLabel\b|: public QLabel\b|\bQMessageBox(?:::\w+\()?|\bQInputDialog|\bQProgressDialog|\bQErrorMessage|\bsetToolTip\(|\bsetItemData\(|\bsetData\(|\bQToolTip::showText\())re");
   std::vector<std::string> found;
   std::size_t tips = 0;
   for (const fs::path& top : {root / "widgets", root / "app/gui"}) {
@@ -262,10 +279,14 @@ std::vector<std::string> guessed_texts(const fs::path& root, std::size_t* tips_r
         std::size_t at = from;
         for (; at < text.size() && depth > 0; ++at) {
           const char c = text[at];
-          if (quoted && c == '\\') ++at;
-          else if (c == '"') quoted = !quoted;
-          else if (!quoted && (c == '(' || c == '{')) ++depth;
-          else if (!quoted && (c == ')' || c == '}')) --depth;
+          if (quoted && c == '\\')
+            ++at;
+          else if (c == '"')
+            quoted = !quoted;
+          else if (!quoted && (c == '(' || c == '{'))
+            ++depth;
+          else if (!quoted && (c == ')' || c == '}'))
+            --depth;
         }
         return text.substr(from, at - from - 1);
       };
@@ -278,10 +299,14 @@ std::vector<std::string> guessed_texts(const fs::path& root, std::size_t* tips_r
           found.push_back(entry.path().lexically_relative(root).string() + ":" + std::to_string(line) + ": " + sentence);
         };
         if (what == "new QLabel") say("a label whose text Qt may take for HTML; plainLabel() makes one that shows it as it is");
-        if (what == ": public QLabel" && text.find("setTextFormat(Qt::") == std::string::npos) say("a label that does not say its text format");
-        if (what.starts_with("QMessageBox") && text.find("setTextFormat(Qt::PlainText)") == std::string::npos && text.rfind("#include", begin) == std::string::npos)
+        if (what == ": public QLabel" && text.find("setTextFormat(Qt::") == std::string::npos)
+          say("a label that does not say its text format");
+        if (what.starts_with("QMessageBox") && text.find("setTextFormat(Qt::PlainText)") == std::string::npos &&
+            text.rfind("#include", begin) == std::string::npos)
           say("a question whose text Qt may take for HTML; setTextFormat(Qt::PlainText) of a QMessageBox of one's own");
-        if (what.starts_with("QMessageBox::") && of.size() > 0 && text.substr(begin, 40).find("QMessageBox::StandardButton") == std::string::npos) say("a question that Qt words by itself; make a QMessageBox with a plain text");
+        if (what.starts_with("QMessageBox::") && of.size() > 0 &&
+            text.substr(begin, 40).find("QMessageBox::StandardButton") == std::string::npos)
+          say("a question that Qt words by itself; make a QMessageBox with a plain text");
         if (what == "QInputDialog" || what == "QProgressDialog" || what == "QErrorMessage") {
           if (text.substr(text.rfind('\n', begin) + 1, 8) != "#include") say(what + " takes texts for HTML");
         }
@@ -289,7 +314,8 @@ std::vector<std::string> guessed_texts(const fs::path& root, std::size_t* tips_r
         if (role && of.find("ToolTipRole") == std::string::npos) continue;
         if (!what.ends_with('(') || what.starts_with("QMessageBox")) continue;
         ++tips;
-        if (what == "QToolTip::showText(" ? of.find("safeTip(") == std::string::npos && of.find("htmlTip(") == std::string::npos && of.find("joinedTips(") == std::string::npos
+        if (what == "QToolTip::showText(" ? of.find("safeTip(") == std::string::npos && of.find("htmlTip(") == std::string::npos &&
+                                                of.find("joinedTips(") == std::string::npos
             : role ? of.find("safeTip(") == std::string::npos && of.find(" tr(\"") == std::string::npos
                    : !std::regex_match(of, words) && !std::regex_match(of, wrapped))
           say("a tooltip that Qt may take for HTML: " + of);
@@ -351,11 +377,17 @@ TEST_CASE("no text of a file can be taken for HTML") {
 TEST_CASE("a label, tooltip or question that Qt may take for HTML is found, with file and line") {
   Planted planted;
   planted.file("widgets/plain_text.cpp", "new QLabel(x);\n")
-      .file("app/gui/a.cpp", "a->setToolTip(tr(\"Words (and \\\"more\\\")\"\n  \" of them\"));\nb->setToolTip(0, safeTip(name));\nc->setToolTip({});\nd->setItemData(0, 3, Qt::UserRole);\n")
-      .file("app/gui/b.cpp", "class A : public QLabel {\n A() { setTextFormat(Qt::PlainText); }\n};\nQMessageBox box;\nQToolTip::showText(at, htmlTip(a), this);\n");
+      .file("app/gui/a.cpp",
+            "a->setToolTip(tr(\"Words (and \\\"more\\\")\"\n  \" of them\"));\nb->setToolTip(0, "
+            "safeTip(name));\nc->setToolTip({});\nd->setItemData(0, 3, Qt::UserRole);\n")
+      .file("app/gui/b.cpp",
+            "class A : public QLabel {\n A() { setTextFormat(Qt::PlainText); }\n};\nQMessageBox box;\nQToolTip::showText(at, htmlTip(a), "
+            "this);\n");
   CHECK_SAYS(guessed_texts(planted.root()).empty(), said(guessed_texts(planted.root())));
-  for (const std::string text : {"new QLabel(name);", "class A : public QLabel {};", "QMessageBox box;", "QMessageBox::warning(this, a, b);", "QInputDialog ask;", "a->setToolTip(name);",
-                                 "a->setToolTip(tr(\"%1\").arg(name));", "a->setToolTip(0, name);", "a->setItemData(0, name, Qt::ToolTipRole);", "QToolTip::showText(at, name, this);"}) {
+  for (const std::string text :
+       {"new QLabel(name);", "class A : public QLabel {};", "QMessageBox box;", "QMessageBox::warning(this, a, b);", "QInputDialog ask;",
+        "a->setToolTip(name);", "a->setToolTip(tr(\"%1\").arg(name));", "a->setToolTip(0, name);",
+        "a->setItemData(0, name, Qt::ToolTipRole);", "QToolTip::showText(at, name, this);"}) {
     planted.file("widgets/panels/c.cpp", "\n" + text + "\n");
     const auto found = guessed_texts(planted.root());
     CHECK_SAYS(!found.empty() && found[0].starts_with("widgets/panels/c.cpp:2: "), text + said(found));
@@ -435,13 +467,18 @@ TEST_CASE("a file of 701 lines, a folder of 21 files and a line of the list that
   const std::string longest(700, '\n');
   Planted planted;
   planted.file("engine/array/a.h", longest).file("widgets/a.cpp", longest).file("tests/data.py", longest + longest);
-  for (int i = 0; i < 20; ++i) planted.file("app/gui/a" + std::to_string(i) + ".cpp", "").file("app/gui/inside/a" + std::to_string(i) + ".h", "");
+  for (int i = 0; i < 20; ++i)
+    planted.file("app/gui/a" + std::to_string(i) + ".cpp", "").file("app/gui/inside/a" + std::to_string(i) + ".h", "");
   CHECK_SAYS(oversized(planted.root(), {}).empty(), said(oversized(planted.root(), {})));
   planted.file("tests/app/a.cpp", longest + "\n").file("engine/array/cuda/a.cu", longest + "\n").file("app/gui/b.h", "");
   const auto found = oversized(planted.root(), {});
-  CHECK_SAYS(found.size() == 3 && found[0] == "engine/array/cuda/a.cu has 701 lines" && found[1] == "tests/app/a.cpp has 701 lines" && found[2] == "app/gui holds 21 files", said(found));
+  CHECK_SAYS(found.size() == 3 && found[0] == "engine/array/cuda/a.cu has 701 lines" && found[1] == "tests/app/a.cpp has 701 lines" &&
+                 found[2] == "app/gui holds 21 files",
+             said(found));
   const auto listed = oversized(planted.root(), {"tests/app/a.cpp", "engine/array/cuda/a.cu", "widgets/a.cpp", "widgets/gone.cpp"});
-  CHECK_SAYS(listed.size() == 3 && listed[1] == "widgets/a.cpp is not too long any more: take it off the list" && listed[2].starts_with("widgets/gone.cpp"), said(listed));
+  CHECK_SAYS(listed.size() == 3 && listed[1] == "widgets/a.cpp is not too long any more: take it off the list" &&
+                 listed[2].starts_with("widgets/gone.cpp"),
+             said(listed));
 }
 
 TEST_CASE("a panel that the window names is found, with file and line") {
@@ -465,8 +502,10 @@ TEST_CASE("no name is a class on two floors") {
 
 TEST_CASE("a class on two floors is found, whatever it is defined with; declarations, comments and classes inside others are none") {
   Planted planted;
-  planted.file("engine/array/a.h", "#pragma once\nstruct Step final : Base<int> {\n};\nclass Only {};\n").file("engine/array/b.cpp", "struct Step {\n  struct Inner {};\n};\n")
-      .file("widgets/a.h", "class Step;\n// class Only {\nstruct Outer {\n  class Only {};\n};\n").file("app/gui/a.h", "enum class Inner : int {\n  a\n};\n");
+  planted.file("engine/array/a.h", "#pragma once\nstruct Step final : Base<int> {\n};\nclass Only {};\n")
+      .file("engine/array/b.cpp", "struct Step {\n  struct Inner {};\n};\n")
+      .file("widgets/a.h", "class Step;\n// class Only {\nstruct Outer {\n  class Only {};\n};\n")
+      .file("app/gui/a.h", "enum class Inner : int {\n  a\n};\n");
   CHECK_SAYS(doubled_classes(planted.root()).empty(), said(doubled_classes(planted.root())));
   planted.file("engine/timing/c.cpp", "enum class Step {\n  a\n};\n");
   const auto found = doubled_classes(planted.root());

@@ -47,7 +47,8 @@ TEST_CASE("the reference: a recurrence, a softmax and a product that one can che
   CHECK_EQUAL(s[1], 3.5);
   // Of the loss s_1: ds_1/db = (1/2, 1), ds_1/da = s_0 + a s_{-1} = 3 + 2, ds_1/ds_{-1} = 1/4.
   const double g[] = {0.0, 1.0};
-  reference.diagonal_adjoint(DType::f64, {2, 1, 1}, ScanMethod::steps, &half, s, &start, g, nullptr, &ga, gb, &gstart, nullptr, nullptr, {});
+  reference.diagonal_adjoint(DType::f64, {2, 1, 1}, ScanMethod::steps, &half, s, &start, g, nullptr, &ga, gb, &gstart, nullptr, nullptr,
+                             {});
   CHECK_EQUAL(gb[0], 0.5);
   CHECK_EQUAL(gb[1], 1.0);
   CHECK_EQUAL(ga, 5.0);

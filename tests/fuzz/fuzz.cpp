@@ -118,7 +118,7 @@ const std::vector<RunRequest>& requests() {
   static const std::vector<RunRequest> all{request_for("elman"), request_for("lru"), request_for("transformer")};
   return all;
 }
-void fits(fs::path RunRequest::*which, std::string_view bytes) {
+void fits(fs::path RunRequest::* which, std::string_view bytes) {
   const fs::path file = put("x.npz", bytes);
   for (RunRequest request : requests()) {
     request.*which = file;
@@ -136,8 +136,9 @@ void cache(std::string_view bytes) {
 }
 
 constexpr std::pair<std::string_view, void (*)(std::string_view)> targets[] = {
-    {"table", table}, {"npy", npy},         {"npz", npz},     {"safetensors", safetensors}, {"sequence", sequence}, {"sound", sequence},
-    {"preset", preset}, {"weights", weights}, {"state", state}, {"cache", cache}};
+    {"table", table},       {"npy", npy},        {"npz", npz},       {"safetensors", safetensors},
+    {"sequence", sequence}, {"sound", sequence}, {"preset", preset}, {"weights", weights},
+    {"state", state},       {"cache", cache}};
 void (*target)(std::string_view) = nullptr;
 
 std::uint64_t number(const std::uint8_t* bytes, int width) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The CUDA backend against the reference, operation by operation, on this machine's device. RECLAB_CUDA_PRODUCTS says what multiplies matrices.
+// The CUDA backend against the reference, operation by operation, on this machine's device. RECLAB_CUDA_PRODUCTS says what multiplies
+// matrices.
 #include <cstdio>
 #include <string>
 
@@ -65,9 +66,11 @@ TEST_CASE("what was recorded is done again as a whole, and what waits is not rec
 
 TEST_CASE("a product that is worth a library is the reference's, alone, of many matrices and as a sum of them") {
   for (const DType type : {DType::f32, DType::f64})
-    for (const MatMul& s : {MatMul{1, 200, 170, 150, false, true, 0, 0, 0}, MatMul{16, 70, 66, 80, false, false, 70 * 80, 80 * 66, 70 * 66}, MatMul{16, 70, 66, 80, true, false, 70 * 80, 80 * 66, 0}}) {
+    for (const MatMul& s : {MatMul{1, 200, 170, 150, false, true, 0, 0, 0}, MatMul{16, 70, 66, 80, false, false, 70 * 80, 80 * 66, 70 * 66},
+                            MatMul{16, 70, 66, 80, true, false, 70 * 80, 80 * 66, 0}}) {
       Parity parity(device(), 8);
-      const std::size_t a = parity.array(type, s.batch * s.m * s.k), b = parity.array(type, s.batch * s.k * s.n), c = parity.array(type, s.batch * s.m * s.n);
+      const std::size_t a = parity.array(type, s.batch * s.m * s.k), b = parity.array(type, s.batch * s.k * s.n),
+                        c = parity.array(type, s.batch * s.m * s.n);
       parity.run([&](Backend& backend, const Parity::Pointers& p, Parity::Host&) {
         backend.matmul(type, s, p[a], p[b], p[c], true);
         return 0;

@@ -56,8 +56,10 @@ inline RunRequest request_for(const std::string& architecture, std::int64_t leng
   return request;
 }
 /// Weights of a model after a change, in a file.
-inline void write_weights(const RunRequest& request, const std::filesystem::path& path, const std::function<double(const std::string&, double)>& change) {
-  const Network network(builtin_registry().find(request.preset.architecture), hyper_of(builtin_registry(), request.preset, request.set), {.input = request.sequence->width});
+inline void write_weights(const RunRequest& request, const std::filesystem::path& path,
+                          const std::function<double(const std::string&, double)>& change) {
+  const Network network(builtin_registry().find(request.preset.architecture), hyper_of(builtin_registry(), request.preset, request.set),
+                        {.input = request.sequence->width});
   AtomicFile file(path);
   NpzWriter writer(file);
   Parameters parameters = network.initialise(request.seed);

@@ -32,7 +32,7 @@ class FaultyMachine {
     fault_ = fault;
   }
   std::int64_t allocations() const { return allocations_; }
-  std::int64_t launches() const { return launches_; }      ///< that were asked for one by one, replays counted once
+  std::int64_t launches() const { return launches_; }  ///< that were asked for one by one, replays counted once
   std::int64_t recordings() const { return recordings_; }
   std::int64_t replays() const { return replays_; }
   std::int64_t asked_when_lost() const { return asked_when_lost_; }  ///< of the machine beneath, by mistake
@@ -57,7 +57,8 @@ class FaultyMachine {
     return memory;
   }
   void release(void* memory) noexcept {
-    // What a lost device held is not asked for back; the host's memory beneath is given back all the same, to see that nothing is forgotten.
+    // What a lost device held is not asked for back; the host's memory beneath is given back all the same, to see that nothing is
+    // forgotten.
     {
       const std::lock_guard lock(mutex_);
       alive_.erase(memory);

@@ -16,9 +16,11 @@
 
 namespace reclab::test {
 
-/// Writes a file of the request's weights for so many inputs: those that are named, and of encoder and head what is drawn; asserts that every other one is named.
+/// Writes a file of the request's weights for so many inputs: those that are named, and of encoder and head what is drawn; asserts that
+/// every other one is named.
 inline void write_given_weights(const RunRequest& request, std::int64_t inputs, const std::map<std::string, std::vector<double>>& values) {
-  const Network network(builtin_registry().find(request.preset.architecture), hyper_of(builtin_registry(), request.preset, request.set), {.input = inputs});
+  const Network network(builtin_registry().find(request.preset.architecture), hyper_of(builtin_registry(), request.preset, request.set),
+                        {.input = inputs});
   AtomicFile file(request.weights);
   NpzWriter writer(file);
   Parameters drawn = network.initialise(1);

@@ -100,7 +100,8 @@ class LibraryMachine : public HostMachine {
           const T *a = p.a + matrix * p.stride_a, *b = p.b + matrix * p.stride_b;
           double sum = 0.0;
           for (std::int64_t l = 0; l < p.k; ++l) {
-            const T left = p.transpose_a ? a[l + row * p.lda] : a[row + l * p.lda], right = p.transpose_b ? b[column + l * p.ldb] : b[l + column * p.ldb];
+            const T left = p.transpose_a ? a[l + row * p.lda] : a[row + l * p.lda],
+                    right = p.transpose_b ? b[column + l * p.ldb] : b[l + column * p.ldb];
             sum += static_cast<double>(left) * static_cast<double>(right);
           }
           T& c = p.c[matrix * p.stride_c + row + column * p.ldc];

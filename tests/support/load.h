@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How long something may take on a machine that does other things too: a limit of wall time, scaled by a load that is measured while it is waited for.
+// How long something may take on a machine that does other things too: a limit of wall time, scaled by a load that is measured while it is
+// waited for.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +13,9 @@
 
 namespace reclab::test {
 
-/// A thread that computes from begin to end and measures what share of a processor it gets, and how long it is kept from any. What a test waits for computes on
-/// the same processors and gets no more. What it does not compute, because it waits on a lock, a sleep or a disk, is no load: the limit stays where it was.
+/// A thread that computes from begin to end and measures what share of a processor it gets, and how long it is kept from any. What a test
+/// waits for computes on the same processors and gets no more. What it does not compute, because it waits on a lock, a sleep or a disk, is
+/// no load: the limit stays where it was.
 class Load {
  public:
   using Clock = std::chrono::steady_clock;
@@ -40,11 +42,12 @@ class Load {
     share_ = std::clamp(computed / std::max(seconds_, 1e-9), 1e-9, 1.0);
     return seconds_;
   }
-  /// What may take `seconds` where nothing else runs may take so many here: longer as the processors are shared, and by the longest time that a thread was kept
-  /// from all of them. After end().
+  /// What may take `seconds` where nothing else runs may take so many here: longer as the processors are shared, and by the longest time
+  /// that a thread was kept from all of them. After end().
   double allowed(double seconds) const { return std::min(most * seconds, seconds / share_ + static_cast<double>(longest_.load()) * 1e-9); }
   std::string text(double seconds) const {
-    return std::to_string(seconds_) + " s, where " + std::to_string(allowed(seconds)) + " s are allowed (a share of " + std::to_string(share_) + " of a processor, kept from it for at most " +
+    return std::to_string(seconds_) + " s, where " + std::to_string(allowed(seconds)) + " s are allowed (a share of " +
+           std::to_string(share_) + " of a processor, kept from it for at most " +
            std::to_string(static_cast<double>(longest_.load()) * 1e-6) + " ms)";
   }
 

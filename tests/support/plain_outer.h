@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A matrix memory as its definition says it, one entry after another: what the forms of recurrence/outer are held to. It shares no code with them.
+// A matrix memory as its definition says it, one entry after another: what the forms of recurrence/outer are held to. It shares no code
+// with them.
 #pragma once
 
 #include <cmath>
@@ -24,15 +25,15 @@ struct Dual {
 struct PlainOuter {
   using Entry = std::function<Dual(std::int64_t t, std::int64_t head, std::int64_t i)>;  ///< of all heads of the batch
   std::int64_t steps = 0, heads = 0, key = 0, value = 0;
-  Entry q, k, v;                                 ///< the real parts
-  Entry q_imag{}, k_imag{};                      ///< none: real
+  Entry q, k, v;                                       ///< the real parts
+  Entry q_imag{}, k_imag{};                            ///< none: real
   Entry key_decay{}, value_decay{}, phase{}, bonus{};  ///< logarithms of decays; none: 0
   bool before = false;
   std::function<Dual(std::int64_t head, std::int64_t i, std::int64_t j)> initial{}, initial_imag{};
 
   struct Made {
-    std::vector<Dual> output;          ///< [steps, heads, value]
-    std::vector<Dual> states, imag;    ///< [steps, heads, key, value], after each step
+    std::vector<Dual> output;        ///< [steps, heads, value]
+    std::vector<Dual> states, imag;  ///< [steps, heads, key, value], after each step
   };
   Made run() const {
     Made made;
@@ -47,7 +48,8 @@ struct PlainOuter {
       for (std::int64_t h = 0; h < heads; ++h) {
         std::vector<Dual> read(static_cast<std::size_t>(value));
         for (std::int64_t i = 0; i < key; ++i) {
-          const Dual a = key_decay ? key_decay(t, h, i) : Dual{}, theta = phase ? phase(t, h, i) : Dual{}, u = bonus ? bonus(t, h, i) : Dual{};
+          const Dual a = key_decay ? key_decay(t, h, i) : Dual{}, theta = phase ? phase(t, h, i) : Dual{},
+                     u = bonus ? bonus(t, h, i) : Dual{};
           const Dual qr = q(t, h, i), qi = q_imag ? q_imag(t, h, i) : Dual{}, kr = k(t, h, i), ki = k_imag ? k_imag(t, h, i) : Dual{};
           for (std::int64_t j = 0; j < value; ++j) {
             const auto cell = static_cast<std::size_t>((h * key + i) * value + j);

@@ -18,8 +18,10 @@ inline std::string safetensors(const std::string& header, const std::string& dat
 }
 
 /// {"name":{"dtype":"F64","shape":[2,3],"data_offsets":[0,48]}} without the braces around it.
-inline std::string safetensors_entry(const std::string& name, const std::string& dtype, const std::string& shape, std::size_t from, std::size_t to) {
-  return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[" + std::to_string(from) + "," + std::to_string(to) + "]}";
+inline std::string safetensors_entry(const std::string& name, const std::string& dtype, const std::string& shape, std::size_t from,
+                                     std::size_t to) {
+  return "\"" + name + "\":{\"dtype\":\"" + dtype + "\",\"shape\":" + shape + ",\"data_offsets\":[" + std::to_string(from) + "," +
+         std::to_string(to) + "]}";
 }
 
 /// Writes those arrays of an archive that begin with the prefix, as F64 and without it; of complex ones re and im are a last axis of 2.
@@ -33,7 +35,8 @@ inline void npz_to_safetensors(const std::filesystem::path& npz, const std::stri
     if (array.is_complex()) shape.push_back(2);
     const void* from = array.is_complex() ? static_cast<const void*>(array.complex.data()) : array.real.data();
     const std::size_t size = 8 * (array.is_complex() ? 2 * array.complex.size() : array.real.size());
-    header += (header.empty() ? "" : ",") + safetensors_entry(name.substr(prefix.size()), "F64", to_string(shape), data.size(), data.size() + size);
+    header += (header.empty() ? "" : ",") +
+              safetensors_entry(name.substr(prefix.size()), "F64", to_string(shape), data.size(), data.size() + size);
     if (size > 0) data.append(static_cast<const char*>(from), size);
   }
   const std::string bytes = safetensors("{" + header + "}", data);

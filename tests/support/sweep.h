@@ -82,7 +82,8 @@ inline int copies() {
   return text ? std::max(1, std::atoi(text)) : 1;
 }
 
-/// Where RECLAB_MEASURE is set, a program prints the largest errors of each architecture as it ends: "measured: lstm outputs 1.1e-15 states 2.0e-16".
+/// Where RECLAB_MEASURE is set, a program prints the largest errors of each architecture as it ends: "measured: lstm outputs 1.1e-15
+/// states 2.0e-16".
 class Measured {
  public:
   ~Measured() {
@@ -116,7 +117,8 @@ inline bool sweep_presets(const std::string& name, void (*body)(const Preset&)) 
   return true;
 }
 inline bool sweep_architectures(const std::string& name, void (*body)(const Architecture&)) {
-  for (const Architecture& architecture : builtin_registry().all()) add_case(architecture.family, name, architecture.id, [&architecture, body] { body(architecture); });
+  for (const Architecture& architecture : builtin_registry().all())
+    add_case(architecture.family, name, architecture.id, [&architecture, body] { body(architecture); });
   return true;
 }
 
@@ -147,7 +149,9 @@ inline OverTimes over_time(const Architecture& architecture, const Hyper& hyper,
     Network network(architecture, hyper, {.input = input, .form = form});
     network.graph().visit([&](const Operation& operation, std::span<const Var>, std::span<const Var> out) {
       const auto* goes = dynamic_cast<const HasEvaluationOrder*>(&operation);
-      if (goes) kinds.insert({typeid(operation), reinterpret_cast<std::uintptr_t>(goes->evaluation_order().draw), !out.empty() && is_complex(out[0].dtype())});
+      if (goes)
+        kinds.insert({typeid(operation), reinterpret_cast<std::uintptr_t>(goes->evaluation_order().draw),
+                      !out.empty() && is_complex(out[0].dtype())});
     });
   }
   return kinds;
@@ -170,16 +174,20 @@ inline bool in_full(const Architecture& architecture, const Hyper& hyper) {
   if (thorough()) return true;
   return !std::ranges::includes(over_time_of_primitives(), over_time(architecture, hyper, 1));
 }
-inline bool in_full(const Preset& preset) { return in_full(*architecture_of(builtin_registry(), preset), hyper_of(builtin_registry(), preset)); }
+inline bool in_full(const Preset& preset) {
+  return in_full(*architecture_of(builtin_registry(), preset), hyper_of(builtin_registry(), preset));
+}
 
 }  // namespace reclab::test
 
 /// SWEEP_PRESETS("what is shown", preset) { ... }, SWEEP_ARCHITECTURES("what is shown", architecture) { ... }
-#define SWEEP_PRESETS(name, preset)                                                                                            \
-  static void RECLAB_JOIN(sweep_body_, __LINE__)(const ::reclab::Preset&);                                                     \
-  [[maybe_unused]] static const bool RECLAB_JOIN(swept_, __LINE__) = ::reclab::test::sweep_presets(name, RECLAB_JOIN(sweep_body_, __LINE__)); \
+#define SWEEP_PRESETS(name, preset)                                            \
+  static void RECLAB_JOIN(sweep_body_, __LINE__)(const ::reclab::Preset&);     \
+  [[maybe_unused]] static const bool RECLAB_JOIN(swept_, __LINE__) =           \
+      ::reclab::test::sweep_presets(name, RECLAB_JOIN(sweep_body_, __LINE__)); \
   static void RECLAB_JOIN(sweep_body_, __LINE__)([[maybe_unused]] const ::reclab::Preset& preset)
-#define SWEEP_ARCHITECTURES(name, architecture)                                                                                \
-  static void RECLAB_JOIN(sweep_body_, __LINE__)(const ::reclab::Architecture&);                                               \
-  [[maybe_unused]] static const bool RECLAB_JOIN(swept_, __LINE__) = ::reclab::test::sweep_architectures(name, RECLAB_JOIN(sweep_body_, __LINE__)); \
+#define SWEEP_ARCHITECTURES(name, architecture)                                      \
+  static void RECLAB_JOIN(sweep_body_, __LINE__)(const ::reclab::Architecture&);     \
+  [[maybe_unused]] static const bool RECLAB_JOIN(swept_, __LINE__) =                 \
+      ::reclab::test::sweep_architectures(name, RECLAB_JOIN(sweep_body_, __LINE__)); \
   static void RECLAB_JOIN(sweep_body_, __LINE__)([[maybe_unused]] const ::reclab::Architecture& architecture)

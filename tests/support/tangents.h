@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Holds what a graph says of its derivatives to each other and to what it computes: its tangents to central differences, and to its adjoints by
-// <u, J v> = <J^T u, v>.
+// Holds what a graph says of its derivatives to each other and to what it computes: its tangents to central differences, and to its
+// adjoints by <u, J v> = <J^T u, v>.
 #pragma once
 
 #include <algorithm>
@@ -155,7 +155,8 @@ inline void check_tangents(const std::string& what, Derivatives& graph, const Ch
       of_back = std::hypot(of_back, norm(back[i]));
     }
     const double whole = std::max(norm(u) * norm(moved), of_back);
-    CHECK_SAYS(std::abs(forward - backward) <= 1e-12 * whole, what + ": <u, J v> is " + show(forward) + ", <J^T u, v> " + show(backward) + ", of size " + show(whole));
+    CHECK_SAYS(std::abs(forward - backward) <= 1e-12 * whole,
+               what + ": <u, J v> is " + show(forward) + ", <J^T u, v> " + show(backward) + ", of size " + show(whole));
   }
 
   // Leaf by leaf, the others standing still.
@@ -166,11 +167,12 @@ inline void check_tangents(const std::string& what, Derivatives& graph, const Ch
     const Parts alone = graph.tangents(one);
     for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += alone[j];
   }
-  CHECK_SAYS(largest_gap(sum, moved) <= 1e-11 * scale, what + ": the tangents of its leaves do not add up, by " + show(largest_gap(sum, moved)) + " of " + show(scale));
+  CHECK_SAYS(largest_gap(sum, moved) <= 1e-11 * scale,
+             what + ": the tangents of its leaves do not add up, by " + show(largest_gap(sum, moved)) + " of " + show(scale));
 
   if (!checks.differences) return;
-  // (f(x + h v) - f(x - h v)) / 2h at h and h/2, combined so that the error falls with the fourth power of h. A step may cross a kink of relu, |x|
-  // or max: a shorter one does not, though it has more noise.
+  // (f(x + h v) - f(x - h v)) / 2h at h and h/2, combined so that the error falls with the fourth power of h. A step may cross a kink of
+  // relu, |x| or max: a shorter one does not, though it has more noise.
   double gap = 0.0, allowed = 0.0;
   for (double h = 4e-4; h > 4e-7; h /= 8) {
     const auto central = [&](double by) {
@@ -207,7 +209,8 @@ inline void check_tangents(const std::string& what, const BuildLeaves& build, Ba
   };
   with(cpu_backend(), [&](Derivatives& graph) { check_tangents(what, graph, checks); });
   const Parts own = with(cpu_backend(), moved), others = with(other, moved);
-  CHECK_SAYS(largest_gap(own, others) <= 1e-12 * largest(own), what + ": the tangent of " + other.name() + " is off by " + show(largest_gap(own, others)) + " of " + show(largest(own)));
+  CHECK_SAYS(largest_gap(own, others) <= 1e-12 * largest(own),
+             what + ": the tangent of " + other.name() + " is off by " + show(largest_gap(own, others)) + " of " + show(largest(own)));
 }
 
 }  // namespace reclab::test

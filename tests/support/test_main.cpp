@@ -33,8 +33,8 @@ double processor_seconds() {
 
 }  // namespace
 
-/// [--thorough] [--family NAME | --others NAME...] [TEXT]: the cases of a family of models, or those of no family that is named; of them the
-/// cases whose name contains the text. With --thorough the sweeps take all their lengths and settings for every model.
+/// [--thorough] [--family NAME | --others NAME...] [TEXT]: the cases of a family of models, or those of no family that is named; of them
+/// the cases whose name contains the text. With --thorough the sweeps take all their lengths and settings for every model.
 int main(int argc, char** argv) {
   using namespace reclab::test;
   std::vector<std::string> others;
@@ -52,7 +52,9 @@ int main(int argc, char** argv) {
   }
   int passed = 0, failed = 0, skipped = 0;
   for (const auto& test : cases()) {
-    if (test.name.find(text) == std::string::npos || (!family.empty() && test.family != family) || std::ranges::find(others, test.family) != others.end()) continue;
+    if (test.name.find(text) == std::string::npos || (!family.empty() && test.family != family) ||
+        std::ranges::find(others, test.family) != others.end())
+      continue;
     const double before = processor_seconds();
     const auto took = [&] { return processor_seconds() - before; };
     try {

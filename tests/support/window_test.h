@@ -21,7 +21,8 @@ constexpr int patience = 60'000;  // for a busy machine; nothing waits that long
 inline QByteArray twoWaves(int rows, double quick = 0.9) {
   QByteArray text = "t,slow,fast\n";
   for (int i = 0; i < rows; ++i)
-    text += QByteArray::number(i * 0.5) + ',' + QByteArray::number(std::sin(i * 0.05)) + ',' + QByteArray::number(std::sin(i * quick)) + '\n';
+    text +=
+        QByteArray::number(i * 0.5) + ',' + QByteArray::number(std::sin(i * 0.05)) + ',' + QByteArray::number(std::sin(i * quick)) + '\n';
   return text;
 }
 
@@ -53,7 +54,9 @@ class WindowTest : public QObject {
     const TracePtr& trace = session().trace();
     return !session().running() && trace && trace->info.preset == session().setup().preset && trace->info.seed == session().setup().seed;
   }
-  bool settle() const { return QTest::qWaitFor([this] { return atRest(); }, patience); }
+  bool settle() const {
+    return QTest::qWaitFor([this] { return atRest(); }, patience);
+  }
   QString written(const QString& name, const QByteArray& text) const {
     QFile file(folder_.filePath(name));
     if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size()) qFatal("the test cannot write its own file");
@@ -61,7 +64,8 @@ class WindowTest : public QObject {
   }
   /// Kept as a picture where a person asks for it by a folder, RECLAB_PICTURES.
   static void photograph(QWidget* widget, const QString& name) {
-    if (const QString folder = qEnvironmentVariable("RECLAB_PICTURES"); !folder.isEmpty()) QVERIFY(widget->grab().save(folder + '/' + name + ".png"));
+    if (const QString folder = qEnvironmentVariable("RECLAB_PICTURES"); !folder.isEmpty())
+      QVERIFY(widget->grab().save(folder + '/' + name + ".png"));
   }
   /// Two short waves, so that a test is about the window and not about the patience of a machine.
   Options onWaves(int rows = 120) const {

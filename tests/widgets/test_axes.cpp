@@ -161,7 +161,8 @@ class TestAxes : public QObject {
   void countingFromTheEndIsOfferedBesideTheNameOfTheAxis() {
     Shown<GradientsPanel> shown(losing(0.05, 300));
     const QRect place = shown->plot()->lagLinkPlace();
-    QVERIFY(shown->plot()->rect().contains(place) && place.right() <= shown->rect()->outerRect().right() && place.top() > shown->rect()->rect().bottom());
+    QVERIFY(shown->plot()->rect().contains(place) && place.right() <= shown->rect()->outerRect().right() &&
+            place.top() > shown->rect()->rect().bottom());
     const auto ink = [&] {
       const QImage picture = shown->plot()->grab(place).toImage();
       int marks = 0;
@@ -192,14 +193,18 @@ class TestAxes : public QObject {
       shown->plot()->replot();
       return static_cast<double>(shown->rect()->outerRect().height()) / shown->plot()->height();
     };
-    shown->setPinned({{losing(0.02, 300), Qt::red, "GRU, update bias −1.5, width 48"}, {losing(0.08, 300), Qt::blue, "Elman network, spectral radius 1.2"}});
+    shown->setPinned({{losing(0.02, 300), Qt::red, "GRU, update bias −1.5, width 48"},
+                      {losing(0.08, 300), Qt::blue, "Elman network, spectral radius 1.2"}});
     QVERIFY2(share() >= 0.58, qPrintable(QString::number(share())));
     // At the cursor are the numbers of two own states and one of each other run.
-    QCOMPARE(std::ranges::count_if(shown->rect()->graphs(), [](const QCPGraph* graph) { return graph->realVisibility() && !graph->property("quiet").toBool(); }), 4);
+    QCOMPARE(std::ranges::count_if(shown->rect()->graphs(),
+                                   [](const QCPGraph* graph) { return graph->realVisibility() && !graph->property("quiet").toBool(); }),
+             4);
     // The verdict begins to be read, the rest of it is a hover away; all is there where there is room.
     QVERIFY(shown->plot()->leftOut().contains("The gradient"));
     const auto* verdict = shown->plot()->findChild<Paragraph*>();
-    QVERIFY(verdict != nullptr && verdict->brief() && shown->plot()->roomFor(verdict) == Plot::Room::line && verdict->outerRect().height() >= verdict->lineHeight());
+    QVERIFY(verdict != nullptr && verdict->brief() && shown->plot()->roomFor(verdict) == Plot::Room::line &&
+            verdict->outerRect().height() >= verdict->lineHeight());
     shown->resize(700, 900);
     QTRY_VERIFY(shown->plot()->roomFor(verdict) == Plot::Room::all);
     QVERIFY(share() >= 0.58);

@@ -32,15 +32,16 @@ using namespace reclab;
 
 namespace {
 
-const QString folder = QStringLiteral(RECLAB_SOURCE_DIR "/tests/widgets/baselines/"), found = QStringLiteral(RECLAB_BINARY_DIR "/baselines/");
+const QString folder = QStringLiteral(RECLAB_SOURCE_DIR "/tests/widgets/baselines/"),
+              found = QStringLiteral(RECLAB_BINARY_DIR "/baselines/");
 /// Those that app/packages.txt has: one for what stands on the screen, one for the signs that it lacks.
 constexpr std::array fonts{"Open Sans", "DejaVu Sans"};
 
 constexpr int tile = 16;
-/// The most that a tile of blurred pixels may differ, in the root of the mean square, of 255. Other hinting and smoothing of fonts and lines
-/// makes 8 at most, which is all of the picture moved by a quarter of a pixel; a curve that is missing, but not the faintest there is, a word
-/// that is cut or a colour of the other theme 12 and more. A picture of OpenGL is drawn by Mesa, whose versions place points and lines of a
-/// scene and mix their edges otherwise; what is around it is held to the same as all others.
+/// The most that a tile of blurred pixels may differ, in the root of the mean square, of 255. Other hinting and smoothing of fonts and
+/// lines makes 8 at most, which is all of the picture moved by a quarter of a pixel; a curve that is missing, but not the faintest there
+/// is, a word that is cut or a colour of the other theme 12 and more. A picture of OpenGL is drawn by Mesa, whose versions place points and
+/// lines of a scene and mix their edges otherwise; what is around it is held to the same as all others.
 constexpr double most = 9.0, most_of_scene = 20.0;
 
 /// The mean over 5 x 5 pixels, so that how an edge is smoothed matters little.
@@ -53,10 +54,12 @@ std::vector<float> blurred(const QImage& image, int channel) {
   }
   for (int y = 0; y < h; ++y)
     for (int x = 0; x < w; ++x)
-      for (int d = -2; d <= 2; ++d) across[static_cast<std::size_t>(y * w + x)] += plain[static_cast<std::size_t>(y * w + std::clamp(x + d, 0, w - 1))] / 5.0F;
+      for (int d = -2; d <= 2; ++d)
+        across[static_cast<std::size_t>(y * w + x)] += plain[static_cast<std::size_t>(y * w + std::clamp(x + d, 0, w - 1))] / 5.0F;
   for (int y = 0; y < h; ++y)
     for (int x = 0; x < w; ++x)
-      for (int d = -2; d <= 2; ++d) both[static_cast<std::size_t>(y * w + x)] += across[static_cast<std::size_t>(std::clamp(y + d, 0, h - 1) * w + x)] / 5.0F;
+      for (int d = -2; d <= 2; ++d)
+        both[static_cast<std::size_t>(y * w + x)] += across[static_cast<std::size_t>(std::clamp(y + d, 0, h - 1) * w + x)] / 5.0F;
   return both;
 }
 
@@ -68,7 +71,11 @@ struct Difference {
 /// `scene`: where the looser threshold holds.
 Difference compare(const QImage& baseline, const QImage& actual, const QRect& scene = {}) {
   if (baseline.size() != actual.size())
-    return {1e9, QStringLiteral("it is %1 x %2 pixels, not %3 x %4").arg(actual.width()).arg(actual.height()).arg(baseline.width()).arg(baseline.height())};
+    return {1e9, QStringLiteral("it is %1 x %2 pixels, not %3 x %4")
+                     .arg(actual.width())
+                     .arg(actual.height())
+                     .arg(baseline.width())
+                     .arg(baseline.height())};
   const QImage a = baseline.convertToFormat(QImage::Format_RGB32), b = actual.convertToFormat(QImage::Format_RGB32);
   const int w = a.width(), h = a.height();
   std::vector<double> squares(static_cast<std::size_t>(w) * static_cast<std::size_t>(h));
@@ -90,7 +97,8 @@ Difference compare(const QImage& baseline, const QImage& actual, const QRect& sc
     }
   if (!tiles.isEmpty()) {
     const auto many = tiles.size();
-    all.sentence = QStringLiteral("%1 of its tiles of %2 x %2 pixels differ by more than %3: ").arg(many).arg(tile).arg(most) + tiles.mid(0, 6).join(", ") + (many > 6 ? " and others" : "");
+    all.sentence = QStringLiteral("%1 of its tiles of %2 x %2 pixels differ by more than %3: ").arg(many).arg(tile).arg(most) +
+                   tiles.mid(0, 6).join(", ") + (many > 6 ? " and others" : "");
   }
   return all;
 }
@@ -100,7 +108,8 @@ QImage differenceOf(const QImage& a, const QImage& b) {
   for (int y = 0; y < shown.height(); ++y)
     for (int x = 0; x < shown.width(); ++x) {
       const QRgb p = a.rect().contains(x, y) ? a.pixel(x, y) : 0, q = b.rect().contains(x, y) ? b.pixel(x, y) : 0;
-      shown.setPixel(x, y, qRgb(255 - std::abs(qRed(p) - qRed(q)), 255 - std::abs(qGreen(p) - qGreen(q)), 255 - std::abs(qBlue(p) - qBlue(q))));
+      shown.setPixel(x, y,
+                     qRgb(255 - std::abs(qRed(p) - qRed(q)), 255 - std::abs(qGreen(p) - qGreen(q)), 255 - std::abs(qBlue(p) - qBlue(q))));
     }
   return shown;
 }
@@ -113,7 +122,9 @@ QImage ofFewColours(const QImage& image) {
   std::vector<std::pair<int, QRgb>> byCount;
   for (auto entry = counts.begin(); entry != counts.end(); ++entry) byCount.emplace_back(-entry.value(), entry.key());
   std::ranges::sort(byCount);
-  const auto away = [](QRgb a, QRgb b) { return std::max({std::abs(qRed(a) - qRed(b)), std::abs(qGreen(a) - qGreen(b)), std::abs(qBlue(a) - qBlue(b))}); };
+  const auto away = [](QRgb a, QRgb b) {
+    return std::max({std::abs(qRed(a) - qRed(b)), std::abs(qGreen(a) - qGreen(b)), std::abs(qBlue(a) - qBlue(b))});
+  };
   // The most frequent colours, but none that is as near to another as the distance that just suffices.
   QList<QRgb> table;
   for (int distance = 0; table.isEmpty(); ++distance) {
@@ -123,7 +134,8 @@ QImage ofFewColours(const QImage& image) {
   }
   QHash<QRgb, int> nearest;
   for (const auto& [count, colour] : byCount)
-    nearest[colour] = static_cast<int>(std::ranges::min_element(table, {}, [&](QRgb other) { return away(colour, other); }) - table.begin());
+    nearest[colour] =
+        static_cast<int>(std::ranges::min_element(table, {}, [&](QRgb other) { return away(colour, other); }) - table.begin());
   QImage few(image.size(), QImage::Format_Indexed8);
   few.setColorTable(table);
   for (int y = 0; y < image.height(); ++y)
@@ -144,9 +156,24 @@ void applyTheme(bool dark) {
   if (!file.open(QIODevice::ReadOnly)) qFatal("no %s", qPrintable(file.fileName()));
   const QJsonObject named = QJsonDocument::fromJson(file.readAll()).object()["palette"].toObject();
   QPalette palette;
-  const std::array<std::pair<QPalette::ColorRole, const char*>, 15> roles{{{QPalette::Window, "window"}, {QPalette::WindowText, "text"}, {QPalette::Base, "base"}, {QPalette::AlternateBase, "alternate"}, {QPalette::Text, "text"}, {QPalette::Button, "button"}, {QPalette::ButtonText, "text"}, {QPalette::PlaceholderText, "muted"}, {QPalette::Highlight, "accent"}, {QPalette::HighlightedText, "accentText"}, {QPalette::Link, "link"}, {QPalette::Light, "hover"}, {QPalette::Midlight, "faint"}, {QPalette::Mid, "border"}, {QPalette::Dark, "muted"}}};
+  const std::array<std::pair<QPalette::ColorRole, const char*>, 15> roles{{{QPalette::Window, "window"},
+                                                                           {QPalette::WindowText, "text"},
+                                                                           {QPalette::Base, "base"},
+                                                                           {QPalette::AlternateBase, "alternate"},
+                                                                           {QPalette::Text, "text"},
+                                                                           {QPalette::Button, "button"},
+                                                                           {QPalette::ButtonText, "text"},
+                                                                           {QPalette::PlaceholderText, "muted"},
+                                                                           {QPalette::Highlight, "accent"},
+                                                                           {QPalette::HighlightedText, "accentText"},
+                                                                           {QPalette::Link, "link"},
+                                                                           {QPalette::Light, "hover"},
+                                                                           {QPalette::Midlight, "faint"},
+                                                                           {QPalette::Mid, "border"},
+                                                                           {QPalette::Dark, "muted"}}};
   for (const auto& [role, name] : roles) palette.setColor(role, QColor(named[QLatin1String(name)].toString()));
-  for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText}) palette.setColor(QPalette::Disabled, role, QColor(named["disabled"].toString()));
+  for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
+    palette.setColor(QPalette::Disabled, role, QColor(named["disabled"].toString()));
   QApplication::setPalette(palette);
 }
 
@@ -159,7 +186,9 @@ void addPast(Trace& trace) {
 /// Three outputs with a target that counts from step 100 on.
 void addOutput(Trace& trace, double lag) {
   const auto wave = [](double t, double j) { return std::sin(0.04 * t + 0.8 * j) * std::cos(0.011 * t); };
-  trace.put(test::unit_array("output", trace.steps, 3, [&](double t, double j) { return 0.9 * wave(t - lag, j) + 0.1 * std::sin(0.9 * t + j); }, "what it returns"));
+  trace.put(test::unit_array(
+      "output", trace.steps, 3, [&](double t, double j) { return 0.9 * wave(t - lag, j) + 0.1 * std::sin(0.9 * t + j); },
+      "what it returns"));
   trace.put(test::unit_array("target", trace.steps, 3, wave, "what it should"));
   trace.put(test::unit_array("mask", trace.steps, 1, [](double t, double) { return t < 100 ? 0.0 : 1.0; }, "where it counts"));
 }
@@ -188,10 +217,13 @@ std::shared_ptr<const Trace> another() {
   test::put_kernels(*trace, "0/h", 6, 2.0);
   addOutput(*trace, 9.0);
   test::put_sensitivity(*trace, 0.1);
-  const auto slower = [](double phase) { return [phase](double t, double j) { return 2.0 * std::sin(0.021 * t + 0.4 * j + phase) * std::cos(0.3 * j); }; };
+  const auto slower = [](double phase) {
+    return [phase](double t, double j) { return 2.0 * std::sin(0.021 * t + 0.4 * j + phase) * std::cos(0.3 * j); };
+  };
   trace->put(test::unit_array("state/0/hidden", trace->steps, 16, slower(0.0), ""));
   trace->put(test::unit_array("state/0/cell", trace->steps, 16, slower(1.0), ""));
-  trace->put(test::unit_array("gate/0/forget", trace->steps, 16, [](double t, double j) { return test::synthetic_gate(0.5 * t, j, 2.0); }, ""));
+  trace->put(
+      test::unit_array("gate/0/forget", trace->steps, 16, [](double t, double j) { return test::synthetic_gate(0.5 * t, j, 2.0); }, ""));
   TraceArray spectrum = *trace->find("spectrum/0");
   auto inner = std::make_shared<std::vector<std::complex<double>>>(*spectrum.complex);
   for (auto& z : *inner) z *= 0.8;
@@ -243,7 +275,8 @@ class ShownPanel {
 constexpr QSize small(420, 260), large(900, 600);
 
 QString nameOf(const QString& id, const QString& detail, bool dark, QSize size) {
-  return QStringLiteral("%1-%2-%3.png").arg(detail.isEmpty() ? id : id + u'-' + detail, dark ? "dark" : "light", size == small ? "small" : "large");
+  return QStringLiteral("%1-%2-%3.png")
+      .arg(detail.isEmpty() ? id : id + u'-' + detail, dark ? "dark" : "light", size == small ? "small" : "large");
 }
 
 }  // namespace
@@ -274,7 +307,8 @@ class TestBaselines : public QObject {
  private slots:
   void initTestCase() {
     for (const char* name : fonts)
-      if (!QFontDatabase::hasFamily(name)) QSKIP(qPrintable(QStringLiteral("The baselines are written in %1: install fonts-open-sans and fonts-dejavu-core.").arg(name)));
+      if (!QFontDatabase::hasFamily(name))
+        QSKIP(qPrintable(QStringLiteral("The baselines are written in %1: install fonts-open-sans and fonts-dejavu-core.").arg(name)));
     QApplication::setStyle(QStyleFactory::create("Fusion"));
     QFont font(QStringLiteral("Open Sans"));
     font.setFamilies({QString::fromLatin1(fonts[0]), QString::fromLatin1(fonts[1])});
@@ -292,7 +326,8 @@ class TestBaselines : public QObject {
     QTest::addColumn<QSize>("size");
     for (const bool dark : {false, true})
       for (const auto& [info, detail] : pictures())
-        for (const QSize size : {small, large}) QTest::newRow(qPrintable(nameOf(info->id, detail, dark, size))) << info->id << detail << dark << size;
+        for (const QSize size : {small, large})
+          QTest::newRow(qPrintable(nameOf(info->id, detail, dark, size))) << info->id << detail << dark << size;
   }
   void everyPanelLooksAsItsBaseline() {
     QFETCH(QString, id);
@@ -301,20 +336,25 @@ class TestBaselines : public QObject {
     QFETCH(QSize, size);
     applyTheme(dark);
     const ShownPanel shown(panelOf(id), detail, size);
-    QVERIFY2(shown->emptyReason().isEmpty(), qPrintable(QStringLiteral("The trace of this test has nothing for it, so there would be a baseline of a sentence: ") + shown->emptyReason()));
+    QVERIFY2(shown->emptyReason().isEmpty(),
+             qPrintable(QStringLiteral("The trace of this test has nothing for it, so there would be a baseline of a sentence: ") +
+                        shown->emptyReason()));
     QCOMPARE(shown->devicePixelRatioF(), 1.0);
     const QImage actual = shown.picture();
     QCOMPARE(actual.size(), size);
     const QString name = nameOf(id, detail, dark, size);
     if (renewing()) {
-      if (QFile::exists(folder + name) && compare(baseline(name), actual, shown.scene()).worst < 0.3) return;  // but for the colours that were left out: the file stays as it is
+      if (QFile::exists(folder + name) && compare(baseline(name), actual, shown.scene()).worst < 0.3)
+        return;  // but for the colours that were left out: the file stays as it is
       const QString wrong = written(ofFewColours(actual), folder + name);
       QVERIFY2(wrong.isEmpty(), qPrintable(wrong));
       return;
     }
     if (!QFile::exists(folder + name)) {
       written(actual, found + name);
-      QFAIL(qPrintable(QStringLiteral("There is no %1%2. Make it with tests/run.sh baselines, look at it and commit it; %3%2 is what it would be.").arg(folder, name, found)));
+      QFAIL(qPrintable(
+          QStringLiteral("There is no %1%2. Make it with tests/run.sh baselines, look at it and commit it; %3%2 is what it would be.")
+              .arg(folder, name, found)));
     }
     const QImage expected = baseline(name);
     const Difference differs = compare(expected, actual, shown.scene());
@@ -322,7 +362,8 @@ class TestBaselines : public QObject {
     const QString base = found + name.chopped(4);
     written(actual, base + "-actual.png");
     written(differenceOf(expected, actual), base + "-difference.png");
-    QFAIL(qPrintable(QStringLiteral("%1 does not look as %2%3: %4. See %5-actual.png and -difference.png; if it is to look so, tests/run.sh baselines makes it the baseline.")
+    QFAIL(qPrintable(QStringLiteral("%1 does not look as %2%3: %4. See %5-actual.png and -difference.png; if it is to look so, "
+                                    "tests/run.sh baselines makes it the baseline.")
                          .arg(id, folder, name, differs.sentence, base)));
   }
 
@@ -331,7 +372,8 @@ class TestBaselines : public QObject {
     for (const bool dark : {false, true})
       for (const auto& [info, detail] : pictures())
         for (const QSize size : {small, large}) known << nameOf(info->id, detail, dark, size);
-    for (const QString& file : QDir(folder).entryList(QDir::Files)) QVERIFY2(known.contains(file), qPrintable(folder + file + " is of no panel: remove it."));
+    for (const QString& file : QDir(folder).entryList(QDir::Files))
+      QVERIFY2(known.contains(file), qPrintable(folder + file + " is of no panel: remove it."));
   }
 
   // What the comparison must see, and what it must not mind.
@@ -368,7 +410,8 @@ class TestBaselines : public QObject {
 
   void theOtherThemeIsSeen() {
     for (const auto& [info, detail] : pictures())
-      QVERIFY(!compare(baseline(nameOf(info->id, detail, false, small)), baseline(nameOf(info->id, detail, true, small))).sentence.isEmpty());
+      QVERIFY(
+          !compare(baseline(nameOf(info->id, detail, false, small)), baseline(nameOf(info->id, detail, true, small))).sentence.isEmpty());
   }
 
   void anAccentOfTheOtherThemeIsSeen() {
@@ -408,8 +451,12 @@ class TestBaselines : public QObject {
       for (int y = 0; y < plain.height(); ++y)
         for (int x = 0; x < plain.width(); ++x) {
           const auto at = [&](int dx, int dy) { return plain.pixel(std::max(0, x - dx), std::max(0, y - dy)); };
-          const auto mix = [&](auto channel) { return static_cast<int>(std::lround(0.5625 * channel(at(0, 0)) + 0.1875 * (channel(at(1, 0)) + channel(at(0, 1))) + 0.0625 * channel(at(1, 1)))); };
-          moved.setPixel(x, y, qRgb(mix([](QRgb c) { return qRed(c); }), mix([](QRgb c) { return qGreen(c); }), mix([](QRgb c) { return qBlue(c); })));
+          const auto mix = [&](auto channel) {
+            return static_cast<int>(
+                std::lround(0.5625 * channel(at(0, 0)) + 0.1875 * (channel(at(1, 0)) + channel(at(0, 1))) + 0.0625 * channel(at(1, 1))));
+          };
+          moved.setPixel(
+              x, y, qRgb(mix([](QRgb c) { return qRed(c); }), mix([](QRgb c) { return qGreen(c); }), mix([](QRgb c) { return qBlue(c); })));
         }
       const Difference differs = compare(plain, moved, sceneOf(*info, detail));
       qInfo("%s: %.2f of what is allowed", qPrintable(name), differs.worst);
@@ -420,7 +467,9 @@ class TestBaselines : public QObject {
 
 int main(int argc, char** argv) {
   // One pixel of the picture is one of the screen, and fonts have the size they have at 96 dots per inch.
-  for (const char* name : {"QT_SCALE_FACTOR", "QT_SCREEN_SCALE_FACTORS", "QT_AUTO_SCREEN_SCALE_FACTOR", "QT_STYLE_OVERRIDE", "QT_QPA_PLATFORMTHEME"}) qunsetenv(name);
+  for (const char* name :
+       {"QT_SCALE_FACTOR", "QT_SCREEN_SCALE_FACTORS", "QT_AUTO_SCREEN_SCALE_FACTOR", "QT_STYLE_OVERRIDE", "QT_QPA_PLATFORMTHEME"})
+    qunsetenv(name);
   qputenv("QT_FONT_DPI", "96");
   prepareOpenGl();
   QApplication application(argc, argv);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The composer's panel alone, on compositions made by hand: its tiles under mouse and keyboard, what it asks for, says, draws and saves.
+#include <QAbstractTextDocumentLayout>
 #include <QClipboard>
 #include <QDoubleSpinBox>
 #include <QGuiApplication>
+#include <QLabel>
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QSignalSpy>
 #include <QSpinBox>
-#include <QAbstractTextDocumentLayout>
-#include <QLabel>
 #include <QTest>
 #include <QTextBlock>
 #include <QTextDocument>
@@ -53,7 +53,9 @@ std::string valueIn(const std::vector<std::pair<std::string, std::string>>& sett
 std::shared_ptr<Trace> composedRun(const std::string& oscillation, const std::string& transition = "entries") {
   auto trace = std::make_shared<Trace>(*test::synthetic_trace());
   trace->info.architecture = "composed";
-  trace->info.hyper = {{"expand", "dependent"}, {"oscillation", oscillation}, {"shrink", "dependent"}, {"activation", "relu"}, {"tau", "2"}, {"transition", transition}};
+  trace->info.hyper = {
+      {"expand", "dependent"},   {"oscillation", oscillation}, {"shrink", "dependent"}, {"activation", "relu"}, {"tau", "2"},
+      {"transition", transition}};
   return trace;
 }
 
@@ -122,7 +124,9 @@ class TestComposer : public QObject {
   void tilesSayWhatTheyAre() {
     Composer composer;
     const QString tip = composer.row("oscillation")->tipOf(3);
-    QVERIFY2(tip.contains("Oscillation 3: key-gated-matrix-3") && tip.contains("The sentence of choice 3.") && tip.contains("depends on the data"), qPrintable(tip));
+    QVERIFY2(tip.contains("Oscillation 3: key-gated-matrix-3") && tip.contains("The sentence of choice 3.") &&
+                 tip.contains("depends on the data"),
+             qPrintable(tip));
     QVERIFY(composer.row("oscillation")->tipOf(2).contains("does not depend on the data"));
     QVERIFY(composer.row("expand")->accessibleName() == "Expand" && composer.row("expand")->accessibleDescription() == "dependent: A key.");
   }
@@ -138,7 +142,8 @@ class TestComposer : public QObject {
         for (const char* key : {"expand", "oscillation", "shrink", "activation"}) {
           const TileRow* row = composer.row(key);
           for (int tile = 0; tile < std::ssize(row->row().choices); ++tile) {
-            QVERIFY2(row->rect().contains(row->placeOf(tile)), qPrintable(QString("%1 %2 at %3 x %4").arg(key).arg(tile).arg(size.width()).arg(size.height())));
+            QVERIFY2(row->rect().contains(row->placeOf(tile)),
+                     qPrintable(QString("%1 %2 at %3 x %4").arg(key).arg(tile).arg(size.width()).arg(size.height())));
             const QRect place = row->placeOf(tile).translated(row->pos());
             for (const QRect& other : places) QVERIFY(!other.intersects(place));
             places.push_back(place);
@@ -146,7 +151,8 @@ class TestComposer : public QObject {
         }
         const auto* words = composer->findChild<QLabel*>("words");
         QVERIFY(words->heightForWidth(words->width()) <= words->height());
-        for (const QRect& place : places) QVERIFY(!place.intersects(words->geometry()) && !place.intersects(composer->factors()->geometry()));
+        for (const QRect& place : places)
+          QVERIFY(!place.intersects(words->geometry()) && !place.intersects(composer->factors()->geometry()));
         QVERIFY(!words->geometry().intersects(composer->factors()->geometry()));
       }
     QApplication::setFont(QFont());
@@ -154,11 +160,14 @@ class TestComposer : public QObject {
 
   void itSaysWhatTheModelIs() {
     Composer composer;
-    QVERIFY2(composer->verdict().contains(QRegularExpression("^nearest to <b><a [^>]*href=.preset:gla.>GLA</a></b> \\(GateLoop\\)$")), qPrintable(composer->verdict()));
+    QVERIFY2(composer->verdict().contains(QRegularExpression("^nearest to <b><a [^>]*href=.preset:gla.>GLA</a></b> \\(GateLoop\\)$")),
+             qPrintable(composer->verdict()));
     QVERIFY(composer->words().contains("several heads") && composer->words().contains("2 log") && composer->words().contains("seed 1"));
     QVERIFY2(composer->words().contains("<tt>reclab run composed --task noise --length 40 --seed 1</tt>"), qPrintable(composer->words()));
     composer->setComposition(synthetic_composition({.oscillation = 3}), {});
-    QVERIFY2(composer->verdict().startsWith("is <b>") && composer->verdict().contains(">GLA</a></b>") && !composer->verdict().contains("nearest"), qPrintable(composer->verdict()));
+    QVERIFY2(composer->verdict().startsWith("is <b>") && composer->verdict().contains(">GLA</a></b>") &&
+                 !composer->verdict().contains("nearest"),
+             qPrintable(composer->verdict()));
     composer->setComposition(synthetic_composition({.runs = false}), {});
     QVERIFY(composer->words().contains("non-finite at step 3") && composer->factors()->isHidden());
     QVERIFY(!composer->findChild<QPushButton*>("open")->isEnabled());
@@ -245,7 +254,8 @@ class TestComposer : public QObject {
     composer->setTrace(composedRun("gates-4", "m1"));
     auto* sentence = composer->findChild<QLabel*>("sentence");
     QVERIFY(sentence->isVisible() && !composer->findChild<QLabel*>("code")->isVisible());
-    QCOMPARE(sentence->text(), QString("The model that runs has no code: it has transition = m1, where every code has transition = entries."));
+    QCOMPARE(sentence->text(),
+             QString("The model that runs has no code: it has transition = m1, where every code has transition = entries."));
     QCOMPARE(composer->emptyReason(), sentence->text());
     QVERIFY(composer->headline().isEmpty() && composer->dataAsCsv().isEmpty());
     // Another one is put together all the same, until another such run comes.
@@ -276,7 +286,8 @@ class TestComposer : public QObject {
       for (const char* key : {"expand", "oscillation", "shrink", "activation"}) {
         QVERIFY2(composer.row(key)->isCompact(), key);
         // All of a row in one line, and every row in sight.
-        QCOMPARE(composer.row(key)->placeOf(0).top(), composer.row(key)->placeOf(static_cast<int>(composer.row(key)->row().choices.size()) - 1).top());
+        QCOMPARE(composer.row(key)->placeOf(0).top(),
+                 composer.row(key)->placeOf(static_cast<int>(composer.row(key)->row().choices.size()) - 1).top());
         QVERIFY2(composer.row(key)->geometry().bottom() <= scroll->viewport()->height(), key);
       }
       QVERIFY2(words->geometry().top() < scroll->viewport()->height(), qPrintable(QString::number(words->geometry().top())));
@@ -328,7 +339,8 @@ class TestComposer : public QObject {
   void anEquationIsNotBrokenWithinAPart() {
     Composer composer;
     Composition c = *synthetic_composition();
-    c.equations = {"m_t = o_t ⊙ m_{t−1} + e_t i_tᵀ", "y_t = m_tᵀ s_t", "i_t = W_i x_t", "e_t = W_e x_t", "o_t = σ(A)^{1/τ}", "s_t = W_s x_t"};
+    c.equations = {
+        "m_t = o_t ⊙ m_{t−1} + e_t i_tᵀ", "y_t = m_tᵀ s_t", "i_t = W_i x_t", "e_t = W_e x_t", "o_t = σ(A)^{1/τ}", "s_t = W_s x_t"};
     composer->setComposition(std::make_shared<const Composition>(c), {});
     const QLabel* words = nullptr;
     for (const QLabel* one : composer->findChildren<QLabel*>())
@@ -344,7 +356,9 @@ class TestComposer : public QObject {
         const QString text = block.text();
         const auto begin = text.indexOf(QStringLiteral("σ(A)")), end = text.indexOf(QStringLiteral("τ"), begin);
         if (begin < 0 || end < 0) continue;
-        if (block.layout()->lineForTextPosition(static_cast<int>(begin)).lineNumber() != block.layout()->lineForTextPosition(static_cast<int>(end)).lineNumber()) return true;
+        if (block.layout()->lineForTextPosition(static_cast<int>(begin)).lineNumber() !=
+            block.layout()->lineForTextPosition(static_cast<int>(end)).lineNumber())
+          return true;
       }
       return false;
     };
@@ -383,7 +397,8 @@ class TestComposer : public QObject {
     const QString file = folder.filePath("composer.svg");
     QCOMPARE(composer->saveFigure(file, Panel::Format::svg, FigureStyle::asShown()), QString());
     const QString texts = test::textsOf(file).join(' ');
-    for (const char* word : {"Composer: code 1-9-1-0", "nearest to", "GLA", "chunkwise", "reclab", "token", "Read at token 39"}) QVERIFY2(texts.contains(word), qPrintable(QString(word) + ": " + texts));
+    for (const char* word : {"Composer: code 1-9-1-0", "nearest to", "GLA", "chunkwise", "reclab", "token", "Read at token 39"})
+      QVERIFY2(texts.contains(word), qPrintable(QString(word) + ": " + texts));
     const QStringList lines = composer->dataAsCsv().split('\n', Qt::SkipEmptyParts);
     QCOMPARE(lines.size(), 41);
     QVERIFY(lines[0].startsWith("code,read_at,token,kept_least,kept_10,kept_median,kept_90,kept_most,factor_0,factor_0_imaginary"));

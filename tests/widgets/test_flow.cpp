@@ -82,7 +82,9 @@ class TestFlow : public QObject {
     const QPointF at = shown->flow().inPlane(w);
     QVERIFY(std::abs(shown->planeRect()->axis(QCPAxis::atBottom)->pixelToCoord(at.x()) - 12.0 * w.real()) < 1e-9);
     const QString tip = shown->tipAt(at);
-    QVERIFY2(tip.contains(QStringLiteral("time constant %1 year, %2 steps").arg(number(-1.0 / w.real() / 12.0, 4), number(-1.0 / w.real(), 4))), qPrintable(tip));
+    QVERIFY2(
+        tip.contains(QStringLiteral("time constant %1 year, %2 steps").arg(number(-1.0 / w.real() / 12.0, 4), number(-1.0 / w.real(), 4))),
+        qPrintable(tip));
     QVERIFY2(tip.contains("frequency 0.9 cycles per year"), qPrintable(tip));
     // Without a time of its own, a step is the unit.
     auto plain = std::make_shared<Trace>(*synthetic_trace(options));
@@ -116,8 +118,8 @@ class TestFlow : public QObject {
       const auto cells = rows(shown->dataAsCsv()).at(0);
       const auto at = [&](std::size_t column) { return Complex(cells[column], cells[column + 1]); };
       QVERIFY(std::abs(at(1) - w) < 1e-12);
-      QVERIFY(std::abs(cells[3] - 2.0) < 1e-12);                              // −1/Re λ
-      QVERIFY(std::abs(cells[4] - 1.0 / std::numbers::pi) < 1e-12);           // 2/2π
+      QVERIFY(std::abs(cells[3] - 2.0) < 1e-12);                     // −1/Re λ
+      QVERIFY(std::abs(cells[4] - 1.0 / std::numbers::pi) < 1e-12);  // 2/2π
       QVERIFY(std::abs(cells[5] - h) < 1e-12);
       QVERIFY(std::abs(at(6) - (1.0 + h * w)) < 1e-12);
       QVERIFY(std::abs(at(8) - 1.0 / (1.0 - h * w)) < 1e-12);
@@ -214,7 +216,8 @@ class TestFlow : public QObject {
     Shown<SpectrumPanel> shown(synthetic_trace(options), {800, 500});
     turnTo(shown);
     const QStringList texts = shown.texts();
-    for (const char* name : {"forward Euler", "backward Euler", "bilinear", "zero-order hold, exponential (the run)", "Re z"}) QVERIFY2(texts.contains(name), qPrintable(texts.join(u'|')));
+    for (const char* name : {"forward Euler", "backward Euler", "bilinear", "zero-order hold, exponential (the run)", "Re z"})
+      QVERIFY2(texts.contains(name), qPrintable(texts.join(u'|')));
   }
 };
 

@@ -39,7 +39,9 @@ struct Lab : Shown<GradientLabPanel> {
   }
 };
 
-QPointF pixelIn(const QCPAxisRect* rect, double x, double y) { return {rect->axis(QCPAxis::atBottom)->coordToPixel(x), rect->axis(QCPAxis::atLeft)->coordToPixel(y)}; }
+QPointF pixelIn(const QCPAxisRect* rect, double x, double y) {
+  return {rect->axis(QCPAxis::atBottom)->coordToPixel(x), rect->axis(QCPAxis::atLeft)->coordToPixel(y)};
+}
 
 Panel::Setting numberSetting() {
   Panel::Setting one;
@@ -57,7 +59,8 @@ Panel::Setting numberSetting() {
 class TestGradientLab : public QObject {
   Q_OBJECT
  private slots:
-  /// The gradient of a state is drawn in one colour in this panel and in Gradients, and bounds and factors in none of these, nor in that of a run.
+  /// The gradient of a state is drawn in one colour in this panel and in Gradients, and bounds and factors in none of these, nor in that of
+  /// a run.
   void aStateHasOneColourInBothPanels() {
     const auto trace = traceOf();
     Lab lab(trace);
@@ -66,7 +69,9 @@ class TestGradientLab : public QObject {
     lab.plot()->replot();
     const auto drawn = [](const QList<QCPGraph*>& graphs, const TraceArray& array) {
       for (const QCPGraph* one : graphs)
-        if (one->dataCount() == std::ssize(*array.real) && one->data()->at(40)->value == (*array.real)[40] && one->data()->at(200)->value == (*array.real)[200]) return one->pen().color();
+        if (one->dataCount() == std::ssize(*array.real) && one->data()->at(40)->value == (*array.real)[40] &&
+            one->data()->at(200)->value == (*array.real)[200])
+          return one->pen().color();
       return QColor();
     };
     QList<QColor> states;
@@ -81,8 +86,10 @@ class TestGradientLab : public QObject {
     for (const char* name : {"bound by σ max", "rate of |λ| max"})
       if (const QCPGraph* one = lab.graph(lab->normRect(), name)) QVERIFY2(!states.contains(one->pen().color()), name);
     for (const char* name : {"matrix", "slope of f", "gate"})
-      if (const QCPGraph* one = lab.graph(lab->factorRect(), name)) QVERIFY2(!states.contains(one->pen().color()) && one->pen().color() != lab.plot()->theme().series(0), name);
-    QVERIFY(lab.graph(lab->normRect(), "bound by σ max") && lab.graph(lab->factorRect(), "matrix") && lab.graph(lab->factorRect(), "slope of f"));
+      if (const QCPGraph* one = lab.graph(lab->factorRect(), name))
+        QVERIFY2(!states.contains(one->pen().color()) && one->pen().color() != lab.plot()->theme().series(0), name);
+    QVERIFY(lab.graph(lab->normRect(), "bound by σ max") && lab.graph(lab->factorRect(), "matrix") &&
+            lab.graph(lab->factorRect(), "slope of f"));
   }
 
   void whatIsMeasuredStandsBesideItsBounds() {
@@ -94,12 +101,17 @@ class TestGradientLab : public QObject {
     QCOMPARE(measured->data()->at(100)->value, synthetic_pair(299, 100));
     const QCPGraph* bound = lab.graph(lab->normRect(), "bound by σ max");
     QVERIFY(bound && bound->data()->at(100)->value == 0.0);
-    QVERIFY2(lab->said().contains("Over the 199 steps from step 100 to the end") && lab->said().contains("the largest singular value lets it be at most 1, and the rate of the largest eigenvalue, which is no bound, would make it 0.00233."), qPrintable(lab->said()));
+    QVERIFY2(lab->said().contains("Over the 199 steps from step 100 to the end") &&
+                 lab->said().contains("the largest singular value lets it be at most 1, and the rate of the largest eigenvalue, which is "
+                                      "no bound, would make it 0.00233."),
+             qPrintable(lab->said()));
     const QCPGraph* slope = lab.graph(lab->factorRect(), "slope of f");
-    QVERIFY(slope && lab.graph(lab->factorRect(), "matrix") && !lab.graph(lab->factorRect(), "gate") && !lab.graph(lab->factorRect(), "step"));
+    QVERIFY(slope && lab.graph(lab->factorRect(), "matrix") && !lab.graph(lab->factorRect(), "gate") &&
+            !lab.graph(lab->factorRect(), "step"));
     QVERIFY2(lab->said().contains("length by 0.95: slope 0.97 × matrix 0.979."), qPrintable(lab->said()));
     const QString csv = lab.panel.dataAsCsv();
-    QVERIFY2(csv.startsWith("step,time,log10 |ds_T/ds_t|,log10 bound by singular value,log10 bound by eigenvalue,log10 factor of gate,"), qPrintable(csv.left(200)));
+    QVERIFY2(csv.startsWith("step,time,log10 |ds_T/ds_t|,log10 bound by singular value,log10 bound by eigenvalue,log10 factor of gate,"),
+             qPrintable(csv.left(200)));
     QCOMPARE(csv.count('\n'), 301);
   }
 
@@ -111,18 +123,24 @@ class TestGradientLab : public QObject {
     lab.plot()->replot();
     const QCPGraph *gate = lab.graph(lab->factorRect(), "gate"), *step = lab.graph(lab->factorRect(), "step");
     QVERIFY(gate && step && lab.graph(lab->factorRect(), "slope of f") && lab.graph(lab->factorRect(), "matrix"));
-    QVERIFY(std::abs(gate->data()->at(100)->value - std::log10(0.6)) < 1e-12 && std::abs(step->data()->at(100)->value - std::log10(0.95)) < 1e-12);
-    QVERIFY2(lab->said().contains("length by 0.95 = 0.6 along the gates + 0.35 through the matrix. What comes along the gates is a vector of length 0.6, what comes through the matrix one of length slope 0.97 × matrix 0.361 = 0.35; they point"), qPrintable(lab->said()));
+    QVERIFY(std::abs(gate->data()->at(100)->value - std::log10(0.6)) < 1e-12 &&
+            std::abs(step->data()->at(100)->value - std::log10(0.95)) < 1e-12);
+    QVERIFY2(
+        lab->said().contains("length by 0.95 = 0.6 along the gates + 0.35 through the matrix. What comes along the gates is a vector of "
+                             "length 0.6, what comes through the matrix one of length slope 0.97 × matrix 0.361 = 0.35; they point"),
+        qPrintable(lab->said()));
     QVERIFY(lab.panel.dataAsCsv().contains("log10 factor of step,share of gate,share of matrix"));
   }
 
   void theSharesOfAStepAddUpInTheDigitsThatAreShown() {
-    // Lengths 0.795 and 0.324 at an angle: projected on their sum they are 0.7356 and 0.1224 of 0.858. And one that takes away from the other.
+    // Lengths 0.795 and 0.324 at an angle: projected on their sum they are 0.7356 and 0.1224 of 0.858. And one that takes away from the
+    // other.
     struct Case {
       double gate, slope, matrix, whole, share;
       const char* said;
     };
-    for (const Case& one : {Case{0.795, 0.503, 0.6441, 0.858, 0.8574, "by 0.858 = 0.736 along the gates + 0.122 through the matrix."}, Case{0.95, 0.5, 0.3, 0.9, 1.0556, "by 0.9 = 0.95 along the gates − 0.05 through the matrix."},
+    for (const Case& one : {Case{0.795, 0.503, 0.6441, 0.858, 0.8574, "by 0.858 = 0.736 along the gates + 0.122 through the matrix."},
+                            Case{0.95, 0.5, 0.3, 0.9, 1.0556, "by 0.9 = 0.95 along the gates − 0.05 through the matrix."},
                             Case{1e-9, 0.5, 2.2e-9, 2e-9, 0.4, "by 2×10⁻⁹ = 8×10⁻¹⁰ along the gates + 1.2×10⁻⁹ through the matrix."}}) {
       auto trace = std::make_shared<Trace>(*test::synthetic_trace());
       test::put_lab(*trace, true, true);
@@ -154,14 +172,17 @@ class TestGradientLab : public QObject {
     lab.panel.setTime(100);
     const double measured = synthetic_pair(299, 100), rate = (*values)[201];
     QVERIFY(measured > rate);
-    QVERIFY2(!lab->said().contains("at most " + powerAsNumber(rate, 3)) && lab->said().contains("which is no bound, would make it " + powerAsNumber(rate, 3)), qPrintable(lab->said()));
+    QVERIFY2(!lab->said().contains("at most " + powerAsNumber(rate, 3)) &&
+                 lab->said().contains("which is no bound, would make it " + powerAsNumber(rate, 3)),
+             qPrintable(lab->said()));
     QVERIFY(lab.graph(lab->normRect(), "bound by σ max") && lab.graph(lab->normRect(), "rate of |λ| max"));
   }
 
   void atTheLastStepItIsSaidThatThereIsNothingToSee() {
     Lab lab(traceOf());
     lab.panel.setTime(299);
-    QVERIFY2(lab->said().contains("The cursor is at the end, where ∂s_T/∂s_t is the identity") && !lab->said().contains("Over the 0 steps"), qPrintable(lab->said()));
+    QVERIFY2(lab->said().contains("The cursor is at the end, where ∂s_T/∂s_t is the identity") && !lab->said().contains("Over the 0 steps"),
+             qPrintable(lab->said()));
     lab.panel.setTime(298);
     QVERIFY2(lab->said().contains("Over the one step from step 298 to the end"), qPrintable(lab->said()));
   }
@@ -201,7 +222,8 @@ class TestGradientLab : public QObject {
     Lab lab(trace);
     QVERIFY2(lab->said().startsWith("Over the "), qPrintable(lab->said()));
     lab.choose("view", 1);
-    QVERIFY2(lab->said().startsWith("Without factors, the bounds. The memory is read inside its own operation. Over the "), qPrintable(lab->said()));
+    QVERIFY2(lab->said().startsWith("Without factors, the bounds. The memory is read inside its own operation. Over the "),
+             qPrintable(lab->said()));
     lab.choose("view", 2);
     QVERIFY2(lab->said().startsWith("Without a map of pairs, the bounds. This run has none of it yet. Over the "), qPrintable(lab->said()));
     lab.choose("view", 3);
@@ -212,7 +234,8 @@ class TestGradientLab : public QObject {
     Lab lab(traceOf());
     lab.choose("view", 2);
     QVERIFY(!lab->heatmap()->isDiverging());
-    QVERIFY2(lab->tipAt(pixelIn(lab->heatmap()->keyAxis()->axisRect(), 200, 25)).contains("state of step 200, changed at step 100: |∂s_t/∂s_s| = 0.00592"),
+    QVERIFY2(lab->tipAt(pixelIn(lab->heatmap()->keyAxis()->axisRect(), 200, 25))
+                 .contains("state of step 200, changed at step 100: |∂s_t/∂s_s| = 0.00592"),
              qPrintable(lab->tipAt(pixelIn(lab->heatmap()->keyAxis()->axisRect(), 200, 25))));
     lab.choose("view", 3);
     QVERIFY(lab->heatmap()->isDiverging());
@@ -263,7 +286,8 @@ class TestGradientLab : public QObject {
     QCOMPARE(wanted.count(), 0);
     auto* slider = lab.find<QSlider>("lab.spectral_radius");
     QCOMPARE(slider->value(), 475);
-    const QPoint middle(slider->width() / 2, slider->height() / 2), from(static_cast<int>(0.475 * (slider->width() - 16)) + 8, slider->height() / 2);
+    const QPoint middle(slider->width() / 2, slider->height() / 2),
+        from(static_cast<int>(0.475 * (slider->width() - 16)) + 8, slider->height() / 2);
     QTest::mousePress(slider, Qt::LeftButton, {}, from);
     for (int i = 1; i <= 3; ++i) QTest::mouseMove(slider, from + QPoint(10 * i, 0));
     QTest::mouseRelease(slider, Qt::LeftButton, {}, from + QPoint(30, 0));
@@ -281,63 +305,64 @@ class TestGradientLab : public QObject {
     Q_UNUSED(middle)
   }
 
-  void aNarrowPanelKeepsItsPicture() {
-    Lab lab(traceOf());
-    QVERIFY(lab.find<QWidget>("settings")->isVisible());
-    lab.panel.resize(320, 300);
-    QCoreApplication::processEvents();
-    QVERIFY(!lab.find<QWidget>("settings")->isVisible());
-  }
+    void aNarrowPanelKeepsItsPicture() {
+      Lab lab(traceOf());
+      QVERIFY(lab.find<QWidget>("settings")->isVisible());
+      lab.panel.resize(320, 300);
+      QCoreApplication::processEvents();
+      QVERIFY(!lab.find<QWidget>("settings")->isVisible());
+    }
 
-  void aLowPanelHasTheFactorsInAViewOfTheirOwn() {
-    Lab lab(traceOf());
-    QVERIFY(lab->factorRect()->visible());
-    lab.panel.resize(720, 260);
-    QCoreApplication::processEvents();
-    lab.plot()->replot();
-    QVERIFY(!lab->factorRect()->visible());
-    QVERIFY2(lab->normRect()->height() >= 100, qPrintable(QString::number(lab->normRect()->height())));
-    QVERIFY2(lab->said().contains("The view Factors has them"), qPrintable(lab->said()));
-    lab.choose("view", 1);
-    QVERIFY(lab->factorRect()->visible() && !lab->normRect()->visible());
-    QVERIFY2(lab->factorRect()->height() >= 100, qPrintable(QString::number(lab->factorRect()->height())));
-    QVERIFY(lab.graph(lab->factorRect(), "matrix") && lab.graph(lab->factorRect(), "slope of f"));
-    // Of a pinned run all factors together: log10 of the product.
-    lab.panel.setPinned({{traceOf(), QColor("#a566d6"), "other", {}}});
-    QCOMPARE(lab->factorRect()->graphs().size(), qsizetype(3));
-    const auto at = [](const QCPGraph* graph) { return graph->data()->at(7)->value; };
-    QVERIFY(std::abs(at(lab->factorRect()->graphs().last()) - at(lab.graph(lab->factorRect(), "matrix")) - at(lab.graph(lab->factorRect(), "slope of f"))) < 1e-12);
-    // A click there moves the cursor as everywhere.
-    QSignalSpy picked(lab.plot(), &Plot::timePicked);
-    lab.plot()->replot();
-    QTest::mouseClick(lab.plot(), Qt::LeftButton, {}, pixelIn(lab->factorRect(), 120, 0.0).toPoint());
-    QVERIFY(!picked.isEmpty() && std::abs(picked.last().first().toLongLong() - 120) <= 1);
-  }
+    void aLowPanelHasTheFactorsInAViewOfTheirOwn() {
+      Lab lab(traceOf());
+      QVERIFY(lab->factorRect()->visible());
+      lab.panel.resize(720, 260);
+      QCoreApplication::processEvents();
+      lab.plot()->replot();
+      QVERIFY(!lab->factorRect()->visible());
+      QVERIFY2(lab->normRect()->height() >= 100, qPrintable(QString::number(lab->normRect()->height())));
+      QVERIFY2(lab->said().contains("The view Factors has them"), qPrintable(lab->said()));
+      lab.choose("view", 1);
+      QVERIFY(lab->factorRect()->visible() && !lab->normRect()->visible());
+      QVERIFY2(lab->factorRect()->height() >= 100, qPrintable(QString::number(lab->factorRect()->height())));
+      QVERIFY(lab.graph(lab->factorRect(), "matrix") && lab.graph(lab->factorRect(), "slope of f"));
+      // Of a pinned run all factors together: log10 of the product.
+      lab.panel.setPinned({{traceOf(), QColor("#a566d6"), "other", {}}});
+      QCOMPARE(lab->factorRect()->graphs().size(), qsizetype(3));
+      const auto at = [](const QCPGraph* graph) { return graph->data()->at(7)->value; };
+      QVERIFY(std::abs(at(lab->factorRect()->graphs().last()) - at(lab.graph(lab->factorRect(), "matrix")) -
+                       at(lab.graph(lab->factorRect(), "slope of f"))) < 1e-12);
+      // A click there moves the cursor as everywhere.
+      QSignalSpy picked(lab.plot(), &Plot::timePicked);
+      lab.plot()->replot();
+      QTest::mouseClick(lab.plot(), Qt::LeftButton, {}, pixelIn(lab->factorRect(), 120, 0.0).toPoint());
+      QVERIFY(!picked.isEmpty() && std::abs(picked.last().first().toLongLong() - 120) <= 1);
+    }
 
-  void theAxisHoldsWhatIsPinned() {
-    Lab lab(traceOf());
-    auto steeper = std::make_shared<Trace>(*traceOf());
-    TraceArray measured = *steeper->find("jacobian/0");
-    auto values = std::make_shared<std::vector<double>>(*measured.real);
-    for (double& x : *values) x *= 3.0;
-    measured.real = values;
-    steeper->put(std::move(measured));
-    const double before = lab->normRect()->axis(QCPAxis::atLeft)->range().lower, least = *std::ranges::min_element(*values);
-    QVERIFY(least < before);
-    lab.panel.setPinned({{steeper, QColor("#a566d6"), "steeper", {}}});
-    QVERIFY(lab->normRect()->axis(QCPAxis::atLeft)->range().lower <= least);
-  }
+    void theAxisHoldsWhatIsPinned() {
+      Lab lab(traceOf());
+      auto steeper = std::make_shared<Trace>(*traceOf());
+      TraceArray measured = *steeper->find("jacobian/0");
+      auto values = std::make_shared<std::vector<double>>(*measured.real);
+      for (double& x : *values) x *= 3.0;
+      measured.real = values;
+      steeper->put(std::move(measured));
+      const double before = lab->normRect()->axis(QCPAxis::atLeft)->range().lower, least = *std::ranges::min_element(*values);
+      QVERIFY(least < before);
+      lab.panel.setPinned({{steeper, QColor("#a566d6"), "steeper", {}}});
+      QVERIFY(lab->normRect()->axis(QCPAxis::atLeft)->range().lower <= least);
+    }
 
-  void whatIsMissingIsSaid() {
-    GradientLabPanel panel;
-    QVERIFY(panel.emptyReason().startsWith("Nothing has run yet"));
-    auto trace = std::make_shared<Trace>();
-    trace->info.length = 10;
-    trace->info.absent[Kind::jacobian] = "No step of this model computes its state from the state before.";
-    panel.setTrace(trace);
-    QCOMPARE(panel.emptyReason(), QStringLiteral("No step of this model computes its state from the state before."));
-    QVERIFY(panel.headline().isEmpty() && panel.dataAsCsv().isEmpty());
-  }
+    void whatIsMissingIsSaid() {
+      GradientLabPanel panel;
+      QVERIFY(panel.emptyReason().startsWith("Nothing has run yet"));
+      auto trace = std::make_shared<Trace>();
+      trace->info.length = 10;
+      trace->info.absent[Kind::jacobian] = "No step of this model computes its state from the state before.";
+      panel.setTrace(trace);
+      QCOMPARE(panel.emptyReason(), QStringLiteral("No step of this model computes its state from the state before."));
+      QVERIFY(panel.headline().isEmpty() && panel.dataAsCsv().isEmpty());
+    }
 };
 
 QTEST_MAIN(TestGradientLab)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The panel of kernels on hand-made traces: what it draws and says of a channel, its response and the map, what it compares, exports, and says where
-// there is nothing.
+// The panel of kernels on hand-made traces: what it draws and says of a channel, its response and the map, what it compares, exports, and
+// says where there is nothing.
 #include <QComboBox>
 #include <QSignalSpy>
 #include <QTest>
@@ -27,7 +27,9 @@ void choose(QComboBox* box, int index) {
   while (box->currentIndex() != index) QTest::keyClick(box, box->currentIndex() < index ? Qt::Key_Down : Qt::Key_Up);
 }
 
-QPointF pixel(const QCPAxisRect* rect, double x, double y) { return {rect->axis(QCPAxis::atBottom)->coordToPixel(x), rect->axis(QCPAxis::atLeft)->coordToPixel(y)}; }
+QPointF pixel(const QCPAxisRect* rect, double x, double y) {
+  return {rect->axis(QCPAxis::atBottom)->coordToPixel(x), rect->axis(QCPAxis::atLeft)->coordToPixel(y)};
+}
 
 }  // namespace
 
@@ -46,7 +48,8 @@ class TestKernels : public QObject {
     // What is a thousandth of the largest is no longer worth a part of the axis.
     QVERIFY(shown->kernelRect()->axis(QCPAxis::atBottom)->range().upper < 50.0);
     const QStringList texts = shown.texts();
-    QVERIFY2(texts.contains("lag, steps (1 step = 0.08333 year)") && texts.contains("channel 0") && texts.contains("other channels"), qPrintable(texts.join(u'|')));
+    QVERIFY2(texts.contains("lag, steps (1 step = 0.08333 year)") && texts.contains("channel 0") && texts.contains("other channels"),
+             qPrintable(texts.join(u'|')));
     QVERIFY2(texts[0].startsWith("Kernels") && texts[0].contains("h, channel 0"), qPrintable(texts[0]));
   }
 
@@ -63,7 +66,8 @@ class TestKernels : public QObject {
     Shown<KernelsPanel> shown(traceWith());
     choose(shown.find<QComboBox>("view"), 1);
     shown.plot()->replot();
-    QVERIFY(shown->gainRect()->visible() && shown->phaseRect()->visible() && !shown->kernelRect()->visible() && !shown->mapRect()->visible());
+    QVERIFY(shown->gainRect()->visible() && shown->phaseRect()->visible() && !shown->kernelRect()->visible() &&
+            !shown->mapRect()->visible());
     const QCPGraph *gain = shown->gainRect()->graphs().back(), *phase = shown->phaseRect()->graphs().back();
     QCOMPARE(shown->phaseRect()->graphs().size(), 1);
     for (int i = 0; i < 201; i += 20) {
@@ -72,12 +76,16 @@ class TestKernels : public QObject {
       QVERIFY(std::abs(std::pow(10.0, gain->data()->at(i)->value) - std::abs(expected)) < 1e-12);
       QVERIFY(std::abs(std::remainder(phase->data()->at(i)->value - std::arg(expected) * 180.0 / M_PI, 360.0)) < 1e-9);
     }
-    QVERIFY2(shown->note().contains("Its gain is largest, ") && shown->note().contains("cycles a step (") && shown->note().contains("a year)"), qPrintable(shown->note()));
+    QVERIFY2(
+        shown->note().contains("Its gain is largest, ") && shown->note().contains("cycles a step (") && shown->note().contains("a year)"),
+        qPrintable(shown->note()));
     // Gain and phase are zoomed as one.
     shown->phaseRect()->axis(QCPAxis::atBottom)->setRange(-3.0, -1.0);
     QCOMPARE(shown->gainRect()->axis(QCPAxis::atBottom)->range().lower, -3.0);
     const QString tip = shown->tipAt(pixel(shown->gainRect(), -2.0, 0.0));
-    QVERIFY2(tip.startsWith("channel 0 at 0.00998 cycles a step (0.12 a year), a period of ") && tip.contains("dB") && tip.contains("phase"), qPrintable(tip));
+    QVERIFY2(
+        tip.startsWith("channel 0 at 0.00998 cycles a step (0.12 a year), a period of ") && tip.contains("dB") && tip.contains("phase"),
+        qPrintable(tip));
   }
 
   void thePhaseHasTicksWhateverItsRange() {
@@ -91,7 +99,8 @@ class TestKernels : public QObject {
         QVector<QString> labels;
         ticker->generate(range, QLocale::c(), u'g', 6, ticks, nullptr, &labels);
         const auto inside = std::count_if(ticks.begin(), ticks.end(), [&](double tick) { return range.contains(tick); });
-        QVERIFY2(inside >= 2 && inside <= 8, qPrintable(QStringLiteral("%1 ticks from %2 to %3").arg(inside).arg(range.lower).arg(range.upper)));
+        QVERIFY2(inside >= 2 && inside <= 8,
+                 qPrintable(QStringLiteral("%1 ticks from %2 to %3").arg(inside).arg(range.lower).arg(range.upper)));
         if (size < 20.0) continue;
         for (const double tick : ticks) QVERIFY(std::abs(std::remainder(tick, size < 30.0 ? 5.0 : size <= 225.0 ? 15.0 : 90.0)) < 1e-9);
       }
@@ -127,16 +136,20 @@ class TestKernels : public QObject {
   void pinnedRunsAreComparedInTheSameChannel() {
     Shown<KernelsPanel> shown(traceWith());
     choose(shown.find<QComboBox>("channel"), 2);
-    shown->setPinned({{traceWith(6, 2.0), QColor("#a566d6"), "slower"}, {traceWith(1), QColor("#30a566"), "narrow"}, {test::synthetic_trace(), QColor("#e0457b"), "LSTM"}});
+    shown->setPinned({{traceWith(6, 2.0), QColor("#a566d6"), "slower"},
+                      {traceWith(1), QColor("#30a566"), "narrow"},
+                      {test::synthetic_trace(), QColor("#e0457b"), "LSTM"}});
     shown.plot()->replot();
     const QList<QCPGraph*> graphs = shown->kernelRect()->graphs();
     QCOMPARE(graphs.size(), 8);
     QCOMPARE(graphs[6]->pen().color(), QColor("#a566d6"));
     QCOMPARE(graphs[6]->data()->at(5)->value, synthetic_kernel(5, 2, 2.0));
     const QStringList texts = shown.texts();
-    QVERIFY2(texts.contains("slower") && texts.contains("narrow (channel 0)") && texts.contains("LSTM: no kernels"), qPrintable(texts.join(u'|')));
+    QVERIFY2(texts.contains("slower") && texts.contains("narrow (channel 0)") && texts.contains("LSTM: no kernels"),
+             qPrintable(texts.join(u'|')));
     const QStringList csv = shown->dataAsCsv().split(u'\n', Qt::SkipEmptyParts);
-    QCOMPARE(csv.front(), QStringLiteral("lag,year,channel 0,channel 1,channel 2,channel 3,channel 4,channel 5,channel 2 [slower],channel 0 [narrow]"));
+    QCOMPARE(csv.front(),
+             QStringLiteral("lag,year,channel 0,channel 1,channel 2,channel 3,channel 4,channel 5,channel 2 [slower],channel 0 [narrow]"));
     QCOMPARE(csv.size(), 301);
     QCOMPARE(csv[6].section(u',', 4, 4).toDouble(), synthetic_kernel(5, 2));
     QCOMPARE(csv[6].section(u',', 8, 8).toDouble(), synthetic_kernel(5, 2, 2.0));
@@ -221,10 +234,14 @@ class TestKernels : public QObject {
     QVERIFY2(panel.emptyReason().contains("press Run"), qPrintable(panel.emptyReason()));
     auto noted = std::make_shared<Trace>(*test::synthetic_trace());
     noted->info.title = "Linear attention";
-    noted->info.absent = {{Kind::kernel, "Layer 0 has no convolution kernel, because its state is a plain sum of all that was written, whose kernel is 1 at every lag."}};
+    noted->info.absent = {
+        {Kind::kernel,
+         "Layer 0 has no convolution kernel, because its state is a plain sum of all that was written, whose kernel is 1 at every lag."}};
     panel.setTrace(noted);
-    QVERIFY2(panel.emptyReason().startsWith("Linear attention: Layer 0 has no convolution kernel, because its state is a plain sum"), qPrintable(panel.emptyReason()));
-    QVERIFY2(panel.emptyReason().endsWith("Choose a model that is the same at every step, such as S4D, LRU or SGConv."), qPrintable(panel.emptyReason()));
+    QVERIFY2(panel.emptyReason().startsWith("Linear attention: Layer 0 has no convolution kernel, because its state is a plain sum"),
+             qPrintable(panel.emptyReason()));
+    QVERIFY2(panel.emptyReason().endsWith("Choose a model that is the same at every step, such as S4D, LRU or SGConv."),
+             qPrintable(panel.emptyReason()));
     QVERIFY(panel.headline().isEmpty() && panel.dataAsCsv().isEmpty());
   }
 };

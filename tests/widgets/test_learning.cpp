@@ -60,7 +60,9 @@ class TestLearning : public QObject {
     }
     QCOMPARE(batches, 2);
     QCOMPARE(held, 2);
-    QVERIFY2(panel->verdict().contains("lstm, step 240 of 500: on what is held out its squared error is 0.0101") && panel->verdict().contains("0.18"), qPrintable(panel->verdict()));
+    QVERIFY2(panel->verdict().contains("lstm, step 240 of 500: on what is held out its squared error is 0.0101") &&
+                 panel->verdict().contains("0.18"),
+             qPrintable(panel->verdict()));
     for (const char* name : {"elman", "lstm", "baseline"}) QVERIFY2(panel->legend()->namesAsHtml(false).contains(name), name);
   }
 
@@ -72,7 +74,8 @@ class TestLearning : public QObject {
       emit below->activated(index);
     };
     choose(1);
-    for (const char* name : {"0/weight_ih", "0/weight_hh", "head/weight"}) QVERIFY2(panel->legend()->namesAsHtml(false).contains(name), name);
+    for (const char* name : {"0/weight_ih", "0/weight_hh", "head/weight"})
+      QVERIFY2(panel->legend()->namesAsHtml(false).contains(name), name);
     const QCPGraph* graph = panel->lower()->graphs().front();
     QCOMPARE(graph->dataCount(), 10);
     QCOMPARE(graph->data()->at(0)->key, 40.0);
@@ -83,7 +86,8 @@ class TestLearning : public QObject {
   void aClickAsksForTheWeightsOfItsStep() {
     const auto panel = shown(test::synthetic_learning());
     QSignalSpy asked(panel.get(), &Panel::requested);
-    const QPoint at(static_cast<int>(std::lround(panel->upper()->axis(QCPAxis::atBottom)->coordToPixel(200.0))), panel->upper()->rect().center().y());
+    const QPoint at(static_cast<int>(std::lround(panel->upper()->axis(QCPAxis::atBottom)->coordToPixel(200.0))),
+                    panel->upper()->rect().center().y());
     QTest::mouseClick(panel->plot(), Qt::LeftButton, {}, at);
     QVERIFY(asked.count() >= 1);
     const auto choice = std::get<CheckpointChoice>(asked.last()[0].value<Request>().choice);
@@ -97,7 +101,8 @@ class TestLearning : public QObject {
     const auto panel = shown(test::synthetic_learning());
     const QStringList lines = panel->dataAsCsv().trimmed().split('\n');
     QCOMPARE(lines.size(), 1 + 2 * 401);
-    QVERIFY(lines[0].startsWith("training,name,step,loss,rate,gradient_norm,clipped_norm,held_out_loss,held_out_metric,change/0/weight_ih"));
+    QVERIFY(
+        lines[0].startsWith("training,name,step,loss,rate,gradient_norm,clipped_norm,held_out_loss,held_out_metric,change/0/weight_ih"));
     for (const QString& line : lines) QCOMPARE(line.count(','), lines[0].count(','));
     const QStringList cells = lines[1 + 40].split(',');
     QCOMPARE(cells[2], QString("40"));
@@ -121,7 +126,8 @@ class TestLearning : public QObject {
     QCOMPARE(panel.trail().past()[1].steps, std::int64_t{10});
     QVERIFY2(panel.note().contains("3 steps of training, from 0"), qPrintable(panel.note()));
     for (std::int64_t steps = 0; steps < 300; ++steps) look(1, steps);
-    QVERIFY(panel.trail().past().size() <= SpectrumTrail::most && panel.trail().past().front().steps == 0 && panel.trail().past().back().steps == 299);
+    QVERIFY(panel.trail().past().size() <= SpectrumTrail::most && panel.trail().past().front().steps == 0 &&
+            panel.trail().past().back().steps == 299);
     panel.setTime(40);  // of another step of the sequence
     QCOMPARE(panel.trail().past().size(), std::size_t{1});
     look(1, 5);

@@ -23,7 +23,8 @@ std::shared_ptr<Trace> constant(const std::vector<double>& exponents) {
   options.length = 100;
   options.lyapunov = false;
   auto trace = std::make_shared<Trace>(*synthetic_trace(options));
-  trace->put(test::unit_array("lyapunov/0", trace->steps, std::ssize(exponents), [&](double, double j) { return exponents[static_cast<std::size_t>(j)]; }, ""));
+  trace->put(test::unit_array(
+      "lyapunov/0", trace->steps, std::ssize(exponents), [&](double, double j) { return exponents[static_cast<std::size_t>(j)]; }, ""));
   return trace;
 }
 
@@ -48,14 +49,21 @@ class TestLyapunov : public QObject {
   void theLargestAndTheDimensionAreSaid() {
     Shown<LyapunovPanel> parting(constant({0.1, 0.0, -0.4}));
     QCOMPARE(parting->headline(), QStringLiteral("λ₁ +0.1"));
-    QCOMPARE(parting->verdict(), QStringLiteral("Nearby states part and gradients explode: λ₁ = +0.1 a step, tenfold in 23 steps. Attractor dimension (Kaplan–Yorke) 2.25."));
+    QCOMPARE(
+        parting->verdict(),
+        QStringLiteral(
+            "Nearby states part and gradients explode: λ₁ = +0.1 a step, tenfold in 23 steps. Attractor dimension (Kaplan–Yorke) 2.25."));
     Shown<LyapunovPanel> meeting(constant({-0.05, -0.4, -infinity}));
     QCOMPARE(meeting->headline(), QStringLiteral("λ₁ −0.05"));
-    QCOMPARE(meeting->verdict(), QStringLiteral("Nearby states meet and the past is forgotten: λ₁ = −0.05 a step, a tenth in 46 steps. Attractor dimension (Kaplan–Yorke) 0."));
+    QCOMPARE(
+        meeting->verdict(),
+        QStringLiteral(
+            "Nearby states meet and the past is forgotten: λ₁ = −0.05 a step, a tenth in 46 steps. Attractor dimension (Kaplan–Yorke) 0."));
     QVERIFY2(meeting->note().contains("1 of 3 are −∞"), qPrintable(meeting->note()));
     QCOMPARE(meeting->rect()->graphs().size(), 2);
     Shown<LyapunovPanel> still(constant({0.001, 0.0}));
-    QVERIFY2(still->verdict().startsWith("Nearby states keep their distance: λ₁ = +0.001 a step, less than a factor of 2"), qPrintable(still->verdict()));
+    QVERIFY2(still->verdict().startsWith("Nearby states keep their distance: λ₁ = +0.001 a step, less than a factor of 2"),
+             qPrintable(still->verdict()));
     QVERIFY2(still->note().contains("No dimension of an attractor is given"), qPrintable(still->note()));
     Shown<LyapunovPanel> gone(constant({-infinity, -infinity}));
     QVERIFY2(gone->verdict().startsWith("Every direction of the state is forgotten within a step"), qPrintable(gone->verdict()));
@@ -75,7 +83,8 @@ class TestLyapunov : public QObject {
     QVERIFY(shown.y()->range().upper < 0.3);
     // Linked by time: a click picks a step, and the cursor is drawn where it is told.
     QSignalSpy picked(&shown.panel, &Panel::timePicked);
-    QTest::mouseClick(shown.plot(), Qt::LeftButton, {}, QPoint(int(std::lround(shown.x()->coordToPixel(120))), shown->rect()->rect().center().y()));
+    QTest::mouseClick(shown.plot(), Qt::LeftButton, {},
+                      QPoint(int(std::lround(shown.x()->coordToPixel(120))), shown->rect()->rect().center().y()));
     QCOMPARE(picked.size(), 1);
     QCOMPARE(picked[0][0].toLongLong(), 120);
     shown->setTime(120);
@@ -110,7 +119,8 @@ class TestLyapunov : public QObject {
 
   void pinnedRunsAreComparedByTheirLargest() {
     Shown<LyapunovPanel> shown(constant({0.1, -0.4}));
-    shown->setPinned({{constant({-0.2, -0.6}), QColor("#a566d6"), "radius 0.8"}, {synthetic_trace({.lyapunov = false}), QColor("#e0457b"), "another"}});
+    shown->setPinned(
+        {{constant({-0.2, -0.6}), QColor("#a566d6"), "radius 0.8"}, {synthetic_trace({.lyapunov = false}), QColor("#e0457b"), "another"}});
     shown.plot()->replot();
     QCOMPARE(shown->rect()->graphs().size(), 3);
     QCOMPARE(shown->rect()->graphs().back()->pen().color(), QColor("#a566d6"));
@@ -139,7 +149,8 @@ class TestLyapunov : public QObject {
     none->info.title = "Transformer";
     none->info.note_kinds = {{Kind::lyapunov, "Layer 0 has no Lyapunov exponents, because what it carries is a record of the past"}};
     panel.setTrace(none);
-    QCOMPARE(panel.emptyReason(), QStringLiteral("Transformer: Layer 0 has no Lyapunov exponents, because what it carries is a record of the past."));
+    QCOMPARE(panel.emptyReason(),
+             QStringLiteral("Transformer: Layer 0 has no Lyapunov exponents, because what it carries is a record of the past."));
     QVERIFY(panel.headline().isEmpty());
   }
 };

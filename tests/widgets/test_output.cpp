@@ -47,14 +47,17 @@ std::shared_ptr<Trace> offByOne() {
   return trace;
 }
 
-/// Logits ln 2 for class t mod 4 and 0 for the other two of 3 classes (none is 3): probabilities 1/2, 1/4, 1/4, or a third each. The last 12 steps
-/// count, and their target is t mod 2.
+/// Logits ln 2 for class t mod 4 and 0 for the other two of 3 classes (none is 3): probabilities 1/2, 1/4, 1/4, or a third each. The last
+/// 12 steps count, and their target is t mod 2.
 std::shared_ptr<Trace> classes() {
   auto trace = bare();
-  TraceArray output = unit_array("output", trace->steps, 3, [](double t, double j) { return static_cast<std::int64_t>(t) % 4 == static_cast<std::int64_t>(j) ? std::log(2.0) : 0.0; }, "");
+  TraceArray output = unit_array(
+      "output", trace->steps, 3,
+      [](double t, double j) { return static_cast<std::int64_t>(t) % 4 == static_cast<std::int64_t>(j) ? std::log(2.0) : 0.0; }, "");
   output.unit = "logit";
   trace->put(std::move(output));
-  trace->put(unit_array("target", trace->steps, 1, [](double t, double) { return static_cast<double>(static_cast<std::int64_t>(t) % 2); }, ""));
+  trace->put(
+      unit_array("target", trace->steps, 1, [](double t, double) { return static_cast<double>(static_cast<std::int64_t>(t) % 2); }, ""));
   trace->put(unit_array("mask", trace->steps, 1, [](double t, double) { return t < 88 ? 0.0 : 1.0; }, ""));
   return trace;
 }
@@ -66,7 +69,9 @@ QCPGraph* graphOf(QCPAxisRect* rect, const QString& name) {
   return nullptr;
 }
 
-QPoint pixel(Shown<OutputPanel>& shown, double step, double value) { return {int(std::lround(shown.x()->coordToPixel(step))), int(std::lround(shown.y()->coordToPixel(value)))}; }
+QPoint pixel(Shown<OutputPanel>& shown, double step, double value) {
+  return {int(std::lround(shown.x()->coordToPixel(step))), int(std::lround(shown.y()->coordToPixel(value)))};
+}
 
 }  // namespace
 
@@ -76,15 +81,19 @@ class TestOutput : public QObject {
   void theTargetAndTheBestConstantStandBesideTheOutput() {
     Shown<OutputPanel> shown(offByOne());
     // Half the squared error of an output that is 1 off, and of the mean of 0 and 4.
-    QCOMPARE(shown->verdict(), QStringLiteral("Over the 50 steps that count half the squared error is 0.5; that of the best constant, the target's mean, is 2."));
+    QCOMPARE(
+        shown->verdict(),
+        QStringLiteral("Over the 50 steps that count half the squared error is 0.5; that of the best constant, the target's mean, is 2."));
     QCOMPARE(shown->headline(), QStringLiteral("RMSE 1"));
     QCOMPARE(shown->rect()->graphs().size(), 3);
-    const QCPGraph *output = graphOf(shown->rect(), "y"), *target = graphOf(shown->rect(), "target"), *constant = shown->rect()->graphs()[0];
+    const QCPGraph *output = graphOf(shown->rect(), "y"), *target = graphOf(shown->rect(), "target"),
+                   *constant = shown->rect()->graphs()[0];
     QCOMPARE(output->data()->at(51)->value, 5.0);
     QCOMPARE(target->data()->at(0)->key, 50.0);
     QCOMPARE(target->data()->at(1)->value, 4.0);
     QCOMPARE(target->dataCount(), 50);
-    QVERIFY(target->pen().widthF() > 2.0 * output->pen().widthF() && shown->rect()->graphs().indexOf(target) < shown->rect()->graphs().indexOf(output));
+    QVERIFY(target->pen().widthF() > 2.0 * output->pen().widthF() &&
+            shown->rect()->graphs().indexOf(target) < shown->rect()->graphs().indexOf(output));
     QCOMPARE(constant->data()->at(0)->value, 2.0);
     QVERIFY(shown.y()->range().contains(0.0) && shown.y()->range().contains(5.0) && shown.y()->range().size() < 6.0);
     // A click on the legend hides the target.
@@ -137,7 +146,9 @@ class TestOutput : public QObject {
     Shown<OutputPanel> shown(classes());
     // Steps 88 to 99: of targets 0 1 0 1, in turns, the largest are 0 1 2 and none. Six of 12 are right; ln 2 at those, else ln 4 and ln 3.
     const double loss = (6.0 * std::log(2.0) + 3.0 * std::log(4.0) + 3.0 * std::log(3.0)) / 12.0;
-    QCOMPARE(shown->verdict(), QStringLiteral("Over the 12 steps that count the output is right at 50 %, its cross-entropy %1 nats; the best constant is right at 50 %, and has %2.").arg(number(loss), number(std::log(2.0))));
+    QCOMPARE(shown->verdict(), QStringLiteral("Over the 12 steps that count the output is right at 50 %, its cross-entropy %1 nats; the "
+                                              "best constant is right at 50 %, and has %2.")
+                                   .arg(number(loss), number(std::log(2.0))));
     QCOMPARE(shown->headline(), QStringLiteral("50 % right"));
     QVERIFY(std::abs(graphOf(shown->rect(), "class 1")->data()->at(1)->value - 0.5) < 1e-15);
     QVERIFY(std::abs(graphOf(shown->rect(), "class 2")->data()->at(3)->value - 1.0 / 3.0) < 1e-15);
@@ -229,7 +240,8 @@ class TestOutput : public QObject {
     shown->setPinned({{waves(1), QColor("#a566d6"), "other", {}}});
     shown.plot()->replot();
     const QString tip = shown->tipAt(pixel(shown, 61, 5.0));
-    QVERIFY2(tip == htmlTip(QStringLiteral("y at step 61: 5<br>target 4, error 1<br>other: %1").arg(number(wave(61, 0), 4))), qPrintable(tip));
+    QVERIFY2(tip == htmlTip(QStringLiteral("y at step 61: 5<br>target 4, error 1<br>other: %1").arg(number(wave(61, 0), 4))),
+             qPrintable(tip));
     QVERIFY2(shown->tipAt(pixel(shown, 11, 5.0)).contains("No target counts here."), qPrintable(shown->tipAt(pixel(shown, 11, 5.0))));
     QVERIFY(shown->tipAt(pixel(shown, 61, 3.0)).isEmpty());
     QVERIFY(shown->tipAt({1, 1}).isEmpty());
@@ -248,7 +260,9 @@ class TestOutput : public QObject {
     Shown<OutputPanel> shown(waves(2));
     auto scaled = bare();
     scaled->put(unit_array("output", scaled->steps, 2, [](double t, double j) { return 2.0 * wave(t, j); }, ""));
-    shown->setPinned({{scaled, QColor("#a566d6"), "twice", {}}, {classes(), QColor("#e0457b"), "copying", {}}, {bare(), QColor("#e0457b"), "nothing", {}}});
+    shown->setPinned({{scaled, QColor("#a566d6"), "twice", {}},
+                      {classes(), QColor("#e0457b"), "copying", {}},
+                      {bare(), QColor("#e0457b"), "nothing", {}}});
     shown.plot()->replot();
     QCOMPARE(shown->rect()->graphs().size(), 4);
     const QCPGraph *first = shown->rect()->graphs()[0], *second = shown->rect()->graphs()[1];
@@ -257,7 +271,8 @@ class TestOutput : public QObject {
     QVERIFY(first->pen().style() == Qt::SolidLine && second->pen().style() == Qt::DashLine);
     QVERIFY(shown.y()->range().upper > 3.9);
     const QStringList texts = shown.texts();
-    QVERIFY2(texts.contains("twice") && texts.contains("copying: classes") && texts.contains("nothing: no output"), qPrintable(texts.join(u'|')));
+    QVERIFY2(texts.contains("twice") && texts.contains("copying: classes") && texts.contains("nothing: no output"),
+             qPrintable(texts.join(u'|')));
     const QStringList csv = shown->dataAsCsv().split(u'\n', Qt::SkipEmptyParts);
     QCOMPARE(csv.front(), QStringLiteral("step,time,output/0,output/1,output/0 [twice],output/1 [twice]"));
     const QStringList cells = csv[31].split(u',');

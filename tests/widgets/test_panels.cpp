@@ -250,8 +250,8 @@ class TestPanels : public QObject {
     options.gates = false;
     options.every = 5;
     auto trace = std::make_shared<Trace>(*synthetic_trace(options));
-    TraceArray gate = test::unit_array(
-        "gate/0/decay", trace->steps, 12, [](double t, double j) { return (t + j) / 400.0; }, "per head and key");
+    TraceArray gate =
+        test::unit_array("gate/0/decay", trace->steps, 12, [](double t, double j) { return (t + j) / 400.0; }, "per head and key");
     gate.shape = {static_cast<std::int64_t>(trace->steps.size()), 3, 4};
     gate.axes = {{"time", "", {}}, {"head", "", {}}, {"key", "", {}}};
     gate.high = 1.0;
@@ -354,13 +354,15 @@ class TestPanels : public QObject {
     QCOMPARE(styles, (QSet<Qt::PenStyle>{Qt::SolidLine, Qt::DashLine}));
     QVERIFY(shown->legend()->tipAt(QPointF(shown->legend()->placeOf("pinned/width 32").center())).contains("dashed cell"));
     const QString header = lines(shown->dataAsCsv())[0];
-    QVERIFY2(header.contains("log10 gradient/state/0/hidden [width 32]") && header.contains("log10 jacobian_min/0 [width 32]"), qPrintable(header));
+    QVERIFY2(header.contains("log10 gradient/state/0/hidden [width 32]") && header.contains("log10 jacobian_min/0 [width 32]"),
+             qPrintable(header));
   }
 
   void noPinnedRunIsLeftOutWithoutAWord() {
     SyntheticOptions bare;
     bare.gates = bare.spectra = bare.gradients = bare.timing = false;
-    const std::vector<Panel::Run> runs{{synthetic_trace(bare), QColor(255, 0, 255), "bare"}, {synthetic_trace(), QColor(0, 200, 200), "full"}};
+    const std::vector<Panel::Run> runs{{synthetic_trace(bare), QColor(255, 0, 255), "bare"},
+                                       {synthetic_trace(), QColor(0, 200, 200), "full"}};
     const auto check = [&](auto& shown, const QString& word) {
       shown->setPinned(runs);
       shown.plot()->replot();
@@ -370,7 +372,8 @@ class TestPanels : public QObject {
       QCOMPARE(shown->saveFigure(file, Panel::Format::svg), QString());
       const QStringList texts = textsOf(file);  // the figure names them too
       QVERIFY2(texts.contains("bare: " + word), qPrintable(texts.join('|')));
-      QVERIFY2(std::any_of(texts.begin(), texts.end(), [](const QString& one) { return one.startsWith("full"); }), qPrintable(texts.join('|')));
+      QVERIFY2(std::any_of(texts.begin(), texts.end(), [](const QString& one) { return one.startsWith("full"); }),
+               qPrintable(texts.join('|')));
     };
     Shown<GradientsPanel> gradients(synthetic_trace());
     check(gradients, "no gradients");
@@ -655,9 +658,11 @@ class TestPanels : public QObject {
       QCOMPARE(problem_of_place(info.id), QString());
       const auto& [views, named, example] = info.places;
       for (const QString& view : views) QCOMPARE(problem_of_place(info.id + ":" + view), QString());
-      if (!named.isEmpty()) QCOMPARE(problem_of_place(info.id + (views.isEmpty() ? QString() : ":" + views.front()) + ":" + example), QString());
+      if (!named.isEmpty())
+        QCOMPARE(problem_of_place(info.id + (views.isEmpty() ? QString() : ":" + views.front()) + ":" + example), QString());
       if (!views.isEmpty()) QVERIFY(!problem_of_place(info.id + ":nowhere").isEmpty());
-      for (const QString& wrong : {QString("%1:"), QString("%1:a:b:c"), QString("%1::a"), QString(" %1")}) QVERIFY2(!problem_of_place(wrong.arg(info.id)).isEmpty(), qPrintable(wrong.arg(info.id)));
+      for (const QString& wrong : {QString("%1:"), QString("%1:a:b:c"), QString("%1::a"), QString(" %1")})
+        QVERIFY2(!problem_of_place(wrong.arg(info.id)).isEmpty(), qPrintable(wrong.arg(info.id)));
     }
     const auto says = [](const char* place, const char* part) {
       const QString problem = problem_of_place(place);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The past that a state holds, as the trajectories panel reads it back: at the cursor, over all steps, in words where there is none, in files.
+// The past that a state holds, as the trajectories panel reads it back: at the cursor, over all steps, in words where there is none, in
+// files.
 #include <QApplication>
 #include <QClipboard>
 #include <QComboBox>

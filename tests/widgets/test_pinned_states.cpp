@@ -75,7 +75,8 @@ class TestPinnedStates : public QObject {
       for (std::size_t j = 0; j < n; ++j) shift += 0.3 * picture.components.directions[k * n + j];
       for (const std::size_t i : {std::size_t(0), std::size_t(77), std::size_t(199)})
         QVERIFY(std::abs(way.points[i][k] - picture.trajectory->points[i][k] - shift) < 1e-9);
-      for (const Point3& at : way.points) QVERIFY(at[k] >= picture.trajectory->low[k] && at[k] <= picture.trajectory->high[k]);  // the axes hold both
+      for (const Point3& at : way.points)
+        QVERIFY(at[k] >= picture.trajectory->low[k] && at[k] <= picture.trajectory->high[k]);  // the axes hold both
     }
     QVERIFY(picture.trajectory->companions[1].points.empty());
   }
@@ -146,7 +147,8 @@ class TestPinnedStates : public QObject {
     QVERIFY(QTest::qWaitForWindowExposed(&panel));
     const auto said = [&] {
       const auto labels = panel.findChildren<QLabel*>();
-      return std::any_of(labels.begin(), labels.end(), [](const QLabel* one) { return one->isVisible() && one->text().contains("Pinned runs are in"); });
+      return std::any_of(labels.begin(), labels.end(),
+                         [](const QLabel* one) { return one->isVisible() && one->text().contains("Pinned runs are in"); });
     };
     QVERIFY(!said());
     panel.setPinned({{runOf(0.3), pink, "other"}});

@@ -93,7 +93,8 @@ class TestPlot : public QObject {
         ticker.generate(QCPRange(0.0, span), QLocale::c(), u'g', 6, ticks, nullptr, &labels);
         QVERIFY(!ticks.isEmpty() && labels.size() == ticks.size());
         for (qsizetype i = 0; i < ticks.size(); ++i)
-          QVERIFY2(std::abs(labels[i].toDouble() - (1749.0 + ticks[i] * spacing)) < 1e-8, qPrintable(QStringLiteral("%1 at %2").arg(labels[i]).arg(1749.0 + ticks[i] * spacing, 0, 'g', 12)));
+          QVERIFY2(std::abs(labels[i].toDouble() - (1749.0 + ticks[i] * spacing)) < 1e-8,
+                   qPrintable(QStringLiteral("%1 at %2").arg(labels[i]).arg(1749.0 + ticks[i] * spacing, 0, 'g', 12)));
       }
   }
 
@@ -160,7 +161,8 @@ class TestPlot : public QObject {
     QVector<double> ticks;
     QVector<QString> labels;
     ticker.generate(QCPRange(std::log10(0.93), std::log10(1.03)), QLocale::c(), u'g', 6, ticks, nullptr, &labels);
-    for (const char* round : {"0.94", "0.96", "0.98", "1", "1.02"}) QVERIFY2(labels.contains(QLatin1String(round)), qPrintable(labels.join(' ')));
+    for (const char* round : {"0.94", "0.96", "0.98", "1", "1.02"})
+      QVERIFY2(labels.contains(QLatin1String(round)), qPrintable(labels.join(' ')));
   }
 
   void ticksWithinADecadeAreAsManyAsThereIsRoomFor() {
@@ -173,8 +175,8 @@ class TestPlot : public QObject {
     };
     QCOMPARE(inside(6, {-1.35, 0.05}), 5);  // 0.05, 0.1, 0.2, 0.5, 1
     QCOMPARE(inside(3, {-1.35, 0.05}), 3);
-    QCOMPARE(inside(2, {-1.35, 0.05}), 3);  // 0.1, 0.3, 1
-    QCOMPARE(inside(2, {-2.2, 0.05}), 3);  // no decade goes
+    QCOMPARE(inside(2, {-1.35, 0.05}), 3);   // 0.1, 0.3, 1
+    QCOMPARE(inside(2, {-2.2, 0.05}), 3);    // no decade goes
     QCOMPARE(inside(2, {-0.75, -0.05}), 2);  // nor all that there is: 0.2, 0.5
   }
 
@@ -258,7 +260,8 @@ class TestPlot : public QObject {
 
   void aNameWiderThanItsPlotIsCutAndToldWhole() {
     Bench bench;
-    const QString name = QString("quasi-newton, damped, with a name that nobody would give to a form of a model, however long it is").repeated(2);
+    const QString name =
+        QString("quasi-newton, damped, with a name that nobody would give to a form of a model, however long it is").repeated(2);
     bench.legend->add("long", name, bench.line->pen(), {bench.line});
     bench.plot.resize(320, 320);
     bench.plot.replot();
@@ -273,7 +276,8 @@ class TestPlot : public QObject {
     auto* words = new Paragraph(&bench.plot);
     bench.plot.plotLayout()->addElement(2, 0, words);
     words->setText("what is to be said of it, in a sentence that takes more than one line of a plot that is as narrow as this one");
-    for (int i = 0; i < 12; ++i) bench.legend->add(QString("more%1").arg(i), QString("another curve %1").arg(i), bench.line->pen(), {bench.line});
+    for (int i = 0; i < 12; ++i)
+      bench.legend->add(QString("more%1").arg(i), QString("another curve %1").arg(i), bench.line->pen(), {bench.line});
     using Room = Plot::Room;
     const auto at = [&](int height) {
       bench.plot.resize(360, height);
@@ -447,8 +451,7 @@ class TestPlot : public QObject {
     const rlimit small{1000, before.rlim_max};
     QCOMPARE(setrlimit(RLIMIT_FSIZE, &small), 0);
     QStringList said;
-    for (const Panel::Format format : {Panel::Format::png, Panel::Format::svg, Panel::Format::pdf})
-      said << saved(bench.plot, file, format);
+    for (const Panel::Format format : {Panel::Format::png, Panel::Format::svg, Panel::Format::pdf}) said << saved(bench.plot, file, format);
     QCOMPARE(setrlimit(RLIMIT_FSIZE, &before), 0);
     for (const QString& sentence : said) QVERIFY2(sentence.contains(file), qPrintable(sentence));
     QCOMPARE(QFileInfo(file).size(), size);

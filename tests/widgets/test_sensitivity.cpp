@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The panel of sensitivities on hand-made traces: its map and the row at the cursor, what it says, compares and exports, and where there is nothing.
+// The panel of sensitivities on hand-made traces: its map and the row at the cursor, what it says, compares and exports, and where there is
+// nothing.
 #include <QSignalSpy>
 #include <QTest>
 #include <algorithm>
@@ -22,7 +23,9 @@ std::shared_ptr<Trace> traceOf(double decay = 0.05, double reach = 200.0, std::i
   return trace;
 }
 
-QPointF pixelIn(const QCPAxisRect* rect, double x, double y) { return {rect->axis(QCPAxis::atBottom)->coordToPixel(x), rect->axis(QCPAxis::atLeft)->coordToPixel(y)}; }
+QPointF pixelIn(const QCPAxisRect* rect, double x, double y) {
+  return {rect->axis(QCPAxis::atBottom)->coordToPixel(x), rect->axis(QCPAxis::atLeft)->coordToPixel(y)};
+}
 
 }  // namespace
 
@@ -34,11 +37,13 @@ class TestSensitivity : public QObject {
     Shown<SensitivityPanel> shown(traceOf());
     QVERIFY(!shown->heatmap()->isDiverging());
     QVERIFY2(shown->heatmap()->high() <= 0.0 && shown->heatmap()->high() > -1.0, qPrintable(QString::number(shown->heatmap()->high())));
-    QVERIFY2(std::abs(shown->heatmap()->high() - shown->heatmap()->low() - 10.8) < 0.3, qPrintable(QString::number(shown->heatmap()->low())));
+    QVERIFY2(std::abs(shown->heatmap()->high() - shown->heatmap()->low() - 10.8) < 0.3,
+             qPrintable(QString::number(shown->heatmap()->low())));
     QCOMPARE(shown->bar()->axis()->label(), QStringLiteral("|dy/du|"));
     QStringList powers;
     for (const QString& text : shown->bar()->axis()->tickVectorLabels()) powers << text;
-    QVERIFY2(powers.contains(QStringLiteral("1")) || powers.contains(QStringLiteral("10⁻⁴")) || powers.contains(QStringLiteral("10⁻⁵")), qPrintable(powers.join(u'|')));
+    QVERIFY2(powers.contains(QStringLiteral("1")) || powers.contains(QStringLiteral("10⁻⁴")) || powers.contains(QStringLiteral("10⁻⁵")),
+             qPrintable(powers.join(u'|')));
   }
 
   void smallIsToldFromNothing() {
@@ -89,10 +94,13 @@ class TestSensitivity : public QObject {
     double largest = -1e9;
     std::int64_t strongest = 0, back = 0;
     for (std::int64_t s = 0; s <= 120; s += 4)
-      if (synthetic_sensitivity(120, static_cast<double>(s)) > largest) largest = synthetic_sensitivity(120, static_cast<double>(s)), strongest = s;
+      if (synthetic_sensitivity(120, static_cast<double>(s)) > largest)
+        largest = synthetic_sensitivity(120, static_cast<double>(s)), strongest = s;
     for (std::int64_t s = 120; s >= 0; s -= 4)
       if (synthetic_sensitivity(120, static_cast<double>(s)) >= largest - 2.0) back = 120 - s;
-    QVERIFY2(shown->said().contains(QStringLiteral("moved most by the input of step %1").arg(strongest)) && shown->said().contains(QStringLiteral("up to %1 steps back.").arg(back)), qPrintable(shown->said()));
+    QVERIFY2(shown->said().contains(QStringLiteral("moved most by the input of step %1").arg(strongest)) &&
+                 shown->said().contains(QStringLiteral("up to %1 steps back.").arg(back)),
+             qPrintable(shown->said()));
     QCOMPARE(shown->headline(), QStringLiteral("reaches %1 steps back").arg(back));
     const QString tip = shown->tipAt(pixelIn(shown->rowRect(), 81, 0.0));
     QVERIFY2(tip.contains("output of step 120, input of step 80"), qPrintable(tip));
@@ -147,17 +155,20 @@ class TestSensitivity : public QObject {
       shown.plot()->replot();
     };
     choose("view", 1);
-    QVERIFY(shown.find<QComboBox>("group")->isVisible() && shown.find<QCheckBox>("normalised")->isVisible() && !shown.find<QComboBox>("memory")->isVisible());
+    QVERIFY(shown.find<QComboBox>("group")->isVisible() && shown.find<QCheckBox>("normalised")->isVisible() &&
+            !shown.find<QComboBox>("memory")->isVisible());
     shown.panel.setTime(120);
     QVERIFY2(shown->said().contains("most weight on what was written at step 120, M = 1;"), qPrintable(shown->said()));
-    QVERIFY2(shown->tipAt(pixelIn(shown->mapRect(), 120, 58)).contains("read at step 120, written at step 116: M = −0.656"), qPrintable(shown->tipAt(pixelIn(shown->mapRect(), 120, 58))));
+    QVERIFY2(shown->tipAt(pixelIn(shown->mapRect(), 120, 58)).contains("read at step 120, written at step 116: M = −0.656"),
+             qPrintable(shown->tipAt(pixelIn(shown->mapRect(), 120, 58))));
     QVERIFY(!shown->heatmap()->isDiverging());
     shown->logarithmic()->trigger();
     QVERIFY(shown->heatmap()->isDiverging());  // weights of both signs
     shown->logarithmic()->trigger();
     choose("group", 1);
     QVERIFY2(shown->said().contains("M = 0.1;") && shown->said().contains("up to 8 steps back"), qPrintable(shown->said()));
-    QTest::mouseClick(shown.find<QCheckBox>("normalised"), Qt::LeftButton, {}, QPoint(8, shown.find<QCheckBox>("normalised")->height() / 2));
+    QTest::mouseClick(shown.find<QCheckBox>("normalised"), Qt::LeftButton, {},
+                      QPoint(8, shown.find<QCheckBox>("normalised")->height() / 2));
     QVERIFY2(shown->said().contains("M = 0.3;"), qPrintable(shown->said()));
     QVERIFY(shown.panel.dataAsCsv().contains("M of step 4"));
     SensitivityPanel other;
@@ -199,12 +210,17 @@ class TestSensitivity : public QObject {
             std::vector<std::pair<double, double>> spans;
             for (qsizetype i = 0; i < std::min(ticks.size(), labels.size()); ++i) {
               if (labels[i].isEmpty() || !axis->range().contains(ticks[i])) continue;
-              const double at = axis->coordToPixel(ticks[i]), half = (side == QCPAxis::atBottom ? metrics.horizontalAdvance(labels[i]) : metrics.ascent()) / 2.0;
+              const double at = axis->coordToPixel(ticks[i]),
+                           half = (side == QCPAxis::atBottom ? metrics.horizontalAdvance(labels[i]) : metrics.ascent()) / 2.0;
               spans.emplace_back(at - half, at + half);
             }
             std::ranges::sort(spans);
             for (const auto& [from, to] : spans) {
-              QVERIFY2(from >= end, qPrintable(QString("%1 x %2, %3 of %4").arg(width).arg(height).arg(side == QCPAxis::atBottom ? "below" : "beside").arg(rect == shown->mapRect() ? "the map" : "the row")));
+              QVERIFY2(from >= end, qPrintable(QString("%1 x %2, %3 of %4")
+                                                   .arg(width)
+                                                   .arg(height)
+                                                   .arg(side == QCPAxis::atBottom ? "below" : "beside")
+                                                   .arg(rect == shown->mapRect() ? "the map" : "the row")));
               end = to;
             }
           }

@@ -57,7 +57,8 @@ struct Shown {
     const auto& schedule = *view()->schedule();
     for (int i = 0; i < static_cast<int>(schedule.nodes.size()); ++i) {
       const auto& node = schedule.nodes[static_cast<std::size_t>(i)];
-      if (node.round == round && node.last == last && (kind.isEmpty() || schedule.kinds[static_cast<std::size_t>(node.kind)].name == kind)) return i;
+      if (node.round == round && node.last == last && (kind.isEmpty() || schedule.kinds[static_cast<std::size_t>(node.kind)].name == kind))
+        return i;
     }
     return -1;
   }
@@ -96,16 +97,20 @@ class TestSteps : public QObject {
     QVERIFY(shown->emptyReason().isEmpty());
     QCOMPARE(shown.view()->schedule()->form, QStringLiteral("scan"));
     QCOMPARE(shown->headline(), QStringLiteral("scan: 7 compositions in 3 rounds; step by step: 8 in 8"));
-    QVERIFY2(shown->words().contains("Round 3 of 3: one piece, alone.") && shown->words().contains("Neighbours go together."), qPrintable(shown->words()));
+    QVERIFY2(shown->words().contains("Round 3 of 3: one piece, alone.") && shown->words().contains("Neighbours go together."),
+             qPrintable(shown->words()));
     // Every node is where it says, in its colour, and is found there again.
     const auto& schedule = *shown.view()->schedule();
     for (int i = 0; i < static_cast<int>(schedule.nodes.size()); ++i) {
       const QPointF place = shown.view()->placeOf(i);
       QVERIFY(QRectF(shown.view()->rect()).contains(place));
       QCOMPARE(shown.view()->nodeAt(place), i);
-      const QColor ink = schedule.nodes[static_cast<std::size_t>(i)].round ? shown->plot()->theme().series(0) : shown->plot()->theme().muted;
+      const QColor ink =
+          schedule.nodes[static_cast<std::size_t>(i)].round ? shown->plot()->theme().series(0) : shown->plot()->theme().muted;
       const QColor drawn = shown.at(place);
-      QVERIFY2(std::abs(drawn.red() - ink.red()) < 12 && std::abs(drawn.green() - ink.green()) < 12 && std::abs(drawn.blue() - ink.blue()) < 12, qPrintable(QString::number(i) + ' ' + drawn.name() + ' ' + ink.name()));
+      QVERIFY2(
+          std::abs(drawn.red() - ink.red()) < 12 && std::abs(drawn.green() - ink.green()) < 12 && std::abs(drawn.blue() - ink.blue()) < 12,
+          qPrintable(QString::number(i) + ' ' + drawn.name() + ' ' + ink.name()));
     }
   }
 
@@ -162,7 +167,8 @@ class TestSteps : public QObject {
     const int node = shown.find(2, 7);
     const QPointF place = shown.view()->placeOf(node);
     const QString tip = shown.view()->tipAt(place);
-    for (const char* part : {"composition", "round 2", "covers steps 4 to 7", "a = 0.25", "b = 23", "composition (steps 4 to 5; steps 6 to 7)", "what a composition computes"})
+    for (const char* part : {"composition", "round 2", "covers steps 4 to 7", "a = 0.25", "b = 23",
+                             "composition (steps 4 to 5; steps 6 to 7)", "what a composition computes"})
       QVERIFY2(tip.contains(part), qPrintable(tip + " lacks " + part));
     QTest::mouseMove(shown->plot(), place.toPoint());
     QTRY_COMPARE(shown.view()->chosen(), node);
@@ -192,7 +198,8 @@ class TestSteps : public QObject {
     std::vector<QPointF> row;
     for (int i = 0; i < static_cast<int>(schedule.nodes.size()); ++i) {
       const auto& node = schedule.nodes[static_cast<std::size_t>(i)];
-      if (schedule.kinds[static_cast<std::size_t>(node.kind)].place == Place::cell && node.last == 7) row.push_back(shown.view()->placeOf(i));
+      if (schedule.kinds[static_cast<std::size_t>(node.kind)].place == Place::cell && node.last == 7)
+        row.push_back(shown.view()->placeOf(i));
     }
     QCOMPARE(row.size(), std::size_t(4));
     for (std::size_t i = 1; i < row.size(); ++i) QVERIFY(std::abs(row[i].y() - row[0].y()) < 0.5 && row[i].x() > row[i - 1].x() + 5);

@@ -47,7 +47,8 @@ std::shared_ptr<Trace> timed(double band = 0.02) {
     const auto put = [&](const std::string& name, const auto& of) {
       std::vector<double> values;
       for (const double length : lengths) values.push_back(of(length));
-      trace->put(real_array("timing/" + law.form + "/" + name, {static_cast<std::int64_t>(values.size())}, {{"length", "steps", {}}}, values));
+      trace->put(
+          real_array("timing/" + law.form + "/" + name, {static_cast<std::int64_t>(values.size())}, {{"length", "steps", {}}}, values));
     };
     const auto one = [&](const std::string& name, double value) {
       trace->put(real_array("timing/" + law.form + "/" + name, {1}, {{"", "", {}}}, {value}));
@@ -107,7 +108,8 @@ void pick(QComboBox* box, const QString& text) {
   box->setFocus();
   const int to = box->findText(text);
   QVERIFY2(to >= 0, qPrintable(text));
-  for (int guard = 0; box->currentIndex() != to && guard < 100; ++guard) QTest::keyClick(box, box->currentIndex() < to ? Qt::Key_Down : Qt::Key_Up);
+  for (int guard = 0; box->currentIndex() != to && guard < 100; ++guard)
+    QTest::keyClick(box, box->currentIndex() < to ? Qt::Key_Down : Qt::Key_Up);
   QCOMPARE(box->currentText(), text);
 }
 
@@ -183,8 +185,11 @@ class TestTiming : public QObject {
     Shown shown(timed());
     const auto at = [&](const QString& form, double length, double x, double y) {
       const QPointF pixel = shown->pixelOf(form, length);
-      QVERIFY2(!pixel.isNull() && std::abs(pixel.x() - shown.x()->coordToPixel(x)) < 0.01 && std::abs(pixel.y() - shown.y()->coordToPixel(y)) < 0.01,
-               qPrintable(QStringLiteral("%1 is at %2, %3").arg(form).arg(shown.x()->pixelToCoord(pixel.x())).arg(shown.y()->pixelToCoord(pixel.y()))));
+      QVERIFY2(
+          !pixel.isNull() && std::abs(pixel.x() - shown.x()->coordToPixel(x)) < 0.01 &&
+              std::abs(pixel.y() - shown.y()->coordToPixel(y)) < 0.01,
+          qPrintable(
+              QStringLiteral("%1 is at %2, %3").arg(form).arg(shown.x()->pixelToCoord(pixel.x())).arg(shown.y()->pixelToCoord(pixel.y()))));
     };
     const double slow = 1e-3 * 4096 / crossing;  // sequential at the longest
     at("sequential", 4096, 4096, slow);
@@ -265,7 +270,8 @@ class TestTiming : public QObject {
     auto* views = shown.find<QComboBox>("timingView");
     const QStringList all = {"time", "throughput", "memory", "roofline", "error", "Newton"};
     QCOMPARE(offered(views), all);
-    const std::pair<QString, QString> parts[] = {{"/memory", "memory"}, {"/bytes", "roofline"}, {"output_error", "error"}, {"iterations", "Newton"}};
+    const std::pair<QString, QString> parts[] = {
+        {"/memory", "memory"}, {"/bytes", "roofline"}, {"output_error", "error"}, {"iterations", "Newton"}};
     for (const auto& [part, view] : parts) {
       shown->setTrace(without(*timed(), part));
       QStringList rest = all;
@@ -286,8 +292,9 @@ class TestTiming : public QObject {
     Shown shown(timed());
     const QString tip = shown->tipAt(shown->pixelOf("newton", 4096));
     for (const char* part :
-         {"newton at T = 4,096, batch 4", "forward and backward: 22.", "90 % band", "quartiles", "forward: 7.49", "backward: 15 ms", "throughput: 729 k steps/s",
-          "memory of its arrays: 6 MiB", "41 Mflop", "1 flop a byte", "5.47 Gflop/s, 27 % of what", "error of outputs: 3×10⁻¹⁵, of gradients: 4×10⁻¹⁴", "did not converge in 100 steps"})
+         {"newton at T = 4,096, batch 4", "forward and backward: 22.", "90 % band", "quartiles", "forward: 7.49", "backward: 15 ms",
+          "throughput: 729 k steps/s", "memory of its arrays: 6 MiB", "41 Mflop", "1 flop a byte", "5.47 Gflop/s, 27 % of what",
+          "error of outputs: 3×10⁻¹⁵, of gradients: 4×10⁻¹⁴", "did not converge in 100 steps"})
       QVERIFY2(tip.contains(QString::fromUtf8(part)), qPrintable(QString::fromUtf8(part) + " is not in " + tip));
     QVERIFY(shown->tipAt(shown->pixelOf("sequential", 64)).contains("error of outputs: none"));
     QVERIFY(shown->tipAt(QPointF(-5, -5)).isEmpty());
@@ -302,8 +309,10 @@ class TestTiming : public QObject {
              QStringLiteral("CPU, float64, batch 4, width 16, seed 1; this machine's noise: ±3 %; one note, rest the pointer here"));
     QVERIFY(shown.texts().join(u' ').contains("batch 4"));
     QString tip;
-    for (int y = 0; y < shown->plot()->height() && !tip.startsWith("What was timed"); y += 2) tip = shown->tipAt(QPointF(shown->plot()->width() / 2, y));
-    for (const char* part : {"±3 %", "From one run to another", "±12 %", "are in the bands"}) QVERIFY2(tip.contains(QString::fromUtf8(part)), qPrintable(tip));
+    for (int y = 0; y < shown->plot()->height() && !tip.startsWith("What was timed"); y += 2)
+      tip = shown->tipAt(QPointF(shown->plot()->width() / 2, y));
+    for (const char* part : {"±3 %", "From one run to another", "±12 %", "are in the bands"})
+      QVERIFY2(tip.contains(QString::fromUtf8(part)), qPrintable(tip));
     shown->setComputing(Kind::timing, true);
     shown->setProgress(Kind::timing, 0.25, "timing chunkwise at length 1,024");
     QCOMPARE(shown->caption(), QStringLiteral("Timing chunkwise at length 1,024, 25 %"));
@@ -349,7 +358,8 @@ class TestTiming : public QObject {
 
   void choicesAreMadeByHand() {
     Shown shown(timed());
-    Asked changed(&shown.panel, Request::Act::choose), wanted(&shown.panel, Request::Act::compute), stopped(&shown.panel, Request::Act::stop);
+    Asked changed(&shown.panel, Request::Act::choose), wanted(&shown.panel, Request::Act::compute),
+        stopped(&shown.panel, Request::Act::stop);
     QVERIFY(shown->choice() == TimingChoice());
     auto* start = shown.find<QPushButton>("timingStart");
     QTest::mouseClick(shown.find<QToolButton>("field"), Qt::LeftButton);
@@ -421,7 +431,8 @@ class TestTiming : public QObject {
     QVERIFY(!later.findChild<QComboBox*>("timingWidth")->isVisibleTo(&later));
     // A damaged settings file is no harm.
     TimingPanel damaged;
-    damaged.setChoices({{"from", "x"}, {"to", -7}, {"batch", 3}, {"width", 1e30}, {"device", 5}, {"dtype", QStringList{"a"}}, {"pass", 99}, {"view", 3}});
+    damaged.setChoices(
+        {{"from", "x"}, {"to", -7}, {"batch", 3}, {"width", 1e30}, {"device", 5}, {"dtype", QStringList{"a"}}, {"pass", 99}, {"view", 3}});
     QVERIFY(damaged.choice() == TimingChoice());
     damaged.setTrace(timed());
     QVERIFY(damaged.choice() == TimingChoice());
@@ -449,10 +460,15 @@ class TestTiming : public QObject {
     auto* start = shown.find<QPushButton>("timingStart");
     const auto fits = [&] {
       for (const QWidget* one : shown->findChildren<QWidget*>())
-        if (one->isVisible() && one->window() == shown.panel.window() && (qobject_cast<const QComboBox*>(one) || qobject_cast<const QAbstractButton*>(one))) {
+        if (one->isVisible() && one->window() == shown.panel.window() &&
+            (qobject_cast<const QComboBox*>(one) || qobject_cast<const QAbstractButton*>(one))) {
           const QRect place(one->mapTo(&shown.panel, QPoint(0, 0)), one->size());
           if (!shown->rect().contains(place) || place.width() < one->minimumSizeHint().width())
-            return QStringLiteral("%1 is at %2 to %3 of %4").arg(one->objectName()).arg(place.left()).arg(place.right()).arg(shown->width());
+            return QStringLiteral("%1 is at %2 to %3 of %4")
+                .arg(one->objectName())
+                .arg(place.left())
+                .arg(place.right())
+                .arg(shown->width());
         }
       return QString();
     };

@@ -74,7 +74,8 @@ class TestVerdicts : public QObject {
     QCOMPARE(verdict.fate, Fate::vanishes);
     QCOMPARE(verdict.first, 5);
     QVERIFY(std::abs(verdict.slope + 1.0 / 8.0) < 1e-12);
-    QVERIFY2(verdict.sentence.endsWith("; it is exactly zero at 11 of these 35 steps; before step 5 it is exactly zero."), qPrintable(verdict.sentence));
+    QVERIFY2(verdict.sentence.endsWith("; it is exactly zero at 11 of these 35 steps; before step 5 it is exactly zero."),
+             qPrintable(verdict.sentence));
     // What is out of range ends it all the same.
     norms[20] = std::numeric_limits<double>::infinity();
     verdict = gradientVerdict(steps, norms, "It");
@@ -158,7 +159,7 @@ class TestVerdicts : public QObject {
       };
       double sum = 0;
       int below = 0, above = 0;
-      for (const double v : row) sum += v, below += v<-0.6, above += v> 2.6;
+      for (const double v : row) sum += v, below += v < -0.6, above += v > 2.6;
       QVERIFY(std::abs(found.mean - sum / n) < 1e-12);
       QVERIFY2(std::abs(found.q10 - quantile(0.1)) < 1e-12, qPrintable(QString::number(n)));
       QVERIFY2(std::abs(found.q90 - quantile(0.9)) < 1e-12, qPrintable(QString::number(n)));
@@ -195,7 +196,8 @@ class TestVerdicts : public QObject {
       return bare;
     };
     const auto said = [](const Shown<GradientsPanel>& shown) { return shown.panel.verdict().sentence; };
-    const Shown<GradientsPanel> once(with([](double t) { return t == 299.0; })), some(with([](double t) { return t >= 290.0; })), all(with([](double) { return true; }));
+    const Shown<GradientsPanel> once(with([](double t) { return t == 299.0; })), some(with([](double t) { return t >= 290.0; })),
+        all(with([](double) { return true; }));
     QVERIFY2(!said(once).contains("The loss counts"), qPrintable(said(once)));
     QVERIFY2(said(some).contains("The loss counts at 10 of the 300 steps"), qPrintable(said(some)));
     QVERIFY2(said(all).contains("The loss counts at every step"), qPrintable(said(all)));

@@ -86,8 +86,7 @@ inline std::shared_ptr<Trace> pastTrace(bool finite, std::int64_t length = 200) 
   }
   const Axis time{"time", "", {}}, copy{"copy", "", {}}, at{"place", "", {}};
   const std::int64_t T = length;
-  made->put(test::unit_array(
-      "state/0/h", made->steps, 2, [](double t, double j) { return std::sin(0.1 * t + j); }, "another state"));
+  made->put(test::unit_array("state/0/h", made->steps, 2, [](double t, double j) { return std::sin(0.1 * t + j); }, "another state"));
   made->put(test::real_array("state/0/m", {T, 2, 3}, {time, {"unit axis 1", "", {}}, {"unit axis 2", "", {}}}, state));
   made->put(test::real_array("signal/0/m", {T, 2}, {time, copy}, signal, "What it was written with."));
   made->put(test::real_array("basis/0/m", {101, 3}, {at, {"Taylor coefficient", "", {}}}, basis));

@@ -26,8 +26,8 @@ PanelInfo infoOfPanel() {
 }  // namespace reclab
 
 /// In the namespace reclab: the line of panels.inc that says this id is of this class.
-#define RECLAB_PANEL_IS(id, Type)                         \
-  namespace panel_infos {                                 \
-  PanelInfo id();                                         \
-  PanelInfo id() { return infoOfPanel<Type>(); }          \
+#define RECLAB_PANEL_IS(id, Type)                \
+  namespace panel_infos {                        \
+  PanelInfo id();                                \
+  PanelInfo id() { return infoOfPanel<Type>(); } \
   }

@@ -35,10 +35,14 @@ QString problem_of_place(const QString& place) {
   const qsizetype most = 1 + !views.isEmpty() + !named.isEmpty();
   if (parts.size() > most || (parts.size() > 1 && parts.contains(QString()))) {
     const QString form = views.isEmpty() ? id + ":" + example : id + ":" + views.back() + (named.isEmpty() ? QString() : ":" + example);
-    const QString with = views.isEmpty() ? tr("with %1").arg(named) : named.isEmpty() ? tr("with a view") : tr("with a view and %1").arg(named);
-    return tr("says more of a panel than there is to choose, \"%1\": write \"%2\"").arg(place, id) + (most == 1 ? QString() : tr(", or \"%1\" %2").arg(form, with));
+    const QString with = views.isEmpty()   ? tr("with %1").arg(named)
+                         : named.isEmpty() ? tr("with a view")
+                                           : tr("with a view and %1").arg(named);
+    return tr("says more of a panel than there is to choose, \"%1\": write \"%2\"").arg(place, id) +
+           (most == 1 ? QString() : tr(", or \"%1\" %2").arg(form, with));
   }
-  if (parts.size() > 1 && !views.isEmpty() && !views.contains(parts[1])) return tr("names no view of %1: \"%2\"; the views are %3").arg(id, parts[1], views.join(", "));
+  if (parts.size() > 1 && !views.isEmpty() && !views.contains(parts[1]))
+    return tr("names no view of %1: \"%2\"; the views are %3").arg(id, parts[1], views.join(", "));
   return {};
 }
 
@@ -56,9 +60,10 @@ std::vector<PanelLayout> panel_layouts() {
   const auto tr = [](const char* text) { return QCoreApplication::translate("reclab::PanelArea", text); };
   QStringList ids;
   for (const PanelInfo& panel : panels()) ids << panel.id;
-  // The first two on top, the others below: whatever panels there are, all are in the first layout. A row has room for three; four of what more
-  // there are stand in the last place, as tabs, whose names have no room for a fifth, and the rest behind the first one: the kernels of models that
-  // have no gates are there. The composer needs the room of the row on top, and hides nothing there that tells of its factors.
+  // The first two on top, the others below: whatever panels there are, all are in the first layout. A row has room for three; four of what
+  // more there are stand in the last place, as tabs, whose names have no room for a fifth, and the rest behind the first one: the kernels
+  // of models that have no gates are there. The composer needs the room of the row on top, and hides nothing there that tells of its
+  // factors.
   const QString composer = QStringLiteral("composer");
   const bool composes = ids.removeOne(composer);
   QStringList of_gradients;  // beside the gradients, whose reasons they show

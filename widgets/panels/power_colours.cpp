@@ -14,7 +14,9 @@ class ShiftedPowers : public PowerTicker {
   explicit ShiftedPowers(double shift) : shift_(shift) {}
 
  protected:
-  QString getTickLabel(double tick, const QLocale& locale, QChar format, int precision) override { return PowerTicker::getTickLabel(tick + shift_, locale, format, precision); }
+  QString getTickLabel(double tick, const QLocale& locale, QChar format, int precision) override {
+    return PowerTicker::getTickLabel(tick + shift_, locale, format, precision);
+  }
 
  private:
   double shift_;
@@ -22,7 +24,8 @@ class ShiftedPowers : public PowerTicker {
 
 }  // namespace
 
-PowerColours showPowers(Heatmap& heatmap, ColourBar& bar, const std::vector<double>& logarithms, std::int64_t units, const std::vector<std::int64_t>& steps, double decades, const QString& label) {
+PowerColours showPowers(Heatmap& heatmap, ColourBar& bar, const std::vector<double>& logarithms, std::int64_t units,
+                        const std::vector<std::int64_t>& steps, double decades, const QString& label) {
   double high = -std::numeric_limits<double>::infinity(), low = -high;
   for (const double x : logarithms)
     if (std::isfinite(x)) high = std::max(high, x), low = std::min(low, x);
@@ -40,7 +43,8 @@ PowerColours showPowers(Heatmap& heatmap, ColourBar& bar, const std::vector<doub
 
 QString clippedText(const PowerColours& colours) {
   if (!(colours.least < colours.low - 1e-9)) return {};
-  return QObject::tr("Colours go down to %1; smaller values, down to %2, have the lowest one.").arg(powerAsNumber(colours.low, 2), powerAsNumber(colours.least, 2));
+  return QObject::tr("Colours go down to %1; smaller values, down to %2, have the lowest one.")
+      .arg(powerAsNumber(colours.low, 2), powerAsNumber(colours.least, 2));
 }
 
 }  // namespace reclab

@@ -8,12 +8,13 @@
 namespace reclab {
 namespace {
 
-constexpr int same = 16;        // pixels by which the edges of two plots may differ that stand under each other: what their panels put around them
+constexpr int same =
+    16;  // pixels by which the edges of two plots may differ that stand under each other: what their panels put around them
 constexpr double most = 0.25;  // of a plot's time axis is given up for another's at either end; one that wants more stands alone
 
 struct Span {
   Plot* plot;
-  int from, to;      // the plot's edges, in the coordinates of what all are in
+  int from, to;     // the plot's edges, in the coordinates of what all are in
   int left, right;  // its time axis
 };
 
@@ -25,7 +26,8 @@ AlignedTimes::AlignedTimes(QWidget* within) : QObject(within), within_(within) {
   connect(&soon_, &QTimer::timeout, this, &AlignedTimes::align);
   for (Plot* plot : within->findChildren<Plot*>()) {
     plots_.emplace_back(plot);
-    for (QWidget* one = plot; one != nullptr && one != within; one = one->parentWidget()) one->installEventFilter(this);  // it moves with what it is in
+    for (QWidget* one = plot; one != nullptr && one != within; one = one->parentWidget())
+      one->installEventFilter(this);  // it moves with what it is in
     connect(plot, &Plot::timeSpanChanged, &soon_, qOverload<>(&QTimer::start));
   }
 }
@@ -47,7 +49,8 @@ void AlignedTimes::align() {
   for (Plot* plot : plots_) {
     if (plot == nullptr) continue;
     const auto span = plot->timeSpan();
-    if (!span || plot->visibleRegion().isEmpty() || plot->window() != within_->window()) {  // hidden, behind another, or a window of its own
+    if (!span || plot->visibleRegion().isEmpty() ||
+        plot->window() != within_->window()) {  // hidden, behind another, or a window of its own
       plot->setTimeInset(0, 0);
       continue;
     }

@@ -13,7 +13,9 @@ using Matrix = Eigen::MatrixXd;
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
 // One copy of each decomposition: they take most of this file's compile time.
-[[gnu::noinline]] Eigen::SelfAdjointEigenSolver<Matrix> eigenOf(const Matrix& symmetric) { return Eigen::SelfAdjointEigenSolver<Matrix>(symmetric); }
+[[gnu::noinline]] Eigen::SelfAdjointEigenSolver<Matrix> eigenOf(const Matrix& symmetric) {
+  return Eigen::SelfAdjointEigenSolver<Matrix>(symmetric);
+}
 [[gnu::noinline]] Matrix orthonormal(const Matrix& columns) {
   const Eigen::HouseholderQR<Matrix> qr(columns);
   return qr.householderQ() * Matrix::Identity(columns.rows(), columns.cols());

@@ -19,12 +19,13 @@ namespace reclab {
 namespace {
 
 constexpr double mm_of_an_inch = 25.4, print_dpi = 600.0;  // of a PNG
-constexpr int title_gap = 8;                                // pixels around a title
+constexpr int title_gap = 8;                               // pixels around a title
 constexpr double least_width = 230.0;                      // of a figure, in points of the screen, with which axes and legends have room
 
 /// How many pictures stand above each other, colour bars aside.
 int stacked(QCPLayoutElement* element) {
-  if (element == nullptr || qobject_cast<Paragraph*>(element) || qobject_cast<Legend*>(element) || qobject_cast<QCPColorScale*>(element)) return 0;
+  if (element == nullptr || qobject_cast<Paragraph*>(element) || qobject_cast<Legend*>(element) || qobject_cast<QCPColorScale*>(element))
+    return 0;
   auto* grid = qobject_cast<QCPLayoutGrid*>(element);
   if (grid == nullptr) return element->visible() ? 1 : 0;
   int count = 0;
@@ -70,8 +71,8 @@ void drawParts(QPainter* painter, QPointF at, const QList<TextPart>& parts, cons
   }
 }
 
-/// The labels of ticks. Unicode's raised digits are small in every font: in a figure, whose smallest text has a size, an exponent is written in
-/// ordinary digits of the label's own size, raised.
+/// The labels of ticks. Unicode's raised digits are small in every font: in a figure, whose smallest text has a size, an exponent is
+/// written in ordinary digits of the label's own size, raised.
 class TickLabels : public QCPAxisPainterPrivate {
  public:
   explicit TickLabels(const QCPAxisPainterPrivate& before, Plot* plot) : QCPAxisPainterPrivate(plot), plot_(plot) {
@@ -90,7 +91,9 @@ class TickLabels : public QCPAxisPainterPrivate {
   }
 
  protected:
-  QByteArray generateLabelParameterHash() const override { return QCPAxisPainterPrivate::generateLabelParameterHash() + (plot_->drawsFigure() ? 'f' : 's'); }
+  QByteArray generateLabelParameterHash() const override {
+    return QCPAxisPainterPrivate::generateLabelParameterHash() + (plot_->drawsFigure() ? 'f' : 's');
+  }
   TickLabelData getTickLabelData(const QFont& font, const QString& text) const override {
     TickLabelData data = QCPAxisPainterPrivate::getTickLabelData(font, text);
     const QList<TextPart> parts = plot_->drawsFigure() && tickLabelRotation == 0.0 ? partsOf(text) : QList<TextPart>();
@@ -104,7 +107,8 @@ class TickLabels : public QCPAxisPainterPrivate {
   void drawTickLabel(QCPPainter* painter, double x, double y, const TickLabelData& data) const override {
     if (data.expPart != QStringLiteral("^")) return QCPAxisPainterPrivate::drawTickLabel(painter, x, y, data);
     painter->setFont(data.baseFont);
-    drawParts(painter, QPointF(x, y + data.totalBounds.height() - QFontMetrics(data.baseFont, plot_).descent()), partsOf(data.basePart), QFontMetrics(data.baseFont, plot_));
+    drawParts(painter, QPointF(x, y + data.totalBounds.height() - QFontMetrics(data.baseFont, plot_).descent()), partsOf(data.basePart),
+              QFontMetrics(data.baseFont, plot_));
   }
 
  private:
@@ -116,10 +120,11 @@ struct AxisPainter : QCPAxis {
   static QCPAxisPainterPrivate*& of(QCPAxis* axis) { return axis->*(&AxisPainter::mAxisPainter); }
 };
 
-/// The SVG in its size on paper, with a font that is without serifs also where its own is missing, and without what no XML may hold: a control
-/// character in the name of a column.
+/// The SVG in its size on paper, with a font that is without serifs also where its own is missing, and without what no XML may hold: a
+/// control character in the name of a column.
 QByteArray finished(const QByteArray& svg, const QSizeF& mm) {
-  static const QRegularExpression family(QStringLiteral("font-family=\"([^\",]+)\"")), size(QStringLiteral("<svg width=\"[^\"]*\" height=\"[^\"]*\""));
+  static const QRegularExpression family(QStringLiteral("font-family=\"([^\",]+)\"")),
+      size(QStringLiteral("<svg width=\"[^\"]*\" height=\"[^\"]*\""));
   QString text = QString::fromUtf8(svg).replace(family, QStringLiteral("font-family=\"\\1, sans-serif\""));
   if (const QRegularExpressionMatch match = size.match(text); match.hasMatch())
     text.replace(match.capturedStart(), match.capturedLength(),
@@ -161,8 +166,8 @@ void describe(QByteArray& pdf, const FigureText& text) {
   const QByteArray at = QByteArray::number(pdf.size()).rightJustified(10, '0');
   pdf += object;
   const QByteArray table = QByteArray::number(pdf.size());
-  pdf += "xref\n" + info.toLatin1() + " 1\n" + at + " 00000 n \ntrailer\n<<\n/Size " + size.toLatin1() + "\n/Info " + info.toLatin1() + " 0 R\n/Root " +
-         root.toLatin1() + " 0 R\n/Prev " + before.toLatin1() + "\n>>\nstartxref\n" + table + "\n%%EOF\n";
+  pdf += "xref\n" + info.toLatin1() + " 1\n" + at + " 00000 n \ntrailer\n<<\n/Size " + size.toLatin1() + "\n/Info " + info.toLatin1() +
+         " 0 R\n/Root " + root.toLatin1() + " 0 R\n/Prev " + before.toLatin1() + "\n>>\nstartxref\n" + table + "\n%%EOF\n";
 }
 
 }  // namespace
@@ -176,7 +181,9 @@ FigureText figureText(const QString& title, const Trace* trace) {
   QString text = words(run.title.empty() ? run.preset : run.title);
   if (!hyper.isEmpty()) text += QStringLiteral(" (") + hyper.join(QStringLiteral(", ")) + u')';
   if (!run.input_name.empty()) text += Plot::tr("; input %1, %2 steps").arg(words(input_words(run)), grouped(run.length));
-  text += run.learned ? Plot::tr("; after %1 steps of training").arg(run.learned->steps) : run.weights.empty() ? Plot::tr("; seed %1").arg(run.seed) : Plot::tr("; weights %1").arg(QFileInfo(words(run.weights)).fileName());
+  text += run.learned           ? Plot::tr("; after %1 steps of training").arg(run.learned->steps)
+          : run.weights.empty() ? Plot::tr("; seed %1").arg(run.seed)
+                                : Plot::tr("; weights %1").arg(QFileInfo(words(run.weights)).fileName());
   if (!run.loss.empty()) text += Plot::tr("; loss %1").arg(words(run.loss));
   if (!run.form.empty()) text += Plot::tr("; %1 form, %2, %3").arg(words(run.form), words(run.dtype), words(run.device));
   text += Plot::tr(". Made by Recurrence Lab %1.").arg(words(run.version));
@@ -208,7 +215,11 @@ QString FigureStyle::problem() const {
   if (!(width >= 40.0 && width <= 500.0)) return Plot::tr("The width of a figure is %1 mm; it can be 40 to 500 mm.").arg(width);
   if (!(fontSize >= 4.0 && fontSize <= 30.0)) return Plot::tr("The font size of a figure is %1 pt; it can be 4 to 30 pt.").arg(fontSize);
   const double largest = std::floor(10.0 * width / mm_of_an_inch * 72.0 * smallest_text / least_width) / 10.0;
-  if (fontSize > largest) return Plot::tr("A font size of %1 pt leaves no room in a figure of %2 mm; it can be up to %3 pt there.").arg(fontSize).arg(width).arg(largest);
+  if (fontSize > largest)
+    return Plot::tr("A font size of %1 pt leaves no room in a figure of %2 mm; it can be up to %3 pt there.")
+        .arg(fontSize)
+        .arg(width)
+        .arg(largest);
   return {};
 }
 
@@ -222,7 +233,8 @@ QImage drawnImage(const FigureDrawing& drawing, double scale, const QColor& opaq
   return image;
 }
 
-QString saveDrawing(const QString& file, Panel::Format format, const FigureDrawing& drawing, const FigureStyle& style, const QColor& opaque, int dpi) {
+QString saveDrawing(const QString& file, Panel::Format format, const FigureDrawing& drawing, const FigureStyle& style, const QColor& opaque,
+                    int dpi) {
   const auto refused = [&](const QString& reason) {
     return Plot::tr(
                "The figure could not be written to %1 (%2); choose a folder that exists, that you may write to and that has space left.")
@@ -292,7 +304,8 @@ QSize Plot::figureSize(const FigureStyle& style) {
   if (!style.forPrint()) return viewport().size() + QSize(0, std::max(0, all.wanted - all.room));
   constexpr double column = 500.0, one_more = 95.0;
   const double width = style.pixels(logicalDpiX());
-  double height = figure_shape_ * std::min(width, column) + 0.3 * std::max(0.0, width - column) + one_more * std::max(0, stacked(plotLayout()) - 1);
+  double height =
+      figure_shape_ * std::min(width, column) + 0.3 * std::max(0.0, width - column) + one_more * std::max(0, stacked(plotLayout()) - 1);
   for (const Legend* names : all.legends) height += names->wantedHeight();
   for (const Paragraph* text : all.texts) height += style.caption ? text->wantedHeight() : 0;
   return {static_cast<int>(width), static_cast<int>(std::lround(height))};

@@ -12,8 +12,8 @@ namespace reclab {
 /// The words for a run, null for none.
 FigureText figureText(const QString& title, const Trace* trace);
 
-/// Unicode's raised digits are small in every font. In a figure, whose smallest text has a size, the exponents of an axis's tick labels are written in
-/// ordinary digits of the label's own size, raised; on the screen the labels are as ever.
+/// Unicode's raised digits are small in every font. In a figure, whose smallest text has a size, the exponents of an axis's tick labels are
+/// written in ordinary digits of the label's own size, raised; on the screen the labels are as ever.
 void raiseExponents(QCPAxis* axis);
 /// The same for other texts of a figure, in one line: how wide it is, and drawn from the left of a box, in its middle.
 int widthInFigure(const QString& text, const QFontMetrics& metrics);
@@ -21,7 +21,8 @@ void drawInFigure(QPainter* painter, const QRectF& box, const QString& text, con
 
 /// Writes a drawing through a temporary file, as wide as the style says. Returns an empty string or one sentence.
 /// `opaque` is what the drawing stands on; `dpi` that of the screen, so that fonts have the size they have there.
-QString saveDrawing(const QString& file, Panel::Format format, const FigureDrawing& drawing, const FigureStyle& style, const QColor& opaque, int dpi);
+QString saveDrawing(const QString& file, Panel::Format format, const FigureDrawing& drawing, const FigureStyle& style, const QColor& opaque,
+                    int dpi);
 /// `scale`: pixels of the image for one of the screen.
 QImage drawnImage(const FigureDrawing& drawing, double scale, const QColor& opaque);
 

@@ -124,7 +124,8 @@ int Legend::arrange(int width, bool one_line) const {
 }
 
 int Legend::wantedHeight() const {
-  const int width = roomAcross(this), at = static_cast<const Plot*>(mParentPlot)->drawsFigure() ? -2 - width : width;  // entries are wider in a figure
+  const int width = roomAcross(this),
+            at = static_cast<const Plot*>(mParentPlot)->drawsFigure() ? -2 - width : width;  // entries are wider in a figure
   if (at != std::exchange(width_, at)) height_ = arrange(width, false);
   return height_;
 }
@@ -135,7 +136,9 @@ int Legend::lineHeight() const {
 
 QString Legend::shownText(const Entry& entry) const {
   const QFontMetrics metrics(themeOf(mParentPlot).small, mParentPlot);
-  return metrics.horizontalAdvance(entry.text) <= entry.place.width() - 22 ? entry.text : metrics.elidedText(entry.text, Qt::ElideRight, entry.place.width() - 22);
+  return metrics.horizontalAdvance(entry.text) <= entry.place.width() - 22
+             ? entry.text
+             : metrics.elidedText(entry.text, Qt::ElideRight, entry.place.width() - 22);
 }
 
 QString Legend::namesAsHtml(bool left_out_alone) const {

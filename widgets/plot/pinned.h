@@ -9,7 +9,8 @@ namespace reclab {
 /// What the legend remembers a pinned run by.
 QString pinKey(const Panel::Run& run);
 /// Adds it. `of` names what of the run is drawn where that is to be said ("h, c"), `how` says how they are told apart.
-void addPin(Legend* legend, const Panel::Run& run, const QPen& pen, const QList<QCPLayerable*>& shows, const QStringList& of = {}, const QString& how = {});
+void addPin(Legend* legend, const Panel::Run& run, const QPen& pen, const QList<QCPLayerable*>& shows, const QStringList& of = {},
+            const QString& how = {});
 /// A run without anything to show here is said to be: `lacks` is "no gates".
 void addPinWithout(Legend* legend, const Panel::Run& run, const Theme& theme, const QString& lacks, const QString& tip = {});
 /// All of them as one entry, where none is in a picture: "5 pinned runs: not in this view".

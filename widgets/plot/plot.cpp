@@ -47,7 +47,8 @@ class DrawnCurve : public QCPGraph {
  protected:
   /// A mark at the edge is drawn whole.
   QRect clipRect() const override {
-    const int over = mScatterStyle.isNone() || mLineStyle != lsNone ? 0 : static_cast<int>(std::ceil(0.5 * mScatterStyle.size() + mPen.widthF()));
+    const int over =
+        mScatterStyle.isNone() || mLineStyle != lsNone ? 0 : static_cast<int>(std::ceil(0.5 * mScatterStyle.size() + mPen.widthF()));
     return QCPGraph::clipRect().adjusted(-over, -over, over, over);
   }
   void draw(QCPPainter* painter) override {
@@ -142,8 +143,8 @@ class TimeCursor : public QCPLayerable {
     painter->fillRect(QRectF(QPointF(std::min(a, b), area.top()), QPointF(std::max(a, b), area.bottom())), shade);
   }
 
-  /// The point of a curve that is nearest to a step, null where the curve is not there: before its first point, after its last, in a gap, and between
-  /// points that no line joins. Where only some steps have points, one stands for those around it.
+  /// The point of a curve that is nearest to a step, null where the curve is not there: before its first point, after its last, in a gap,
+  /// and between points that no line joins. Where only some steps have points, one stands for those around it.
   static const QCPGraphData* valueAt(const QCPGraph* graph, double step) {
     const auto begin = graph->data()->constBegin(), end = graph->data()->constEnd();
     auto at = graph->data()->findBegin(step, true);
@@ -152,7 +153,9 @@ class TimeCursor : public QCPLayerable {
     if (at->key == step) return &*at;
     if (graph->lineStyle() == QCPGraph::lsNone) return nullptr;
     const bool after = step > at->key;
-    const auto there = [&](bool right) { return (right ? at + 1 != end && !std::isnan((at + 1)->value) : at != begin && !std::isnan((at - 1)->value)); };
+    const auto there = [&](bool right) {
+      return (right ? at + 1 != end && !std::isnan((at + 1)->value) : at != begin && !std::isnan((at - 1)->value));
+    };
     if (there(after)) return &*at;
     const double apart = there(!after) ? std::abs(at->key - (after ? at - 1 : at + 1)->key) : 0.0;
     return std::abs(step - at->key) < apart ? &*at : nullptr;
@@ -197,7 +200,8 @@ class TimeCursor : public QCPLayerable {
   }
 
   QString tr_step() const {
-    return plot_->lag_ ? Plot::tr("%1 before the end").arg(grouped(plot_->extent_last_ - plot_->cursor_)) : Plot::tr("step %1").arg(grouped(plot_->cursor_));
+    return plot_->lag_ ? Plot::tr("%1 before the end").arg(grouped(plot_->extent_last_ - plot_->cursor_))
+                       : Plot::tr("step %1").arg(grouped(plot_->cursor_));
   }
 
   void write(QCPPainter* painter, const QRect& area, double x, double y, const QString& text, const QColor& colour,
@@ -205,7 +209,10 @@ class TimeCursor : public QCPLayerable {
     const int width = metrics.horizontalAdvance(text) + 6, height = metrics.height();
     const bool beyond = x + 6 + width > area.right();
     // Where neither side has room it stands over the cursor, whole.
-    const double left = !beyond ? x + 6 : x - 6 - width >= area.left() ? x - 6 - width : std::max<double>(plot_->viewport().left(), std::min<double>(x + 6, plot_->viewport().right() - width));
+    const double left = !beyond ? x + 6
+                        : x - 6 - width >= area.left()
+                            ? x - 6 - width
+                            : std::max<double>(plot_->viewport().left(), std::min<double>(x + 6, plot_->viewport().right() - width));
     const QRectF box(left, y - height / 2.0, width, height);
     QColor ground = plot_->theme_.base;
     ground.setAlphaF(0.9f);
@@ -574,7 +581,8 @@ Plot::Beside Plot::beside() const {
       } else {
         picture = picture || (element && element->visible());
         const auto frame = [&](const QCPLayoutElement* one) {
-          if (const auto* rect = qobject_cast<const QCPAxisRect*>(one); rect && rect->visible()) around = std::max(around, rect->margins().top() + rect->margins().bottom());
+          if (const auto* rect = qobject_cast<const QCPAxisRect*>(one); rect && rect->visible())
+            around = std::max(around, rect->margins().top() + rect->margins().bottom());
         };
         frame(element);
         if (element)

@@ -61,8 +61,8 @@ class Legend : public QCPLayoutElement {
   bool contains(const QPointF& position) const;
   /// Where an entry was drawn last, in the plot's pixels; null when there is no such entry.
   QRect placeOf(const QString& key) const;
-  int wantedHeight() const;  ///< with all of its lines, at the width of the plot
-  int lineHeight() const;    ///< with one; 0 when it is empty
+  int wantedHeight() const;                        ///< with all of its lines, at the width of the plot
+  int lineHeight() const;                          ///< with one; 0 when it is empty
   QString namesAsHtml(bool left_out_alone) const;  ///< one a line, with their colours
   QSize minimumOuterSizeHint() const override;
   QSize maximumOuterSizeHint() const override;
@@ -78,7 +78,7 @@ class Legend : public QCPLayoutElement {
     QRect place;  // relative to the legend; null where there was no room for it
   };
   int arrange(int width, bool one_line) const;  // places the entries, returns the height
-  QString shownText(const Entry& entry) const;   // cut where its place is too narrow
+  QString shownText(const Entry& entry) const;  // cut where its place is too narrow
   mutable std::vector<Entry> entries_;
   mutable QRect more_;  ///< "and 3 more", where not all are shown
   mutable int width_ = -1, height_ = 0;
@@ -191,10 +191,11 @@ class Plot : public QCustomPlot {
   /// The share of the plot's height that the picture keeps as long as what stands beside it can be shortened.
   void setShareOfPicture(double share) { share_ = share; }
   Room roomFor(const QCPLayoutElement* one) const;
-  QString leftOut() const;  ///< in rich text; empty when everything is shown
+  QString leftOut() const;     ///< in rich text; empty when everything is shown
   QRect leftOutPlace() const;  ///< where a mark says that something is
 
-  /// What it shows, laid out for a figure: nothing is left out for want of room, and of what moves with the cursor there is what the style says.
+  /// What it shows, laid out for a figure: nothing is left out for want of room, and of what moves with the cursor there is what the style
+  /// says.
   FigureDrawing drawing(const FigureText& text, const FigureStyle& style);
   /// Of a picture alone, its height in widths where it is a column wide; two pictures above each other are the higher.
   void setFigureShape(double height) { figure_shape_ = height; }

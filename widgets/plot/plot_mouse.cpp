@@ -126,7 +126,7 @@ void Plot::mouseMoveEvent(QMouseEvent* event) {
     const bool on_mark = leftOutPlace().contains(at.toPoint());
     const QString left_out = on_mark ? leftOut() : QString();
     const QString tip = !left_out.isEmpty() ? htmlTip(left_out)
-                        : legend_hit ? legend_hit->tipAt(at)
+                        : legend_hit        ? legend_hit->tipAt(at)
                         : names_time ? (lag_ ? tr("Click to count steps from the start.") : tr("Click to count steps back from the end."))
                         : hover_     ? hover_(at)
                                      : QString();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plain_text.h"
 #include "plot/plot_panel.h"
+#include "plain_text.h"
 
 #include <QVBoxLayout>
 #include <algorithm>
@@ -132,7 +132,8 @@ static const LayerInfo* layerInfo(const Trace& trace, const QString& number) {
 
 QString layerName(const Trace& trace, const QString& number) {
   const LayerInfo* info = layerInfo(trace, number);
-  return info && !info->name.empty() ? PlotPanel::tr("layer %1 (%2)").arg(number, QString::fromStdString(info->name)) : PlotPanel::tr("layer %1").arg(number);
+  return info && !info->name.empty() ? PlotPanel::tr("layer %1 (%2)").arg(number, QString::fromStdString(info->name))
+                                     : PlotPanel::tr("layer %1").arg(number);
 }
 
 bool runsBackward(const Trace& trace, const QString& number) {

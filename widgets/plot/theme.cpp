@@ -151,7 +151,8 @@ QString superscript(const QString& plain) {
 }
 
 QString mathText(const QString& plain) {
-  static const QString indices = QStringLiteral("0123456789+-−=()aehijklmnoprstuvx"), low = QStringLiteral("₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ");
+  static const QString indices = QStringLiteral("0123456789+-−=()aehijklmnoprstuvx"),
+                       low = QStringLiteral("₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ");
   static const QString powers = QStringLiteral("0123456789+-−=()inT"), high = QStringLiteral("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁱⁿᵀ");
   QString text;
   for (qsizetype i = 0; i < plain.size(); ++i) {
@@ -182,7 +183,11 @@ QString mathHtml(const std::string& text) {
   static const QRegularExpression low("_(?:\\{([^}]*)\\}|([^\\W_\\x{1d40}²³¹]+))", QRegularExpression::UseUnicodePropertiesOption);
   static const QRegularExpression high("\\^(?:\\{([^}]*)\\}|(\\([^)]*\\)|[^\\W_]+))", QRegularExpression::UseUnicodePropertiesOption);
   // Rich text shows indices at two thirds of their size: 9 pt.
-  return QString::fromStdString(text).toHtmlEscaped().replace(low, "<sub style='font-size:13.5pt'>\\1\\2</sub>").replace(high, "<sup style='font-size:13.5pt'>\\1\\2</sup>").replace("t-1", QString::fromUtf8("t−1"));
+  return QString::fromStdString(text)
+      .toHtmlEscaped()
+      .replace(low, "<sub style='font-size:13.5pt'>\\1\\2</sub>")
+      .replace(high, "<sup style='font-size:13.5pt'>\\1\\2</sup>")
+      .replace("t-1", QString::fromUtf8("t−1"));
 }
 
 QString grouped(std::int64_t count) { return QLocale(QLocale::English).toString(static_cast<qlonglong>(count)); }

@@ -27,7 +27,7 @@ struct Theme {
   QColor grid;    ///< faint
   QColor accent;  ///< the cursor and nothing else
   bool dark = false;
-  QColor own;     ///< of the run that is shown, where each run is drawn in a colour of its own; else not valid
+  QColor own;                  ///< of the run that is shown, where each run is drawn in a colour of its own; else not valid
   QFont small, normal, large;  ///< 9, 10 and 12 pt of the application's family
 
   static Theme of(const QWidget* widget);

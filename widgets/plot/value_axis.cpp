@@ -53,9 +53,9 @@ class LockButton : public QToolButton {
 ValueAxis::ValueAxis(Plot* plot, QCPAxisRect* rect) : QObject(plot), plot_(plot), rect_(rect) {
   action_ = new QAction(tr("Hold the value axis"), this);
   action_->setCheckable(true);
-  action_->setToolTip(
-      tr("Hold the value axis: it keeps its range whatever is changed, so that pictures can be compared. The wheel over the axis zooms it, a "
-         "drag moves it, a double click puts it back."));
+  action_->setToolTip(tr(
+      "Hold the value axis: it keeps its range whatever is changed, so that pictures can be compared. The wheel over the axis zooms it, a "
+      "drag moves it, a double click puts it back."));
   reset_ = new QAction(tr("Fit the value axis"), this);
   button_ = new LockButton(plot, action_);
   button_->setAccessibleName(tr("Hold the value axis"));

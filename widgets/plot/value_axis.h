@@ -15,17 +15,19 @@ class ValueAxis : public QObject {
   Q_OBJECT
  public:
   ValueAxis(Plot* plot, QCPAxisRect* rect);
-  /// The range that holds all curves. It is taken as it is; while it is held, only where nothing of it would be seen; when locked, not at all.
+  /// The range that holds all curves. It is taken as it is; while it is held, only where nothing of it would be seen; when locked, not at
+  /// all.
   void fit(const QCPRange& wanted);
   /// While a slider moves. Let go, it is fitted to what was wanted last.
   void hold(bool on);
-  /// What a held range becomes: itself, unless nothing of what is wanted lies in it; then as much larger that it need not grow again at once.
+  /// What a held range becomes: itself, unless nothing of what is wanted lies in it; then as much larger that it need not grow again at
+  /// once.
   static QCPRange kept(const QCPRange& range, const QCPRange& wanted);
   bool locked() const { return action_->isChecked(); }
   void setLocked(bool locked) { action_->setChecked(locked); }
   /// Unlocked, and fitted as if nothing had been held.
   void reset();
-  QAction* lockAction() const { return action_; }    ///< "Hold the value axis", for menus
+  QAction* lockAction() const { return action_; }  ///< "Hold the value axis", for menus
   QAction* resetAction() const { return reset_; }
   QToolButton* button() const { return button_; }
   QCPAxis* axis() const { return rect_ ? rect_->axis(QCPAxis::atLeft) : nullptr; }

@@ -123,7 +123,8 @@ bool StateColumns::sameAs(const StateColumns& other) const {
 
 double costOf(const StateRequest& request) {
   const std::int64_t n = request.columns.width(), rows = sampledRows(request.columns.rows(), n);
-  return double(rows) * double(n) * double(std::min({rows, n, std::int64_t{256}})) + 40.0 * double(request.columns.rows()) * double(n) * double(1 + request.pinned.size());
+  return double(rows) * double(n) * double(std::min({rows, n, std::int64_t{256}})) +
+         40.0 * double(request.columns.rows()) * double(n) * double(1 + request.pinned.size());
 }
 
 StatePicture statePicture(const StateRequest& request, const std::stop_token& stop) {
@@ -205,7 +206,9 @@ StatePicture statePicture(const StateRequest& request, const std::stop_token& st
       if (std::int64_t(k) >= c.count)
         way->names[k] = request.timeName;
       else
-        way->names[k] = QString("PC %1 (%2 %)").arg(k + 1).arg(c.share[k] < 1e-4 ? QStringLiteral("< 0.01") : number(100.0 * c.share[k], c.share[k] < 0.1 ? 2 : 3));
+        way->names[k] = QString("PC %1 (%2 %)")
+                            .arg(k + 1)
+                            .arg(c.share[k] < 1e-4 ? QStringLiteral("< 0.01") : number(100.0 * c.share[k], c.share[k] < 0.1 ? 2 : 3));
     }
     std::vector<double> row(width);
     for (std::int64_t i = 0; i < rows; ++i) {

@@ -63,8 +63,8 @@ struct StateRequest {
   bool components = true;                     ///< axes are the first principal components, else the three chosen columns
   std::array<std::int64_t, 3> axes{0, 1, 2};  ///< columns; -1 is time
   QString timeName;
-  std::vector<double> previous;  ///< directions found last: signs follow them, so that a picture does not flip while a slider moves
-  bool matrix = false;           ///< the whole matrix is wanted, for a map
+  std::vector<double> previous;     ///< directions found last: signs follow them, so that a picture does not flip while a slider moves
+  bool matrix = false;              ///< the whole matrix is wanted, for a map
   std::vector<PinnedState> pinned;  ///< drawn in the same coordinates
 };
 

@@ -413,7 +413,8 @@ QRectF TrajectoryScene::bar() const {
   double words = 28.0;
   for (double tick : ticks) words = std::max(words, metrics.horizontalAdvance(shown(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0)));
   // Under the name of time, far enough that the first number does not touch it.
-  return {size_.width() - words - 20.0, metrics.height() + 0.5 * metrics.capHeight() + 8.0, 8.0, std::clamp(0.5 * size_.height(), 40.0, 180.0)};
+  return {size_.width() - words - 20.0, metrics.height() + 0.5 * metrics.capHeight() + 8.0, 8.0,
+          std::clamp(0.5 * size_.height(), 40.0, 180.0)};
 }
 
 QRectF TrajectoryScene::barArea() const { return bar().adjusted(-16.0, -bar().top(), 80.0, 12.0); }
@@ -517,7 +518,9 @@ void TrajectoryScene::paintOver(QPainter& painter) const {
   painter.fillRect(strip, gradient);
   painter.setPen(theme_.text);
   const QString name = metrics.elidedText(trajectory_->timeName, Qt::ElideRight, size_.width() - strip.left() + 10.0);
-  painter.drawText(QPointF(std::min(strip.left(), size_.width() - metrics.horizontalAdvance(name) - 4.0), strip.top() - 0.5 * metrics.capHeight() - metrics.descent() - 4.0), name);
+  painter.drawText(QPointF(std::min(strip.left(), size_.width() - metrics.horizontalAdvance(name) - 4.0),
+                           strip.top() - 0.5 * metrics.capHeight() - metrics.descent() - 4.0),
+                   name);
   const double first = trajectory_->time.front(), last = trajectory_->time.back();
   const std::vector<double> ticks = timeTicks();
   for (double tick : ticks) {
@@ -554,8 +557,10 @@ void TrajectoryScene::paintLegend(QPainter& painter) const {
       left_out[companion.label.section(QStringLiteral(": "), -1)].push_back(&companion);
   }
   for (const auto& [why, of] : left_out) {
-    const QString text = of.size() == 1 ? of.front()->label : QCoreApplication::translate("TrajectoryScene", "%1 pinned runs: %2").arg(of.size()).arg(why);
-    entries.push_back({text, QPen(mixed(of.size() == 1 ? of.front()->colour : theme_.muted, theme_.base, 0.5), 2.0, Qt::DotLine), theme_.muted});
+    const QString text =
+        of.size() == 1 ? of.front()->label : QCoreApplication::translate("TrajectoryScene", "%1 pinned runs: %2").arg(of.size()).arg(why);
+    entries.push_back(
+        {text, QPen(mixed(of.size() == 1 ? of.front()->colour : theme_.muted, theme_.base, 0.5), 2.0, Qt::DotLine), theme_.muted});
   }
   const QFontMetricsF metrics(theme_.small, painter.device());
   const double line = metrics.height() + 3.0, most = std::max(60.0, bar().left() - 14.0), words = 26.0, gap = 14.0;
@@ -624,7 +629,8 @@ void TrajectoryScene::paint(QPainter& painter) const {
     const std::size_t few = std::max<std::size_t>(1, companion.cube.size() / std::size_t(vectorPieces / 2));
     for (std::size_t i = 0; i + 1 < companion.cube.size(); i += few) {
       Piece piece{i, std::min(i + few, companion.cube.size() - 1), 0.0, &companion};
-      for (std::size_t j = piece.first; j <= piece.last; ++j) piece.depth += look(companion.cube[j]).depth / double(piece.last - piece.first + 1);
+      for (std::size_t j = piece.first; j <= piece.last; ++j)
+        piece.depth += look(companion.cube[j]).depth / double(piece.last - piece.first + 1);
       pieces.push_back(piece);
     }
   }

@@ -32,9 +32,9 @@ using Point3 = std::array<double, 3>;
 struct CompanionWay {
   QString label;
   QColor colour;
-  std::vector<Point3> points;       ///< up to the first that is not finite
-  std::vector<Point3> cube;         ///< from arrange(): those that the tube goes through
-  std::vector<std::int64_t> kept;   ///< and their rows
+  std::vector<Point3> points;      ///< up to the first that is not finite
+  std::vector<Point3> cube;        ///< from arrange(): those that the tube goes through
+  std::vector<std::int64_t> kept;  ///< and their rows
 };
 
 /// A state's way through three coordinates, one point a recorded row.

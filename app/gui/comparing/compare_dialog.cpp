@@ -40,7 +40,8 @@ const Facet* facetOf(const Facets& facets, const QString& key) {
 
 }  // namespace
 
-CompareDialog::CompareDialog(const Pins* pins, FileChooser chooser, QWidget* parent) : QDialog(parent), pins_(pins), chooser_(std::move(chooser)) {
+CompareDialog::CompareDialog(const Pins* pins, FileChooser chooser, QWidget* parent)
+    : QDialog(parent), pins_(pins), chooser_(std::move(chooser)) {
   setAttribute(Qt::WA_DeleteOnClose);
   setObjectName("compare");
   setWindowTitle(tr("What differs"));
@@ -82,7 +83,8 @@ CompareDialog::CompareDialog(const Pins* pins, FileChooser chooser, QWidget* par
   connect(pins_, &Pins::followed, this, &CompareDialog::refresh);
   refresh();
   const int width = table_->verticalHeader()->sizeHint().width() + table_->horizontalHeader()->length() + 80;
-  resize(QSize(std::max(560, width), 180 + 26 * table_->rowCount()).boundedTo(parent != nullptr ? parent->size() * 0.95 : QSize(1200, 800)));
+  resize(
+      QSize(std::max(560, width), 180 + 26 * table_->rowCount()).boundedTo(parent != nullptr ? parent->size() * 0.95 : QSize(1200, 800)));
 }
 
 void CompareDialog::refresh() {
@@ -152,7 +154,8 @@ QString CompareDialog::csv() const {
   }
   for (int row = static_cast<int>(names.size()); row < table_->rowCount(); ++row) {
     text += csvCell(table_->verticalHeaderItem(row)->text());
-    for (int i = 0; i < table_->columnCount(); ++i) text += ',' + (table_->item(row, i)->toolTip().isEmpty() ? QString() : csvCell(table_->item(row, i)->text()));
+    for (int i = 0; i < table_->columnCount(); ++i)
+      text += ',' + (table_->item(row, i)->toolTip().isEmpty() ? QString() : csvCell(table_->item(row, i)->text()));
     text += '\n';
   }
   return text;

@@ -52,11 +52,12 @@ LinkedAxes::LinkedAxes(const std::vector<QWidget*>& panels, QObject* parent) : Q
   for (std::size_t g = 0; g < free_.size(); ++g)
     for (std::size_t i = 0; i < free_[g].size(); ++i)
       for (const int side : {0, 1})
-        connect(free_[g][i].rect->axis(sides[side]), qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this, [this, g, i, side](const QCPRange& range) {
-          if (busy_ || near(range, free_[g][i].given[side])) return;
-          free_[g][i].wanted[side] = range;
-          soon_.start();
-        });
+        connect(free_[g][i].rect->axis(sides[side]), qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this,
+                [this, g, i, side](const QCPRange& range) {
+                  if (busy_ || near(range, free_[g][i].given[side])) return;
+                  free_[g][i].wanted[side] = range;
+                  soon_.start();
+                });
   for (const Group& group : values_) join(group);
   soon_.start();
 }

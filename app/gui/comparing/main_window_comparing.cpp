@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the window does with runs that are compared: the chips in the tool bar, the menu of comparisons, the table of what differs, and all side by side.
+// What the window does with runs that are compared: the chips in the tool bar, the menu of comparisons, the table of what differs, and all
+// side by side.
 #include <QMenu>
 #include <QStackedWidget>
 #include <algorithm>
@@ -78,7 +79,8 @@ void MainWindow::showSideBySide(bool on) {
   if (on && side_ == nullptr) {
     side_ = new SideBySide(time_, middle_);
     middle_->addWidget(side_);
-    side_->setQuestions({[this](Kind kind) { return session_->awaits(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
+    side_->setQuestions(
+        {[this](Kind kind) { return session_->awaits(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
     connect(session_, &SessionController::awaitedChanged, side_, &SideBySide::askAgain);
     connect(side_, &SideBySide::closeWanted, action("sideBySide"), &QAction::trigger);
     connect(side_, &SideBySide::kindsChanged, this, &MainWindow::tellVisible);
@@ -110,7 +112,12 @@ void MainWindow::compareRuns(const ReadyComparison& which) {
   runs.erase(own == runs.end() ? runs.begin() : own);
   std::erase_if(runs, [this](const Setup& one) { return pins_->has(one); });
   if (pins_->pins().size() + runs.size() > Pins::most) {
-    say(tr("%1 are %2 runs beside the one that is looked at, and %3 of %4 are pinned already.").arg(which.title).arg(runs.size()).arg(pins_->pins().size()).arg(Pins::most), Tone::warning);
+    say(tr("%1 are %2 runs beside the one that is looked at, and %3 of %4 are pinned already.")
+            .arg(which.title)
+            .arg(runs.size())
+            .arg(pins_->pins().size())
+            .arg(Pins::most),
+        Tone::warning);
     return banner_->offer(tr("Unpin those"), [this, which] {
       banner_->hide();
       unpinAll();
@@ -131,7 +138,8 @@ void MainWindow::buildCompareMenu() {
   compare_->setObjectName("compareMenu");
   compare_->setIcon(icon("compare"));
   compare_->setToolTipsVisible(true);
-  QAction* side = add("sideBySide", "compare", tr("Side by side"), QKeySequence(tr("Ctrl+B")), [this] { showSideBySide(action("sideBySide")->isChecked()); });
+  QAction* side = add("sideBySide", "compare", tr("Side by side"), QKeySequence(tr("Ctrl+B")),
+                      [this] { showSideBySide(action("sideBySide")->isChecked()); });
   side->setCheckable(true);
   side->setToolTip(tr("Each run in panels of its own, with the same axes, or all in one picture (Ctrl+B)"));
   QAction* table = add("differences", "table", tr("What differs…"), QKeySequence(tr("Ctrl+D")), [this] { comparePins(); });
@@ -183,7 +191,8 @@ ReadyComparison MainWindow::alongTraining() const {
   if (curve == nullptr || curve->kept.size() < 2) return along;
   const std::size_t count = std::min<std::size_t>(curve->kept.size(), 5);
   for (std::size_t i = 0; i < count; ++i)
-    if (const auto setup = session_->setupAt(curve->training, curve->kept[(count - 1 - i) * (curve->kept.size() - 1) / (count - 1)])) along.runs.push_back(*setup);
+    if (const auto setup = session_->setupAt(curve->training, curve->kept[(count - 1 - i) * (curve->kept.size() - 1) / (count - 1)]))
+      along.runs.push_back(*setup);
   return along;
 }
 

@@ -55,7 +55,8 @@ std::vector<ReadyComparison> readyComparisons(const QString& file, const Library
 
 std::vector<ReadyComparison> comparisonsOf(const ModelDescription& model, const Setup& now) {
   std::vector<ReadyComparison> all;
-  ReadyComparison seeds{QObject::tr("Three seeds"), QObject::tr("What of the picture is the model's, and what of the weights that were drawn"), {}};
+  ReadyComparison seeds{
+      QObject::tr("Three seeds"), QObject::tr("What of the picture is the model's, and what of the weights that were drawn"), {}};
   for (const std::uint64_t more : {0U, 1U, 2U}) {
     Setup setup = now;
     setup.seed += more;

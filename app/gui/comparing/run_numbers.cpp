@@ -60,11 +60,19 @@ double largestExponent(const Trace& trace) {
 
 std::vector<RunNumber> numbersOf(const Trace* trace) {
   const auto of = [&](auto number) { return trace != nullptr ? number(*trace) : none; };
-  return {{QObject::tr("value of the loss"), QObject::tr("Of this input, with the loss that the gradients are of"), of([](const Trace& t) { return t.info.loss_value; })},
+  return {{QObject::tr("value of the loss"), QObject::tr("Of this input, with the loss that the gradients are of"),
+           of([](const Trace& t) { return t.info.loss_value; })},
           {QObject::tr("number of weights"), QObject::tr("How many numbers the model learns"), of(weightsOf)},
-          {QObject::tr("largest |λ|"), QObject::tr("Of the eigenvalues of all recorded steps and all layers; empty where no panel in sight needs them"), of(largestEigenvalue)},
-          {QObject::tr("log₁₀ |dL/ds| first over last step"), QObject::tr("Decades that the gradient gains on its way back: below 0 it vanishes, above 0 it grows. Of all states of the last layer together"), of(gradientRatio)},
-          {QObject::tr("largest Lyapunov exponent"), QObject::tr("A step, in the mean over the run: above 0 nearby states part; empty where the Lyapunov panel is closed"), of(largestExponent)},
+          {QObject::tr("largest |λ|"),
+           QObject::tr("Of the eigenvalues of all recorded steps and all layers; empty where no panel in sight needs them"),
+           of(largestEigenvalue)},
+          {QObject::tr("log₁₀ |dL/ds| first over last step"),
+           QObject::tr("Decades that the gradient gains on its way back: below 0 it vanishes, above 0 it grows. Of all states of the last "
+                       "layer together"),
+           of(gradientRatio)},
+          {QObject::tr("largest Lyapunov exponent"),
+           QObject::tr("A step, in the mean over the run: above 0 nearby states part; empty where the Lyapunov panel is closed"),
+           of(largestExponent)},
           {QObject::tr("seconds"), QObject::tr("Forward and backward on this machine"), of([](const Trace& t) { return t.info.seconds; })}};
 }
 

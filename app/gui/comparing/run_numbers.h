@@ -14,8 +14,8 @@ struct RunNumber {
   double value;  ///< NaN where the run has none
 };
 
-/// Always the same rows, in the same order: value of the loss, number of weights, largest |λ|, log10 of |dL/ds| at the first over that at the last step,
-/// largest Lyapunov exponent, seconds of the run. A null trace has no numbers.
+/// Always the same rows, in the same order: value of the loss, number of weights, largest |λ|, log10 of |dL/ds| at the first over that at
+/// the last step, largest Lyapunov exponent, seconds of the run. A null trace has no numbers.
 std::vector<RunNumber> numbersOf(const Trace* trace);
 
 }  // namespace reclab

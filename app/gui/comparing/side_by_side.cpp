@@ -22,7 +22,8 @@ constexpr std::size_t mostBeside = 3;
 
 /// A picture of what a run records, more than what went in.
 bool isOffered(const PanelInfo& info) {
-  return std::ranges::any_of(kind_table(), [&](const KindInfo& row) { return info.needs.has(row.kind) && row.kind != Kind::input && row.stage != Stage::asked; });
+  return std::ranges::any_of(
+      kind_table(), [&](const KindInfo& row) { return info.needs.has(row.kind) && row.kind != Kind::input && row.stage != Stage::asked; });
 }
 
 }  // namespace
@@ -76,7 +77,9 @@ SideBySide::SideBySide(TimeLink* time, QWidget* parent) : QWidget(parent), time_
   }
   QStringList usual;  // what most models have
   for (const Kind kind : {Kind::spectrum, Kind::gradient})
-    if (const auto info = std::ranges::find_if(panels(), [kind](const PanelInfo& one) { return one.needs.has(kind); }); info != panels().end()) usual << info->id;
+    if (const auto info = std::ranges::find_if(panels(), [kind](const PanelInfo& one) { return one.needs.has(kind); });
+        info != panels().end())
+      usual << info->id;
   setKinds(usual);
   connect(time_, &TimeLink::stepChanged, this, [this](std::int64_t step) {
     if (!isVisible()) return;

@@ -35,22 +35,30 @@ bool isBound(const ModesRow& row) { return row.above < 1.0; }  // a fit by nothi
 }  // namespace
 
 DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser chooser, QWidget* parent, Desk* desk)
-    : RowsDialog({.title = tr("Distill"),
-                  .heading = tr("Long filters as a few modes"),
-                  .text = tr("Each long filter of the model is fitted by a sum of exponentials, h<sub>k</sub> ≈ Re Σ r<sub>n</sub> p<sub>n</sub><sup>k</sup>, which a recurrence runs with as many numbers of state, however "
-                             "much came before. Both poles of a conjugate pair count as modes. Errors are those of the worst channel. The same from a terminal: reclab distill."),
-                  .columns = {{tr("Modes"), tr("Of each channel"), true},
-                              {tr("Error"), tr("The norm of the difference of all taps, over that of the filter"), true},
-                              {tr("at most"), tr("What balanced truncation leaves: twice the sum of the Hankel singular values beyond the last mode, over the norm of the filter; – where that is more than the filter itself, which any fit is under"), true},
-                              {tr("Largest tap"), tr("The largest difference of a tap, over the largest tap"), true},
-                              {tr("Hankel norm"), tr("Of the difference, over that of the filter"), true},
-                              {tr("at least"), tr("The next Hankel singular value over the first: no filter of so many modes comes nearer in the Hankel norm"), true}},
-                  .stretched = -1,
-                  .run = tr("Distill"),
-                  .save = tr("Save the errors"),
-                  .file = "distilled.csv",
-                  .size = {860, 720}},
-                 chooser, parent, desk, {}),
+    : RowsDialog(
+          {.title = tr("Distill"),
+           .heading = tr("Long filters as a few modes"),
+           .text = tr("Each long filter of the model is fitted by a sum of exponentials, h<sub>k</sub> ≈ Re Σ r<sub>n</sub> "
+                      "p<sub>n</sub><sup>k</sup>, which a recurrence runs with as many numbers of state, however "
+                      "much came before. Both poles of a conjugate pair count as modes. Errors are those of the worst channel. The same "
+                      "from a terminal: reclab distill."),
+           .columns = {{tr("Modes"), tr("Of each channel"), true},
+                       {tr("Error"), tr("The norm of the difference of all taps, over that of the filter"), true},
+                       {tr("at most"),
+                        tr("What balanced truncation leaves: twice the sum of the Hankel singular values beyond the last mode, over the "
+                           "norm of the filter; – where that is more than the filter itself, which any fit is under"),
+                        true},
+                       {tr("Largest tap"), tr("The largest difference of a tap, over the largest tap"), true},
+                       {tr("Hankel norm"), tr("Of the difference, over that of the filter"), true},
+                       {tr("at least"),
+                        tr("The next Hankel singular value over the first: no filter of so many modes comes nearer in the Hankel norm"),
+                        true}},
+           .stretched = -1,
+           .run = tr("Distill"),
+           .save = tr("Save the errors"),
+           .file = "distilled.csv",
+           .size = {860, 720}},
+          chooser, parent, desk, {}),
       library_(std::move(library)),
       setup_(std::move(setup)),
       chooser_(std::move(chooser)),
@@ -71,7 +79,10 @@ DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser choose
   };
   const Preset& preset = library_->presets.find(setup_.preset);
   modes_ = box(tr("&Modes"), 1, 256, 16, tr("Modes a channel of the model that is made"));
-  taps_ = box(tr("&Steps"), 2, 1 << 20, static_cast<int>(std::clamp<std::int64_t>(setup_.sequence ? setup_.sequence->sequence.length : preset.task_length, 1024, 1 << 16)), tr("Steps that the filters are fitted over"));
+  taps_ = box(
+      tr("&Steps"), 2, 1 << 20,
+      static_cast<int>(std::clamp<std::int64_t>(setup_.sequence ? setup_.sequence->sequence.length : preset.task_length, 1024, 1 << 16)),
+      tr("Steps that the filters are fitted over"));
   choices->addStretch();
   column->insertLayout(2, choices);
 
@@ -87,7 +98,10 @@ DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser choose
   for (QCPGraph* graph : {l2_, hankel_, values_}) graph->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, 5));
   connect(plot_, &Plot::themeChanged, this, &DistillDialog::colour);
   colour();
-  auto* before = label(tr("Distill fits the long filters of %1. What a fit loses is drawn here against its number of modes, and listed below.").arg(QString::fromStdString(preset.title)), "muted", this);
+  auto* before =
+      label(tr("Distill fits the long filters of %1. What a fit loses is drawn here against its number of modes, and listed below.")
+                .arg(QString::fromStdString(preset.title)),
+            "muted", this);
   before->setWordWrap(true);
   before->setAlignment(Qt::AlignCenter);
   before->setMargin(24);
@@ -119,7 +133,8 @@ void DistillDialog::colour() {
   legend_->add("l2", tr("error"), l2_->pen(), {l2_}, tr("The norm of the difference of all taps, over that of the filter"));
   legend_->add("bound", tr("its bound"), bound_->pen(), {bound_}, tr("Twice the sum of the Hankel singular values beyond the last mode"));
   legend_->add("hankel", tr("Hankel norm of the difference"), hankel_->pen(), {hankel_}, tr("Over that of the filter"));
-  legend_->add("values", tr("next Hankel singular value"), values_->pen(), {values_}, tr("Over the first: the Hankel norm of a difference is at least this"));
+  legend_->add("values", tr("next Hankel singular value"), values_->pen(), {values_},
+               tr("Over the first: the Hankel norm of a difference is at least this"));
   plot_->redraw();
 }
 
@@ -144,7 +159,10 @@ void DistillDialog::write(const ModesRow& found) {
   if (isBound(found))
     put(row, ModesAt::above, relative(found.above));
   else
-    put(row, ModesAt::above, QString::fromUtf8("–"), tr("Twice the sum of the Hankel singular values beyond mode %1 is %2 times the norm of the filter, which bounds nothing.").arg(found.modes).arg(reclab::number(found.above, 3)));
+    put(row, ModesAt::above, QString::fromUtf8("–"),
+        tr("Twice the sum of the Hankel singular values beyond mode %1 is %2 times the norm of the filter, which bounds nothing.")
+            .arg(found.modes)
+            .arg(reclab::number(found.above, 3)));
   put(row, ModesAt::largest, relative(found.largest));
   put(row, ModesAt::hankel, relative(found.hankel));
   put(row, ModesAt::below, relative(found.below));
@@ -183,7 +201,8 @@ std::pair<QString, bool> DistillDialog::outcome() const {
   for (const DistilledFilter& filter : found.filters) channels += filter.filter.channels;
   const auto filters = std::ssize(found.filters);
   const QString of = tr("%1 of %2: with %3, %4 of the worst one is lost.")
-                         .arg(channels == 1 ? tr("1 channel") : tr("%1 channels").arg(grouped(channels)), filters == 1 ? tr("1 filter") : tr("%1 filters").arg(grouped(filters)),
+                         .arg(channels == 1 ? tr("1 channel") : tr("%1 channels").arg(grouped(channels)),
+                              filters == 1 ? tr("1 filter") : tr("%1 filters").arg(grouped(filters)),
                               found.modes == 1 ? tr("1 mode") : tr("%1 modes").arg(found.modes), relative(found.rows.back().l2));
   QStringList said{of};
   if (!std::ranges::all_of(rows(), isBound)) said << tr("– under “at most”: the bound is larger than the filter.");

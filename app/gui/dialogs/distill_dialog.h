@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The long filters of the model that is looked at as a few modes, as `reclab distill`: errors against the number of modes, Hankel singular values beside
-// them, and the model that is made of them.
+// The long filters of the model that is looked at as a few modes, as `reclab distill`: errors against the number of modes, Hankel singular
+// values beside them, and the model that is made of them.
 #pragma once
 
 #include <QSpinBox>

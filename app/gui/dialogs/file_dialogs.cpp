@@ -81,7 +81,8 @@ FolderField::FolderField(const QString& folder, const QString& title, QWidget* p
   setFocusProxy(line_);
   connect(line_, &QLineEdit::textChanged, this, &FolderField::changed);
   connect(choose, &QPushButton::clicked, this, [this, title] {
-    const QString chosen = QFileDialog::getExistingDirectory(this, title, QFileInfo(this->folder()).isDir() ? this->folder() : lastFolder());
+    const QString chosen =
+        QFileDialog::getExistingDirectory(this, title, QFileInfo(this->folder()).isDir() ? this->folder() : lastFolder());
     if (!chosen.isEmpty()) line_->setText(QDir::toNativeSeparators(chosen));
   });
 }
@@ -107,12 +108,14 @@ FolderDialog::FolderDialog(const QString& title, const QString& folder, QWidget*
   column->addWidget(buttons);
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-  connect(field_, &FolderField::changed, this, [this, buttons] { buttons->button(QDialogButtonBox::Ok)->setEnabled(!field_->folder().isEmpty()); });
+  connect(field_, &FolderField::changed, this,
+          [this, buttons] { buttons->button(QDialogButtonBox::Ok)->setEnabled(!field_->folder().isEmpty()); });
 }
 
 // --------------------------------------------------------------------------------------------------------------- figures
 
-FigureDialog::FigureDialog(FigureQuestion question, const QString& folder, QWidget* parent) : QDialog(parent), question_(std::move(question)) {
+FigureDialog::FigureDialog(FigureQuestion question, const QString& folder, QWidget* parent)
+    : QDialog(parent), question_(std::move(question)) {
   setWindowTitle(question_.title);
   const QSettings kept;
   const FigureStyle style;
@@ -209,7 +212,8 @@ FigureAnswer FigureDialog::answer() const {
 QStringList FigureDialog::files() const {
   const FigureAnswer given = answer();
   QStringList names;
-  for (const QString& stem : question_.stems.size() == 1 ? QStringList{given.stem} : question_.stems) names << stem + '.' + suffixOf(given.format);
+  for (const QString& stem : question_.stems.size() == 1 ? QStringList{given.stem} : question_.stems)
+    names << stem + '.' + suffixOf(given.format);
   return names;
 }
 
@@ -219,8 +223,11 @@ void FigureDialog::update() {
   const QStringList names = files();
   QString problem = given.style.problem();
   if (problem.isEmpty() && given.folder.isEmpty()) problem = tr("Name a folder.");
-  if (problem.isEmpty() && question_.stems.size() == 1 && (given.stem.isEmpty() || given.stem.contains('/'))) problem = tr("Give the figure a name, without a folder.");
-  said_->setText(!problem.isEmpty() ? problem : names.size() == 1 ? names.front() : tr("%1 figures: %2").arg(names.size()).arg(names.join(", ")));
+  if (problem.isEmpty() && question_.stems.size() == 1 && (given.stem.isEmpty() || given.stem.contains('/')))
+    problem = tr("Give the figure a name, without a folder.");
+  said_->setText(!problem.isEmpty()  ? problem
+                 : names.size() == 1 ? names.front()
+                                     : tr("%1 figures: %2").arg(names.size()).arg(names.join(", ")));
   buttons_->button(QDialogButtonBox::Save)->setEnabled(problem.isEmpty());
 }
 
@@ -228,7 +235,8 @@ bool mayReplace(QWidget* parent, const QString& title, const QString& there, boo
   QMessageBox question(QMessageBox::Question, title, {}, QMessageBox::Cancel, parent);
   question.setTextFormat(Qt::PlainText);
   question.setText(there);
-  const QPushButton* replace = question.addButton(several ? QObject::tr("Replace them") : QObject::tr("Replace it"), QMessageBox::AcceptRole);
+  const QPushButton* replace =
+      question.addButton(several ? QObject::tr("Replace them") : QObject::tr("Replace it"), QMessageBox::AcceptRole);
   question.setDefaultButton(QMessageBox::Cancel);
   question.exec();
   return question.clickedButton() == replace;
@@ -241,7 +249,10 @@ bool mayReplaceFiles(QWidget* parent, const QString& title, const QString& folde
   if (there.isEmpty()) return true;
   const QString place = QDir::toNativeSeparators(folder);
   const bool several = there.size() > 1;
-  return mayReplace(parent, title, several ? QObject::tr("%1 of these files are in %2 already: %3.").arg(there.size()).arg(place, there.join(", ")) : QObject::tr("%1 is in %2 already.").arg(there.front(), place), several);
+  return mayReplace(parent, title,
+                    several ? QObject::tr("%1 of these files are in %2 already: %3.").arg(there.size()).arg(place, there.join(", "))
+                            : QObject::tr("%1 is in %2 already.").arg(there.front(), place),
+                    several);
 }
 
 void FigureDialog::accept() {

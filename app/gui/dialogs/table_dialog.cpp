@@ -16,7 +16,8 @@
 
 namespace reclab {
 
-TableDialog::TableDialog(Face face, FileChooser chooser, QWidget* parent) : QDialog(parent), face_(std::move(face)), chooser_(std::move(chooser)) {
+TableDialog::TableDialog(Face face, FileChooser chooser, QWidget* parent)
+    : QDialog(parent), face_(std::move(face)), chooser_(std::move(chooser)) {
   setAttribute(Qt::WA_DeleteOnClose);
   setWindowTitle(face_.title);
   auto* column = new QVBoxLayout(this);

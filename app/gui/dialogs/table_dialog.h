@@ -37,9 +37,9 @@ class TableDialog : public QDialog {
     QString title, heading, text;  ///< of the window; above the table, large; below that, in rich text
     std::vector<Column> columns;   ///< the last of text takes the room that is left: `stretched`; all alike where that is none
     int stretched = 0;
-    bool wraps = false;            ///< a cell may have several lines
-    QString run;                   ///< the button's word
-    QString save, file;            ///< the title of the dialog of files, and the name that it offers
+    bool wraps = false;  ///< a cell may have several lines
+    QString run;         ///< the button's word
+    QString save, file;  ///< the title of the dialog of files, and the name that it offers
     QSize size;
   };
   TableDialog(Face face, FileChooser chooser, QWidget* parent);
@@ -48,11 +48,11 @@ class TableDialog : public QDialog {
   virtual void stop() = 0;
   virtual std::string csv() const = 0;
 
-  void began();                     ///< the table is empty, and the button says Stop
+  void began();  ///< the table is empty, and the button says Stop
   void progressed(double fraction, const QString& stage);
   void ended(const QString& sentence, bool bad);
   void say(const QString& sentence, bool bad = false);
-  int addRow();                     ///< an empty one at the end
+  int addRow();  ///< an empty one at the end
   QTableWidgetItem* put(int row, int column, const QString& text, const QString& tip = {});
 
  private:
@@ -83,14 +83,15 @@ class RowsDialog : public TableDialog {
         job_(desk ? *desk : own_, kind,
              {.progressed = [this](const Nothing&, double fraction, const QString& stage) { progressed(fraction, stage); },
               .part = [this](const Nothing&, const std::vector<Row>& found) { add(found); },
-              .ended = [this](const Nothing&, const Ending& ending) {
-                const QString why = ending.how == Ending::How::stopped ? tr("Stopped") : ending.sentence;
-                const auto [sentence, bad] = outcome();
-                ended((why.isEmpty() ? sentence : why + (why.endsWith('.') ? " " : ". ") + sentence).trimmed(), bad);
-              }}) {}
+              .ended =
+                  [this](const Nothing&, const Ending& ending) {
+                    const QString why = ending.how == Ending::How::stopped ? tr("Stopped") : ending.sentence;
+                    const auto [sentence, bad] = outcome();
+                    ended((why.isEmpty() ? sentence : why + (why.endsWith('.') ? " " : ". ") + sentence).trimmed(), bad);
+                  }}) {}
 
-  virtual void write(const Row& row) = 0;                  ///< adds it to the table
-  virtual std::pair<QString, bool> outcome() const = 0;    ///< of the rows that there are, a sentence, and whether it is bad
+  virtual void write(const Row& row) = 0;                ///< adds it to the table
+  virtual std::pair<QString, bool> outcome() const = 0;  ///< of the rows that there are, a sentence, and whether it is bad
   /// `work` reports each row as a part.
   template <class Work>
   void compute(Work work) {

@@ -15,7 +15,8 @@ void Desk::add(JobBase& job, Turns::Manners manners) {
 void Desk::remove(const JobBase& job) {
   jobs_[job.id_] = nullptr;
   turns_.set(job.id_, {});
-  QMetaObject::invokeMethod(this, &Desk::giveTurns, Qt::QueuedConnection);  // not now: whoever owns the job may be going, with the others' jobs
+  QMetaObject::invokeMethod(this, &Desk::giveTurns,
+                            Qt::QueuedConnection);  // not now: whoever owns the job may be going, with the others' jobs
 }
 
 bool Desk::isFreeFor(const JobBase& job) const { return turns_.mayBegin(job.id_); }

@@ -99,10 +99,13 @@ void JobBase::stop() {
 
 /// Of one that never began: its end comes as all others do, after what the caller is at.
 void JobBase::endSoon(std::uint64_t number) {
-  QMetaObject::invokeMethod(&context_, [this, number] {
-    end(number, {Ending::How::stopped});
-    update();
-  }, Qt::QueuedConnection);
+  QMetaObject::invokeMethod(
+      &context_,
+      [this, number] {
+        end(number, {Ending::How::stopped});
+        update();
+      },
+      Qt::QueuedConnection);
 }
 
 void JobBase::drop() {

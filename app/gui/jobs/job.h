@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A job: one kind of work that is computed off the GUI thread, for a key that is a value. A newer one replaces an older one (or all are done, one
-// after the other), it waits for its turn at the desk, and what is stale is not heard of.
+// A job: one kind of work that is computed off the GUI thread, for a key that is a value. A newer one replaces an older one (or all are
+// done, one after the other), it waits for its turn at the desk, and what is stale is not heard of.
 #pragma once
 
 #include <QObject>
@@ -35,8 +35,8 @@ class JobBase {
   struct Kind {
     Order order = Order::newest;
     int niceness = 0;
-    bool measures = false;                          ///< nothing computes beside it, see Turns
-    std::vector<const JobBase*> givesWayTo = {};    ///< likewise
+    bool measures = false;                        ///< nothing computes beside it, see Turns
+    std::vector<const JobBase*> givesWayTo = {};  ///< likewise
   };
 
   JobBase(Desk& desk, const Kind& kind);
@@ -57,7 +57,8 @@ class JobBase {
   using Message = std::function<void()>;
   using Tell = std::function<void(Message)>;
   struct Task {
-    std::function<Message(const Tell&, std::stop_token)> compute;  ///< in the job's thread; what it returns is done in the GUI thread, at its end
+    std::function<Message(const Tell&, std::stop_token)>
+        compute;  ///< in the job's thread; what it returns is done in the GUI thread, at its end
     std::function<void(const Ending&)> ended;
   };
   /// Called when its turn has come, again when it gave way and begins anew. Nothing where there is nothing to compute yet.
@@ -96,8 +97,8 @@ class JobBase {
   Order order_;
   int niceness_;
   std::deque<Wanted> waiting_;
-  std::vector<Open> open_;             ///< handed to the thread, and heard
-  std::deque<std::uint64_t> handed_;   ///< to the thread, which has not returned them
+  std::vector<Open> open_;                ///< handed to the thread, and heard
+  std::deque<std::uint64_t> handed_;      ///< to the thread, which has not returned them
   std::uint64_t number_ = 0, quiet_ = 0;  ///< of the newest, and of the newest that was stopped
   bool announced_ = false;
   QObject context_;                 // what the thread tells goes through it, so it is gone with the job
@@ -121,9 +122,9 @@ class Job final : public JobBase {
   struct Hears {
     std::function<void(const Key&)> began = {};
     std::function<void(const Key&, double fraction, const QString& stage)> progressed = {};
-    std::function<void(const Key&, const Result&)> part = {}, finished = {};   ///< while it is still running()
-    std::function<void(const Key&, const Ending&)> ended = {};                 ///< when it is no more
-    std::function<void()> gaveWay = {};                                        ///< it stopped and waits, to begin anew
+    std::function<void(const Key&, const Result&)> part = {}, finished = {};  ///< while it is still running()
+    std::function<void(const Key&, const Ending&)> ended = {};                ///< when it is no more
+    std::function<void()> gaveWay = {};                                       ///< it stopped and waits, to begin anew
   };
 
   Job(Desk& desk, const Kind& kind, Hears hears) : JobBase(desk, kind), hears_(std::move(hears)) { gaveWay_ = hears_.gaveWay; }

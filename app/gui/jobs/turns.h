@@ -13,14 +13,14 @@ class Turns {
 
   /// How a kind of work gets on with the others.
   struct Manners {
-    bool measures = false;              ///< nothing computes beside it: it gives way to all that does not measure, and waits for what does
-    std::vector<Id> givesWayTo = {};    ///< beside which it does not compute; they neither wait for it nor give way to it
+    bool measures = false;            ///< nothing computes beside it: it gives way to all that does not measure, and waits for what does
+    std::vector<Id> givesWayTo = {};  ///< beside which it does not compute; they neither wait for it nor give way to it
   };
   struct State {
-    bool waits = false;       ///< for its turn
-    bool computes = false;    ///< and what it computes is still wanted
-    bool windsDown = false;   ///< its thread has not yet heard that it is wanted no more
-    bool announced = false;   ///< more of it is about to follow
+    bool waits = false;      ///< for its turn
+    bool computes = false;   ///< and what it computes is still wanted
+    bool windsDown = false;  ///< its thread has not yet heard that it is wanted no more
+    bool announced = false;  ///< more of it is about to follow
   };
 
   Id add(Manners manners);

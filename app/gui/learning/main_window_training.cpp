@@ -39,7 +39,8 @@ void MainWindow::connectTraining() {
   connect(training_, &TrainingBar::resetWanted, this, &MainWindow::resetTraining);
   connect(training_, &TrainingBar::followWanted, session_, &SessionController::followTraining);
   connect(training_->strip(), &TrainingStrip::stepPicked, session_, &SessionController::lookAtStep);
-  connect(training_->settings(), &TrainingSettings::changed, this, [this] { session_->setTrainingChoice(training_->settings()->choice()); });
+  connect(training_->settings(), &TrainingSettings::changed, this,
+          [this] { session_->setTrainingChoice(training_->settings()->choice()); });
 }
 
 void MainWindow::resetTraining() {
@@ -54,8 +55,10 @@ bool MainWindow::mayExportTraining(const QString& folder) {
     const TrainingFolder there = training_in(folder.toStdString());
     if (there.holds == TrainingFolder::Holds::nothing) return true;
     const QString place = QDir::toNativeSeparators(folder), file = QString::fromStdString(there.file);
-    return mayReplace(this, tr("Export training"), there.holds == TrainingFolder::Holds::training ? tr("A training of %1 steps is in %2 already.").arg(grouped(there.steps), place)
-                                                                                                  : tr("%1 is in %2 already, and is no training's.").arg(file, place));
+    return mayReplace(this, tr("Export training"),
+                      there.holds == TrainingFolder::Holds::training
+                          ? tr("A training of %1 steps is in %2 already.").arg(grouped(there.steps), place)
+                          : tr("%1 is in %2 already, and is no training's.").arg(file, place));
   } catch (const Error& error) {
     say(inWindowWords(error), Tone::warning);
     return false;

@@ -19,7 +19,8 @@ TrainingBar::TrainingBar(QWidget* parent) : QToolBar(tr("Training"), parent) {
   setFloatable(false);
   setContextMenuPolicy(Qt::PreventContextMenu);
   setIconSize({16, 16});
-  const auto button = [this](const QString& name, const QString& iconName, const QString& text, const QString& tip, void (TrainingBar::*wanted)()) {
+  const auto button = [this](const QString& name, const QString& iconName, const QString& text, const QString& tip,
+                             void (TrainingBar::*wanted)()) {
     auto* made = new QToolButton(this);
     made->setObjectName("training." + name);
     made->setIcon(icon(iconName));
@@ -33,8 +34,12 @@ TrainingBar::TrainingBar(QWidget* parent) : QToolBar(tr("Training"), parent) {
   train_ = button("train", "train", tr("Train"), {}, &TrainingBar::trainWanted);
   train_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   step_ = button("step", "step-forward", tr("One step of training"), tr("One step of training"), &TrainingBar::stepWanted);
-  fork_ = button("fork", "fork", tr("Fork"), tr("A new training from the weights that are looked at. It waits until you have chosen how it learns and press Train; its optimiser begins anew"), &TrainingBar::forkWanted);
-  reset_ = button("reset", "reset", tr("Reset"), tr("Forget this training and draw the weights again; Undo (Ctrl+Z) brings it back"), &TrainingBar::resetWanted);
+  fork_ = button("fork", "fork", tr("Fork"),
+                 tr("A new training from the weights that are looked at. It waits until you have chosen how it learns and press Train; its "
+                    "optimiser begins anew"),
+                 &TrainingBar::forkWanted);
+  reset_ = button("reset", "reset", tr("Reset"), tr("Forget this training and draw the weights again; Undo (Ctrl+Z) brings it back"),
+                  &TrainingBar::resetWanted);
   settings_ = new TrainingSettings;
   how_ = new QToolButton(this);
   how_->setObjectName("field");
@@ -64,9 +69,7 @@ TrainingBar::TrainingBar(QWidget* parent) : QToolBar(tr("Training"), parent) {
   strip_ = new TrainingStrip(this);
   addWidget(strip_);
   follow_ = button("follow", "right", tr("Follow"), tr("Look at the newest weights, and follow training"), &TrainingBar::followWanted);
-  const auto tell = [this] {
-    how_->setText(settings_->summary() + QStringLiteral(" ▾"));
-  };
+  const auto tell = [this] { how_->setText(settings_->summary() + QStringLiteral(" ▾")); };
   connect(settings_, &TrainingSettings::changed, this, tell);
   tell();
   setLearning(nullptr);
@@ -78,7 +81,9 @@ void TrainingBar::setLearning(const LearningPtr& learning) {
   const bool running = learning && learning->running;
   train_->setIcon(icon(running ? "pause" : "train"));
   train_->setText(running ? tr("Pause") : tr("Train"));
-  train_->setToolTip(safeTip(running ? tr("Pause training after this step; Train goes on") : tr("Train the model on new samples of the sequence's task at every step, or on windows of the file")));
+  train_->setToolTip(safeTip(running
+                                 ? tr("Pause training after this step; Train goes on")
+                                 : tr("Train the model on new samples of the sequence's task at every step, or on windows of the file")));
   step_->setEnabled(!running);
   fork_->setEnabled(learning && learning->shown != 0);
   reset_->setEnabled(now != nullptr);
@@ -93,7 +98,9 @@ void TrainingBar::setLearning(const LearningPtr& learning) {
     what_->setText(tr("waits: choose how it learns, then Train"));
   } else {
     // Whose time it is, and whether the pictures are of these weights.
-    where_->setText(tr("%1: step %2 of %3").arg(QString::fromStdString(learning->name_of(*line)), grouped(learning->line_step), grouped(std::max(line->done, line->wanted))));
+    where_->setText(tr("%1: step %2 of %3")
+                        .arg(QString::fromStdString(learning->name_of(*line)), grouped(learning->line_step),
+                             grouped(std::max(line->done, line->wanted))));
     QStringList said;
     if (!learning->line_shown) said << tr("not what is looked at");
     if (const auto at = line->at(learning->line_step)) said << tr("batch loss %1").arg(reclab::number(line->loss[*at]));
@@ -103,7 +110,8 @@ void TrainingBar::setLearning(const LearningPtr& learning) {
       for (const std::uint64_t one : learning->together)
         if (const LearningCurve* curve = learning->find(one)) left = std::max(left, curve->wanted - curve->done);
       const auto runs = std::ssize(learning->together);
-      said << (runs > 1 ? tr("%1 steps/s of each of %2").arg(reclab::number(learning->pace, 2)).arg(runs) : tr("%1 steps/s").arg(reclab::number(learning->pace, 2)));
+      said << (runs > 1 ? tr("%1 steps/s of each of %2").arg(reclab::number(learning->pace, 2)).arg(runs)
+                        : tr("%1 steps/s").arg(reclab::number(learning->pace, 2)));
       said << tr("%1 s left").arg(reclab::number(static_cast<double>(left) / learning->pace, 2));
     }
     what_->setText(said.join(QStringLiteral(",  ")));

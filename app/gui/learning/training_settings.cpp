@@ -63,18 +63,26 @@ TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
   steps_ = spin("length", tr("number of steps"), 1, mostSteps, tr("How often the weights are changed, a batch each")).first;
   batch_ = spin("batch", tr("batch"), 1, mostBatch, tr("Sequences that a step learns from; the gradient is the mean of theirs")).first;
   optimiser_ = combo("optimiser", tr("optimiser"), tr("The rule by which gradients change weights, with the conventions of torch.optim"));
-  for (const auto& [name, value] : {std::pair{"Adam", "adam"}, {"AdamW", "adamw"}, {"RMSProp", "rmsprop"}, {"SGD", "sgd"}}) optimiser_->addItem(name, QString(value));
+  for (const auto& [name, value] : {std::pair{"Adam", "adam"}, {"AdamW", "adamw"}, {"RMSProp", "rmsprop"}, {"SGD", "sgd"}})
+    optimiser_->addItem(name, QString(value));
   rate_ = number("rate", tr("learning rate"), 1e3, tr("How far a step goes; the largest of the schedule"));
   schedule_ = combo("schedule", tr("schedule"), tr("How the rate goes over training: it stays, or falls to 0 as half a cosine"));
   schedule_->addItem(tr("constant"), QStringLiteral("constant"));
   schedule_->addItem(tr("cosine"), QStringLiteral("cosine"));
   warm_up_ = spin("warmUp", tr("warm-up steps"), 0, mostSteps, tr("Steps over which the rate rises to its largest")).first;
   momentum_ = number("momentum", tr("momentum"), 1.0, tr("Of SGD and RMSProp: the share of the last change that goes on"));
-  decay_ = number("decay", tr("weight decay"), 1e3, tr("Pulls weights towards 0: added to the gradient, or with AdamW to the weights themselves"));
+  decay_ = number("decay", tr("weight decay"), 1e3,
+                  tr("Pulls weights towards 0: added to the gradient, or with AdamW to the weights themselves"));
   clip_ = number("clip", tr("clip norm at"), 1e6, tr("A gradient whose norm is larger is made so long; 0: none is"));
-  truncate_ = spin("truncate", tr("truncate after"), 0, mostLength, tr("Truncated backpropagation: weights change every so many steps of a sequence, and gradients go no further back; 0: whole sequences")).first;
-  const auto [window, windowName] = spin("window", tr("window of the file"), 2, mostLength, tr("Steps of the file that are learned from at once, or as many as fit where it is short; the last fifth of the file is held out"));
-  const auto [ahead, aheadName] = spin("ahead", tr("steps ahead"), 1, mostLength, tr("Of a file without a target: which of its coming values is to be foretold"));
+  truncate_ = spin("truncate", tr("truncate after"), 0, mostLength,
+                   tr("Truncated backpropagation: weights change every so many steps of a sequence, and gradients go no further back; 0: "
+                      "whole sequences"))
+                  .first;
+  const auto [window, windowName] = spin(
+      "window", tr("window of the file"), 2, mostLength,
+      tr("Steps of the file that are learned from at once, or as many as fit where it is short; the last fifth of the file is held out"));
+  const auto [ahead, aheadName] =
+      spin("ahead", tr("steps ahead"), 1, mostLength, tr("Of a file without a target: which of its coming values is to be foretold"));
   window_ = window;
   ahead_ = ahead;
   ofFiles_ = {window, windowName, ahead, aheadName};
@@ -141,13 +149,23 @@ void TrainingSettings::setChoice(const TrainingChoice& choice) {
   if (!same) emit changed();
 }
 
-QString TrainingSettings::summary() const { return tr("%1, rate %2, batch %3").arg(optimiser_->currentText(), textOf(choice_.rate)).arg(choice_.batch); }
+QString TrainingSettings::summary() const {
+  return tr("%1, rate %2, batch %3").arg(optimiser_->currentText(), textOf(choice_.rate)).arg(choice_.batch);
+}
 
 QVariantMap TrainingSettings::saved() const {
-  return {{"length", static_cast<qlonglong>(choice_.steps)}, {"batch", static_cast<qlonglong>(choice_.batch)}, {"rate", choice_.rate},
-          {"optimiser", QString::fromStdString(choice_.optimiser)}, {"momentum", choice_.momentum}, {"decay", choice_.weight_decay},
-          {"schedule", QString::fromStdString(choice_.schedule)}, {"warmUp", static_cast<qlonglong>(choice_.warm_up)}, {"clip", choice_.clip},
-          {"truncate", static_cast<qlonglong>(choice_.truncate)}, {"window", static_cast<qlonglong>(choice_.window)}, {"ahead", static_cast<qlonglong>(choice_.ahead)},
+  return {{"length", static_cast<qlonglong>(choice_.steps)},
+          {"batch", static_cast<qlonglong>(choice_.batch)},
+          {"rate", choice_.rate},
+          {"optimiser", QString::fromStdString(choice_.optimiser)},
+          {"momentum", choice_.momentum},
+          {"decay", choice_.weight_decay},
+          {"schedule", QString::fromStdString(choice_.schedule)},
+          {"warmUp", static_cast<qlonglong>(choice_.warm_up)},
+          {"clip", choice_.clip},
+          {"truncate", static_cast<qlonglong>(choice_.truncate)},
+          {"window", static_cast<qlonglong>(choice_.window)},
+          {"ahead", static_cast<qlonglong>(choice_.ahead)},
           {"beside", choice_.beside}};
 }
 

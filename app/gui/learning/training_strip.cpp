@@ -23,7 +23,9 @@ TrainingStrip::TrainingStrip(QWidget* parent) : QWidget(parent) {
   setFocusPolicy(Qt::StrongFocus);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setFixedHeight(40);
-  setToolTip(tr("The loss over training. Drag to look at the weights of another step, in every panel; by keyboard: the arrows, Page Up and Down, Home and End."));
+  setToolTip(
+      tr("The loss over training. Drag to look at the weights of another step, in every panel; by keyboard: the arrows, Page Up and Down, "
+         "Home and End."));
 }
 
 void TrainingStrip::setLearning(const LearningPtr& learning) {
@@ -31,9 +33,7 @@ void TrainingStrip::setLearning(const LearningPtr& learning) {
   update();
 }
 
-const LearningCurve* TrainingStrip::curve() const {
-  return learning_ ? learning_->find(learning_->line) : nullptr;
-}
+const LearningCurve* TrainingStrip::curve() const { return learning_ ? learning_->find(learning_->line) : nullptr; }
 
 std::int64_t TrainingStrip::last() const {
   const LearningCurve* now = curve();
@@ -105,7 +105,8 @@ void TrainingStrip::pick(double x, bool moving) {
   const LearningCurve* now = curve();
   if (now == nullptr) return;
   const double share = (x - side) / std::max(1.0, width() - 2.0 * side);
-  emit stepPicked(now->training, std::clamp<std::int64_t>(std::llround(share * static_cast<double>(last())), now->first, now->done), moving);
+  emit stepPicked(now->training, std::clamp<std::int64_t>(std::llround(share * static_cast<double>(last())), now->first, now->done),
+                  moving);
 }
 
 void TrainingStrip::mousePressEvent(QMouseEvent* event) {
@@ -125,7 +126,8 @@ void TrainingStrip::keep(std::int64_t places) {
   if (now == nullptr || now->kept.empty()) return;
   const std::int64_t at = learning_->line_step;
   const std::int64_t place = std::ranges::lower_bound(now->kept, at) - now->kept.begin();
-  emit stepPicked(now->training, now->kept[static_cast<std::size_t>(std::clamp<std::int64_t>(place + places, 0, std::ssize(now->kept) - 1))], false);
+  emit stepPicked(now->training,
+                  now->kept[static_cast<std::size_t>(std::clamp<std::int64_t>(place + places, 0, std::ssize(now->kept) - 1))], false);
 }
 
 /// The arrows are those of the time line everywhere else.

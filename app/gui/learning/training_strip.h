@@ -7,8 +7,8 @@
 
 namespace reclab {
 
-/// The time of a training: its loss from the first step to the last, the steps whose weights are kept, and which of them are looked at. Drag, or
-/// the keyboard, to look at others.
+/// The time of a training: its loss from the first step to the last, the steps whose weights are kept, and which of them are looked at.
+/// Drag, or the keyboard, to look at others.
 class TrainingStrip : public QWidget {
   Q_OBJECT
  public:

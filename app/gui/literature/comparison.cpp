@@ -38,22 +38,28 @@ QString moduliOf(const Compared& compared) {
 QString comparisonHtml(const Literature& literature, const ComparedPair& both, const QPalette& palette) {
   const QString muted = palette.color(QPalette::PlaceholderText).name(), shade = palette.color(QPalette::Window).name();
   QString out;
-  const int one = literature.indexOf(QString::fromStdString(both[0].card.id)), other = literature.indexOf(QString::fromStdString(both[1].card.id));
+  const int one = literature.indexOf(QString::fromStdString(both[0].card.id)),
+            other = literature.indexOf(QString::fromStdString(both[1].card.id));
   if (one >= 0 && other >= 0)
-    if (const QString relation = literature.relation(one, other); !relation.isEmpty()) out += "<p style='margin-top:0'>" + relation.toHtmlEscaped() + "</p>";
+    if (const QString relation = literature.relation(one, other); !relation.isEmpty())
+      out += "<p style='margin-top:0'>" + relation.toHtmlEscaped() + "</p>";
   out += "<table width='100%' cellspacing='0' cellpadding='6'>";
   const auto section = [&](const QString& title) {
-    out += QString("<tr><td colspan='2' style='color:%1; font-weight:600; padding-top:10px; padding-bottom:0'>%2</td></tr>").arg(muted, title);
+    out +=
+        QString("<tr><td colspan='2' style='color:%1; font-weight:600; padding-top:10px; padding-bottom:0'>%2</td></tr>").arg(muted, title);
   };
   const auto row = [&](const auto& cell, bool shaded = false) {
     out += "<tr>";
     for (const Compared& compared : both)
-      out += QString("<td width='50%' valign='top'%1>%2</td>").arg(shaded ? QString(" bgcolor='%1' style='font-family:\"DejaVu Serif\",serif'").arg(shade) : QString(), cell(compared));
+      out += QString("<td width='50%' valign='top'%1>%2</td>")
+                 .arg(shaded ? QString(" bgcolor='%1' style='font-family:\"DejaVu Serif\",serif'").arg(shade) : QString(), cell(compared));
     out += "</tr>";
   };
   row([&](const Compared& compared) {
     const Reference& source = compared.card.source;
-    return "<span style='font-size:13pt; font-weight:600'>" + escaped(compared.card.title) + QString("</span><br/><span style='color:%1'>").arg(muted) + escaped(source.authors) + ", " + QString::number(source.year) + "</span>";
+    return "<span style='font-size:13pt; font-weight:600'>" + escaped(compared.card.title) +
+           QString("</span><br/><span style='color:%1'>").arg(muted) + escaped(source.authors) + ", " + QString::number(source.year) +
+           "</span>";
   });
   row([&](const Compared& compared) {
     QStringList words;
@@ -61,33 +67,46 @@ QString comparisonHtml(const Literature& literature, const ComparedPair& both, c
     return words.join(QString::fromUtf8(" · "));
   });
   section(QObject::tr("Equations"));
-  row([&](const Compared& compared) {
-    QStringList lines;
-    for (const std::string& line : compared.card.equations) lines << mathHtml(line);
-    return lines.join("<br/>");
-  }, true);
+  row(
+      [&](const Compared& compared) {
+        QStringList lines;
+        for (const std::string& line : compared.card.equations) lines << mathHtml(line);
+        return lines.join("<br/>");
+      },
+      true);
   section(QObject::tr("States of a layer"));
   row([&](const Compared& compared) {
     QStringList lines;
     for (const StateInfo& state : compared.card.states)
-      lines << "<tt>" + escaped(state.name) + "</tt> " + QString("<span style='color:%1'>%2%3%4</span>").arg(muted, sizesOf(state.shape), state.complex ? QObject::tr(" complex") : QString(), state.recorded ? QString() : QObject::tr(", a buffer"));
+      lines << "<tt>" + escaped(state.name) + "</tt> " +
+                   QString("<span style='color:%1'>%2%3%4</span>")
+                       .arg(muted, sizesOf(state.shape), state.complex ? QObject::tr(" complex") : QString(),
+                            state.recorded ? QString() : QObject::tr(", a buffer"));
     return lines.join("<br/>");
   });
   section(QObject::tr("Cost of a step, with the preset's sizes"));
   row([&](const Compared& compared) {
-    QString text = QObject::tr("%1 floating-point operations<br/>%2 numbers of state<br/>%3 parameters").arg("<b>" + countOf(compared.cost.flops) + "</b>", "<b>" + countOf(static_cast<double>(compared.cost.state)) + "</b>", "<b>" + countOf(static_cast<double>(compared.cost.parameters)) + "</b>");
-    if (compared.properties.growing) text += QObject::tr("<br/>(the mean over %1 steps and the state after them: both grow)").arg(compared.cost.steps);
+    QString text =
+        QObject::tr("%1 floating-point operations<br/>%2 numbers of state<br/>%3 parameters")
+            .arg("<b>" + countOf(compared.cost.flops) + "</b>", "<b>" + countOf(static_cast<double>(compared.cost.state)) + "</b>",
+                 "<b>" + countOf(static_cast<double>(compared.cost.parameters)) + "</b>");
+    if (compared.properties.growing)
+      text += QObject::tr("<br/>(the mean over %1 steps and the state after them: both grow)").arg(compared.cost.steps);
     return text;
   });
   section(QObject::tr("Spectrum, on its own task"));
   row([&](const Compared& compared) {
-    const QString picture = compared.eigenvalues.empty() ? QString() : QString("<img src='spectrum:%1'/><br/>").arg(&compared == &both[0] ? 0 : 1);
-    return picture + moduliOf(compared) + (compared.card.spectrum.empty() ? QString() : QString("<br/><span style='color:%1'>%2</span>").arg(muted, mathHtml(compared.card.spectrum)));
+    const QString picture =
+        compared.eigenvalues.empty() ? QString() : QString("<img src='spectrum:%1'/><br/>").arg(&compared == &both[0] ? 0 : 1);
+    return picture + moduliOf(compared) +
+           (compared.card.spectrum.empty() ? QString()
+                                           : QString("<br/><span style='color:%1'>%2</span>").arg(muted, mathHtml(compared.card.spectrum)));
   });
   section(QObject::tr("Gates of a layer"));
   row([&](const Compared& compared) {
     QStringList lines;
-    for (const GateInfo& gate : compared.card.gates) lines << "<tt>" + escaped(gate.name) + "</tt> " + QString("<span style='color:%1'>%2</span>").arg(muted, sizesOf(gate.shape));
+    for (const GateInfo& gate : compared.card.gates)
+      lines << "<tt>" + escaped(gate.name) + "</tt> " + QString("<span style='color:%1'>%2</span>").arg(muted, sizesOf(gate.shape));
     return lines.isEmpty() ? QObject::tr("none") : lines.join("<br/>");
   });
   section(QObject::tr("Exact forms"));
@@ -101,7 +120,8 @@ QString comparisonHtml(const Literature& literature, const ComparedPair& both, c
     QStringList lines;
     for (const ParameterInfo& parameter : compared.card.parameters)
       if (!parameter.name.starts_with("head/") && !parameter.name.starts_with("encoder"))
-        lines << "<tt>" + escaped(parameter.name) + "</tt> " + QString("<span style='color:%1'>%2</span>").arg(muted, sizesOf(parameter.shape));
+        lines << "<tt>" + escaped(parameter.name) + "</tt> " +
+                     QString("<span style='color:%1'>%2</span>").arg(muted, sizesOf(parameter.shape));
     return lines.join("<br/>");
   });
   return out + "</table>";

@@ -26,7 +26,8 @@ std::map<int, int> reachedFrom(const Literature& literature, int model, bool bac
 }
 
 bool hasProperty(const Literature::Model& model, const QString& word) {
-  return std::any_of(model.properties.begin(), model.properties.end(), [&](const QString& one) { return one.startsWith(word, Qt::CaseInsensitive); });
+  return std::any_of(model.properties.begin(), model.properties.end(),
+                     [&](const QString& one) { return one.startsWith(word, Qt::CaseInsensitive); });
 }
 
 QString inBold(const QString& text) { return "<b>" + text.toHtmlEscaped() + "</b>"; }
@@ -49,8 +50,10 @@ QString Literature::relation(int one, int other) const {
     if (link.parent == other && link.child == one) return QObject::tr("%1 descends from %2: %3.").arg(a.title, b.title, link.changed);
   }
   const auto ofOne = ancestors(one), ofOther = ancestors(other);
-  if (const auto found = ofOther.find(one); found != ofOther.end()) return QObject::tr("%1 descends from %2, in %3 steps.").arg(b.title, a.title).arg(found->second);
-  if (const auto found = ofOne.find(other); found != ofOne.end()) return QObject::tr("%1 descends from %2, in %3 steps.").arg(a.title, b.title).arg(found->second);
+  if (const auto found = ofOther.find(one); found != ofOther.end())
+    return QObject::tr("%1 descends from %2, in %3 steps.").arg(b.title, a.title).arg(found->second);
+  if (const auto found = ofOne.find(other); found != ofOne.end())
+    return QObject::tr("%1 descends from %2, in %3 steps.").arg(a.title, b.title).arg(found->second);
   int nearest = -1, steps = 0;
   for (const auto& [model, distance] : ofOne)
     if (const auto found = ofOther.find(model); found != ofOther.end() && (nearest < 0 || distance + found->second < steps)) {
@@ -88,7 +91,8 @@ Literature literatureOf(const PresetLibrary& library, const PropertiesOf& proper
     places[id] = static_cast<int>(made.families.size());
     const bool known = place < reclab::families().size();
     const auto text = [](std::string_view one) { return QString::fromUtf8(one.data(), static_cast<qsizetype>(one.size())); };
-    made.families.push_back({known ? text(reclab::families()[place].section) : QString(), known ? text(reclab::families()[place].title) : QString::fromStdString(family_heading(id))});
+    made.families.push_back({known ? text(reclab::families()[place].section) : QString(),
+                             known ? text(reclab::families()[place].title) : QString::fromStdString(family_heading(id))});
   }
   std::sort(presets.begin(), presets.end(), [&](const Preset* a, const Preset* b) {
     return std::tuple(a->source.year, places[a->family], a->title, a->id) < std::tuple(b->source.year, places[b->family], b->title, b->id);
@@ -104,7 +108,15 @@ Literature literatureOf(const PresetLibrary& library, const PropertiesOf& proper
     if (const auto found = properties.find(preset->id); found != properties.end())
       for (const std::string& word : words_of(found->second)) model.properties << QString::fromStdString(word);
     const Literature::Family& family = made.families[static_cast<std::size_t>(model.family)];
-    model.text = QStringList{model.id, model.title, QString::fromStdString(preset->family), family.section, family.title, QString::fromStdString(preset->architecture), model.authors, QString::number(model.year)}.join(' ');
+    model.text = QStringList{model.id,
+                             model.title,
+                             QString::fromStdString(preset->family),
+                             family.section,
+                             family.title,
+                             QString::fromStdString(preset->architecture),
+                             model.authors,
+                             QString::number(model.year)}
+                     .join(' ');
     made.models.push_back(std::move(model));
   }
   for (std::size_t i = 0; i < presets.size(); ++i)
@@ -132,8 +144,10 @@ ModelQuery::ModelQuery(const QString& text) {
 
 bool ModelQuery::fits(const Literature::Model& model) const {
   const auto has = [&](const QString& word) { return hasProperty(model, word); };
-  return std::all_of(words_.begin(), words_.end(), [&](const QString& word) { return model.text.contains(word, Qt::CaseInsensitive) || has(word); }) &&
-         std::all_of(is_.begin(), is_.end(), has) && std::none_of(isNot_.begin(), isNot_.end(), [&](const QString& word) { return !word.isEmpty() && has(word); });
+  return std::all_of(words_.begin(), words_.end(),
+                     [&](const QString& word) { return model.text.contains(word, Qt::CaseInsensitive) || has(word); }) &&
+         std::all_of(is_.begin(), is_.end(), has) &&
+         std::none_of(isNot_.begin(), isNot_.end(), [&](const QString& word) { return !word.isEmpty() && has(word); });
 }
 
 QString withProperty(const QString& text, const QString& word, bool wanted) {
@@ -149,16 +163,25 @@ bool asksFor(const QString& text, const QString& word) { return text.split(' ', 
 QString tellOf(const Literature& literature, int index, const QPalette& palette) {
   const Literature::Model& model = literature.models[static_cast<std::size_t>(index)];
   const Literature::Family& family = literature.families[static_cast<std::size_t>(model.family)];
-  const QString grey = mixed(palette.color(QPalette::ToolTipText), palette.color(QPalette::ToolTipBase), 0.7).name();  // a tooltip stands on its own ground
+  const QString grey =
+      mixed(palette.color(QPalette::ToolTipText), palette.color(QPalette::ToolTipBase), 0.7).name();  // a tooltip stands on its own ground
   const auto muted = [&](const QString& text) { return QString("<span style='color:%1'>%2</span>").arg(grey, text); };
-  QString out = "<p style='margin:0'>" + inBold(model.title) + " " + muted(model.authors.toHtmlEscaped() + ", " + QString::number(model.year)) + "</p>";
-  out += "<p style='margin:0'>" + muted((family.section.isEmpty() ? family.title : QObject::tr("%1 (section %2 of Tiezzi et al., 2024)").arg(family.title, family.section)).toHtmlEscaped()) + (model.properties.isEmpty() ? QString() : muted(" · " + model.properties.join(", "))) + "</p>";
+  QString out = "<p style='margin:0'>" + inBold(model.title) + " " +
+                muted(model.authors.toHtmlEscaped() + ", " + QString::number(model.year)) + "</p>";
+  out += "<p style='margin:0'>" +
+         muted((family.section.isEmpty() ? family.title
+                                         : QObject::tr("%1 (section %2 of Tiezzi et al., 2024)").arg(family.title, family.section))
+                   .toHtmlEscaped()) +
+         (model.properties.isEmpty() ? QString() : muted(" · " + model.properties.join(", "))) + "</p>";
   QStringList lines, children;
   for (const Literature::Link& link : literature.links) {
-    if (link.child == index) lines << QObject::tr("from %1: %2").arg(inBold(literature.models[static_cast<std::size_t>(link.parent)].title), link.changed.toHtmlEscaped());
+    if (link.child == index)
+      lines << QObject::tr("from %1: %2")
+                   .arg(inBold(literature.models[static_cast<std::size_t>(link.parent)].title), link.changed.toHtmlEscaped());
     if (link.parent == index) children << literature.models[static_cast<std::size_t>(link.child)].title.toHtmlEscaped();
   }
-  for (const Literature::Absent& absent : model.absent) lines << QObject::tr("from %1: %2").arg(muted(absent.id.toHtmlEscaped()), absent.changed.toHtmlEscaped());
+  for (const Literature::Absent& absent : model.absent)
+    lines << QObject::tr("from %1: %2").arg(muted(absent.id.toHtmlEscaped()), absent.changed.toHtmlEscaped());
   if (!children.isEmpty()) lines << QObject::tr("led to %1").arg(children.join(", "));
   for (const QString& line : lines) out += "<p style='margin-top:4px; margin-bottom:0'>" + line + "</p>";
   return out;
@@ -167,7 +190,8 @@ QString tellOf(const Literature& literature, int index, const QPalette& palette)
 QString tellOf(const Literature& literature, const Literature::Link& link) {
   const auto& parent = literature.models[static_cast<std::size_t>(link.parent)];
   const auto& child = literature.models[static_cast<std::size_t>(link.child)];
-  return "<p style='margin:0'>" + inBold(parent.title) + QString::fromUtf8(" → ") + inBold(child.title) + "</p><p style='margin:0'>" + link.changed.toHtmlEscaped() + "</p>";
+  return "<p style='margin:0'>" + inBold(parent.title) + QString::fromUtf8(" → ") + inBold(child.title) + "</p><p style='margin:0'>" +
+         link.changed.toHtmlEscaped() + "</p>";
 }
 
 }  // namespace reclab

@@ -32,13 +32,14 @@ struct Literature {
   struct Family {
     QString section, title;
   };
-  std::vector<Model> models;      ///< by year, then family, then title
+  std::vector<Model> models;  ///< by year, then family, then title
   std::vector<Link> links;
-  std::vector<Family> families;   ///< those that have models, in the order of the survey
+  std::vector<Family> families;  ///< those that have models, in the order of the survey
 
-  int indexOf(const QString& id) const;  ///< -1: there is none
-  QString named(const QString& text) const;   ///< the id of the model whose title or id this is, in whatever case; else empty
-  QString firstOf(const QString& query) const;  ///< of those that a search finds the one of that name, else the first; empty where there is none
+  int indexOf(const QString& id) const;      ///< -1: there is none
+  QString named(const QString& text) const;  ///< the id of the model whose title or id this is, in whatever case; else empty
+  QString firstOf(
+      const QString& query) const;  ///< of those that a search finds the one of that name, else the first; empty where there is none
   /// The models that it descends from, in any number of steps, each with that number; itself with 0.
   std::map<int, int> ancestors(int model) const;
   std::map<int, int> descendants(int model) const;

@@ -46,7 +46,9 @@ QPainterPath LiteratureMap::pathOf(const MapLayout& places, const Literature::Li
     path.cubicTo(from - QPointF(bend, 0), to - QPointF(bend, 0), to - QPointF(mapDot, 0));
     return path;
   }
-  const auto between = [&](const QPointF& dot) { return std::abs(dot.y() - from.y()) < 1.0 && dot.x() > from.x() + 1.0 && dot.x() < to.x() - 1.0; };
+  const auto between = [&](const QPointF& dot) {
+    return std::abs(dot.y() - from.y()) < 1.0 && dot.x() > from.x() + 1.0 && dot.x() < to.x() - 1.0;
+  };
   if (std::abs(to.y() - from.y()) < 1.0 && std::any_of(places.dots.begin(), places.dots.end(), between)) {  // below the names on its way
     const double below = from.y() + 0.5 * places.line, turn = std::min(across * 0.25, 24.0);
     path.moveTo(from + QPointF(mapDot, 0));
@@ -75,7 +77,8 @@ void LiteratureMap::drawLinks(QPainter& painter, const MapLayout& places, const 
     }
     return 0.0;
   };
-  const QColor faint = withAlpha(palette().color(QPalette::PlaceholderText), picture.focus >= 0 || picture.link >= 0 ? 0.22 : 0.4), strong = palette().color(QPalette::Highlight);
+  const QColor faint = withAlpha(palette().color(QPalette::PlaceholderText), picture.focus >= 0 || picture.link >= 0 ? 0.22 : 0.4),
+               strong = palette().color(QPalette::Highlight);
   painter.setBrush(Qt::NoBrush);
   for (const bool kin : {false, true})
     for (std::size_t i = 0; i < literature_->links.size(); ++i) {
@@ -83,7 +86,8 @@ void LiteratureMap::drawLinks(QPainter& painter, const MapLayout& places, const 
       const double near = static_cast<int>(i) == picture.link ? 1.0 : nearness(link);
       if ((near > 0.0) != kin) continue;
       const bool pale = isPale(link.parent) || isPale(link.child);
-      painter.setPen(kin ? QPen(withAlpha(strong, 0.35 + 0.65 * near), near == 1.0 ? 2.0 : 1.4) : QPen(pale ? withAlpha(faint, 0.1) : faint, 1.0));
+      painter.setPen(kin ? QPen(withAlpha(strong, 0.35 + 0.65 * near), near == 1.0 ? 2.0 : 1.4)
+                         : QPen(pale ? withAlpha(faint, 0.1) : faint, 1.0));
       painter.drawPath(pathOf(places, link));
     }
 }
@@ -121,7 +125,8 @@ void LiteratureMap::drawAxis(QPainter& painter, const MapLayout& places, const P
 
 void LiteratureMap::draw(QPainter& painter, const MapLayout& places, const Picture& picture, std::vector<Name>* names) const {
   const bool chart = places.shape == MapLayout::Shape::chart;
-  const QColor text = palette().color(QPalette::Text), muted = palette().color(QPalette::PlaceholderText), base = palette().color(QPalette::Base), accent = palette().color(QPalette::Highlight);
+  const QColor text = palette().color(QPalette::Text), muted = palette().color(QPalette::PlaceholderText),
+               base = palette().color(QPalette::Base), accent = palette().color(QPalette::Highlight);
   const QPointF off = -picture.scrolled;
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setFont(font());
@@ -140,7 +145,8 @@ void LiteratureMap::draw(QPainter& painter, const MapLayout& places, const Pictu
       continue;
     }
     const double top = lane.from + off.y();
-    if (lane.family % 2 == 0) painter.fillRect(QRectF(0, top, picture.view.width(), lane.to - lane.from), palette().color(QPalette::AlternateBase));
+    if (lane.family % 2 == 0)
+      painter.fillRect(QRectF(0, top, picture.view.width(), lane.to - lane.from), palette().color(QPalette::AlternateBase));
   }
   if (chart)
     for (const MapLayout::Year& year : places.years) {
@@ -196,7 +202,9 @@ void LiteratureMap::draw(QPainter& painter, const MapLayout& places, const Pictu
         if (distance == 1 && std::find(order.begin(), order.end(), model) == order.end()) order.push_back(model);
   for (const bool pale : {false, true})
     for (int i = 0; i < static_cast<int>(places.dots.size()); ++i)
-      if (isPale(i) == pale && std::find(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(matters), i) == order.begin() + static_cast<std::ptrdiff_t>(matters) &&
+      if (isPale(i) == pale &&
+          std::find(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(matters), i) ==
+              order.begin() + static_cast<std::ptrdiff_t>(matters) &&
           std::find(order.begin(), order.end(), i) == order.end())
         order.push_back(i);
   const QRectF sight(0, places.axis, picture.view.width(), picture.view.height() - places.axis);
@@ -267,7 +275,8 @@ QString LiteratureMap::saveFigure(const QString& file, Panel::Format format) {
   picture.screen = false;
   picture.view = places.size;
   picture.focus = current_;
-  const FigureDrawing drawing{"Map of the literature", places.size.toSize(), [&](QCPPainter* painter) { draw(*painter, places, picture, nullptr); }};
+  const FigureDrawing drawing{"Map of the literature", places.size.toSize(),
+                              [&](QCPPainter* painter) { draw(*painter, places, picture, nullptr); }};
   return saveDrawing(file, format, drawing, FigureStyle::asShown(), palette().color(QPalette::Base), logicalDpiX());
 }
 

@@ -19,7 +19,7 @@ namespace reclab {
 namespace {
 
 constexpr double leastMapZoom = 0.08, mostMapZoom = 4.0;  ///< the least gives way where more models than that have room must be in sight
-constexpr double mapReach = 12.0;  ///< of the mouse, around a dot
+constexpr double mapReach = 12.0;                         ///< of the mouse, around a dot
 
 }  // namespace
 
@@ -30,7 +30,8 @@ LiteratureMap::LiteratureMap(QWidget* parent) : QAbstractScrollArea(parent) {
   setFont(smallFont());
   viewport()->setMouseTracking(true);
   setAccessibleName(tr("Map of the literature"));
-  setAccessibleDescription(tr("Models by year and family. Arrow keys go from one to the next, Enter picks one, Space marks one to be compared."));
+  setAccessibleDescription(
+      tr("Models by year and family. Arrow keys go from one to the next, Enter picks one, Space marks one to be compared."));
 }
 
 void LiteratureMap::setLiterature(const LiteraturePtr& literature) {
@@ -65,7 +66,9 @@ void LiteratureMap::setQuery(const QString& text) {
 }
 
 double LiteratureMap::widthOf(const QString& text) const { return QFontMetricsF(font()).horizontalAdvance(text); }
-QPointF LiteratureMap::scrolled() const { return {static_cast<double>(horizontalScrollBar()->value()), static_cast<double>(verticalScrollBar()->value())}; }
+QPointF LiteratureMap::scrolled() const {
+  return {static_cast<double>(horizontalScrollBar()->value()), static_cast<double>(verticalScrollBar()->value())};
+}
 
 void LiteratureMap::arrange() {
   layout_ = layOut(*literature_, viewport()->size(), zoom_, [this](const QString& text) { return widthOf(text); });
@@ -160,7 +163,10 @@ void LiteratureMap::hover(QPointF where, QPoint global) {
   hovered_ = model;
   hoveredLink_ = link;
   viewport()->setCursor(model >= 0 ? Qt::PointingHandCursor : Qt::ArrowCursor);
-  tell(model >= 0 ? tellOf(*literature_, model, palette()) : link >= 0 ? tellOf(*literature_, literature_->links[static_cast<std::size_t>(link)]) : QString(), global);
+  tell(model >= 0  ? tellOf(*literature_, model, palette())
+       : link >= 0 ? tellOf(*literature_, literature_->links[static_cast<std::size_t>(link)])
+                   : QString(),
+       global);
   viewport()->update();
 }
 
@@ -190,7 +196,8 @@ void LiteratureMap::moveCursor(int key) {
   } else if (layout_.shape == MapLayout::Shape::list) {
     // Along a link: to what it was made from, or to the first that was made from it.
     for (const Literature::Link& link : literature_->links)
-      if ((key == Qt::Key_Left ? link.child : link.parent) == cursor_ && (next == cursor_ || link.child < next)) next = key == Qt::Key_Left ? link.parent : link.child;
+      if ((key == Qt::Key_Left ? link.child : link.parent) == cursor_ && (next == cursor_ || link.child < next))
+        next = key == Qt::Key_Left ? link.parent : link.child;
   } else {
     // The nearest in that direction; what lies aside counts more.
     const QPointF from = layout_.dots[static_cast<std::size_t>(cursor_)];
@@ -331,7 +338,8 @@ void LiteratureMap::contextMenuEvent(QContextMenuEvent* event) {
     if (model == marked_)
       menu.addAction(tr("No comparison"), this, [this] { setMarked({}); });
     else if (current_ >= 0 && model != current_)
-      menu.addAction(tr("Compare with %1").arg(literature_->models[static_cast<std::size_t>(current_)].title), this, [this, model] { setMarked(idOf(model)); });
+      menu.addAction(tr("Compare with %1").arg(literature_->models[static_cast<std::size_t>(current_)].title), this,
+                     [this, model] { setMarked(idOf(model)); });
     menu.addSeparator();
   }
   menu.addAction(tr("Show all"), this, &LiteratureMap::fit);

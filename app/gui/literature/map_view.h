@@ -10,17 +10,17 @@
 
 namespace reclab {
 
-/// A click or Enter picks a model, Ctrl-click or Space marks one to be compared with it. The mouse or the arrow keys go from model to model and tell what
-/// each changed; Ctrl and the wheel, + and - zoom, 0 shows all.
+/// A click or Enter picks a model, Ctrl-click or Space marks one to be compared with it. The mouse or the arrow keys go from model to model
+/// and tell what each changed; Ctrl and the wheel, + and - zoom, 0 shows all.
 class LiteratureMap : public QAbstractScrollArea {
   Q_OBJECT
  public:
   explicit LiteratureMap(QWidget* parent = nullptr);
 
   void setLiterature(const LiteraturePtr& literature);
-  void setCurrent(const QString& id);     ///< what is looked at; it is brought into sight
-  void setMarked(const QString& id);      ///< what it is to be compared with; empty: nothing
-  void setQuery(const QString& text);     ///< models that do not fit are pale
+  void setCurrent(const QString& id);  ///< what is looked at; it is brought into sight
+  void setMarked(const QString& id);   ///< what it is to be compared with; empty: nothing
+  void setQuery(const QString& text);  ///< models that do not fit are pale
   QString current() const { return idOf(current_); }
   QString marked() const { return idOf(marked_); }
 
@@ -30,7 +30,7 @@ class LiteratureMap : public QAbstractScrollArea {
   void bringIntoSight(const QString& id);
 
   const MapLayout& places() const { return layout_; }
-  QPoint placeOf(const QString& id) const;  ///< its dot, in the viewport
+  QPoint placeOf(const QString& id) const;             ///< its dot, in the viewport
   QPoint placeOf(const Literature::Link& link) const;  ///< where the pointer meets it and no model
   struct Name {
     QString id;

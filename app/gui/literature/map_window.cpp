@@ -20,8 +20,10 @@ namespace reclab {
 
 void makeModelSearch(QLineEdit* field) {
   field->setPlaceholderText(QObject::tr("Search"));
-  field->setToolTip(QObject::tr("By name, family, author, year or property: linear, gated, time-invariant, diagonal, complex, growing (Ctrl+F). is:linear and not:gated ask for the "
-                                "property alone. Enter picks the first that fits, the down arrow goes on to the models."));
+  field->setToolTip(
+      QObject::tr("By name, family, author, year or property: linear, gated, time-invariant, diagonal, complex, growing (Ctrl+F). "
+                  "is:linear and not:gated ask for the "
+                  "property alone. Enter picks the first that fits, the down arrow goes on to the models."));
   field->setClearButtonEnabled(true);
   field->addAction(icon("search", QPalette::Dark), QLineEdit::LeadingPosition);
   auto* menu = new QMenu(field);
@@ -107,7 +109,8 @@ MapWindow::MapWindow(const FileChooser* chooser, QWidget* parent) : QWidget(pare
     map_->setFocus(Qt::TabFocusReason);
     emit picked(found);
   });
-  connect(new QShortcut(QKeySequence::Cancel, search_, nullptr, nullptr, Qt::WidgetShortcut), &QShortcut::activated, search_, &QLineEdit::clear);
+  connect(new QShortcut(QKeySequence::Cancel, search_, nullptr, nullptr, Qt::WidgetShortcut), &QShortcut::activated, search_,
+          &QLineEdit::clear);
   connect(map_, &LiteratureMap::picked, this, &MapWindow::picked);
   connect(map_, &LiteratureMap::markedChanged, this, &MapWindow::compare);
   connect(new QShortcut(QKeySequence::Find, this), &QShortcut::activated, search_, [this] {
@@ -155,7 +158,9 @@ void MapWindow::redraw() {
   map_->viewport()->update();
   if (!compared_) return;
   for (int i = 0; i < 2; ++i)
-    comparison_->document()->addResource(QTextDocument::ImageResource, QUrl(QString("spectrum:%1").arg(i)), spectrumPicture(compared_->second[static_cast<std::size_t>(i)], 150, devicePixelRatioF(), palette()));
+    comparison_->document()->addResource(
+        QTextDocument::ImageResource, QUrl(QString("spectrum:%1").arg(i)),
+        spectrumPicture(compared_->second[static_cast<std::size_t>(i)], 150, devicePixelRatioF(), palette()));
   comparison_->setHtml(comparisonHtml(*literature_, compared_->second, palette()));
 }
 

@@ -35,7 +35,8 @@ class ChangeSetup : public QUndoCommand {
 /// A training that is forgotten, with all that it learned. It is kept here, so that undo brings all of it back.
 class ForgetTraining : public QUndoCommand {
  public:
-  explicit ForgetTraining(SessionController* session) : QUndoCommand(QObject::tr("reset of the training")), session_(session), before_(session->setup()) {}
+  explicit ForgetTraining(SessionController* session)
+      : QUndoCommand(QObject::tr("reset of the training")), session_(session), before_(session->setup()) {}
   void redo() override { forgotten_ = session_->resetTraining(forgotten_); }
   void undo() override { session_->bringBackTraining(forgotten_, before_); }
 

@@ -50,7 +50,8 @@ QString saveFigure(Panel* panel, const FigureAnswer& answer) {
   return problem.isEmpty() ? panel->saveFigure(answer.file(), answer.format, answer.style) : problem;
 }
 
-SavedFigures saveFigures(const std::vector<Panel*>& panels, const QString& model, const QString& folder, Panel::Format format, const FigureStyle& style) {
+SavedFigures saveFigures(const std::vector<Panel*>& panels, const QString& model, const QString& folder, Panel::Format format,
+                         const FigureStyle& style) {
   SavedFigures saved;
   saved.problem = style.problem();
   if (saved.problem.isEmpty()) saved.problem = makeFolder(folder);
@@ -73,7 +74,8 @@ std::vector<PanelData> dataOf(const std::vector<Panel*>& panels, const QString& 
   std::vector<PanelData> all;
   for (Panel* panel : panels) {
     panel->finish();
-    if (QString text = panel->dataAsCsv(); !text.isEmpty()) all.push_back({stemOf(*panel, model) + ".csv", std::move(text)});  // nothing to show, nothing behind it
+    if (QString text = panel->dataAsCsv(); !text.isEmpty())
+      all.push_back({stemOf(*panel, model) + ".csv", std::move(text)});  // nothing to show, nothing behind it
   }
   return all;
 }

@@ -18,8 +18,8 @@ namespace reclab {
 
 /// What is asked before figures are saved: where to, and how they are drawn.
 struct FigureQuestion {
-  QString title;        ///< of the dialog: "Save Gradients"
-  QStringList stems;    ///< of the files: "lstm-gradients"
+  QString title;                              ///< of the dialog: "Save Gradients"
+  QStringList stems;                          ///< of the files: "lstm-gradients"
   Panel::Format format = Panel::Format::pdf;  ///< that is offered
 };
 struct FigureAnswer {
@@ -57,13 +57,14 @@ QString stemOf(const Panel& panel, const QString& model);
 /// One figure, in a folder that is made where it is none. Empty, or one sentence.
 QString saveFigure(Panel* panel, const FigureAnswer& answer);
 
-/// Every panel's figure as <folder>/<model>-<panel id>.<suffix>, in a folder that is made where it is none; of a panel without a picture there
-/// is no file.
+/// Every panel's figure as <folder>/<model>-<panel id>.<suffix>, in a folder that is made where it is none; of a panel without a picture
+/// there is no file.
 struct SavedFigures {
   QStringList files, without;  ///< paths; and of which panels there is no figure, and why, a sentence each
   QString problem;             ///< the first thing that went wrong, a sentence
 };
-SavedFigures saveFigures(const std::vector<Panel*>& panels, const QString& model, const QString& folder, Panel::Format format, const FigureStyle& style);
+SavedFigures saveFigures(const std::vector<Panel*>& panels, const QString& model, const QString& folder, Panel::Format format,
+                         const FigureStyle& style);
 /// Every panel's data as <model>-<panel id>.csv, of panels that have any.
 struct PanelData {
   QString file, text;

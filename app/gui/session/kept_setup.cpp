@@ -45,10 +45,10 @@ QJsonObject toObject(const Setup& setup, const PutLearned& put) {
   for (const auto& [preset, settings] : setup.set) {
     set[toText(preset)] = toArray(settings);
   }
-  QJsonObject root{{"preset", toText(setup.preset)},   {"set", set},
-                   {"weights", toObject(setup.weights)}, {"states", toObject(setup.states)},
+  QJsonObject root{{"preset", toText(setup.preset)},      {"set", set},
+                   {"weights", toObject(setup.weights)},  {"states", toObject(setup.states)},
                    {"seed", QString::number(setup.seed)}, {"form", toText(setup.form)},
-                   {"device", toText(setup.device)},   {"dtype", toText(setup.dtype)},
+                   {"device", toText(setup.device)},      {"dtype", toText(setup.dtype)},
                    {"loss", toText(setup.loss)}};
   if (setup.sequence) {
     const SequenceChoice& choice = setup.sequence->choice;
@@ -79,7 +79,9 @@ QJsonObject toObject(const Setup& setup, const PutLearned& put) {
   return root;
 }
 
-std::string word(const QJsonObject& from, const char* key, const char* otherwise) { return from[QLatin1String(key)].toString(otherwise).toStdString(); }
+std::string word(const QJsonObject& from, const char* key, const char* otherwise) {
+  return from[QLatin1String(key)].toString(otherwise).toStdString();
+}
 
 /// All but its sequence; nothing where the model or a value is none that there is.
 std::optional<Setup> setupOf(const QJsonObject& root, const Library& library, const GetLearned& get, bool& unlearned) {
@@ -101,8 +103,12 @@ std::optional<Setup> setupOf(const QJsonObject& root, const Library& library, co
   const QJsonObject set = root["set"].toObject();
   for (auto entry = set.begin(); entry != set.end(); ++entry) setup.set[entry.key().toStdString()] = settingsOf(entry.value());
   try {
-    const auto kind = [](const std::string& one, std::initializer_list<const char*> all) { return std::find(all.begin(), all.end(), one) != all.end(); };
-    if (!kind(setup.device, {"auto", "cpu", "cuda"}) || !kind(setup.dtype, {"f64", "f32"}) || (setup.loss != "auto" && !loss_kind(setup.loss))) return {};
+    const auto kind = [](const std::string& one, std::initializer_list<const char*> all) {
+      return std::find(all.begin(), all.end(), one) != all.end();
+    };
+    if (!kind(setup.device, {"auto", "cpu", "cuda"}) || !kind(setup.dtype, {"f64", "f32"}) ||
+        (setup.loss != "auto" && !loss_kind(setup.loss)))
+      return {};
     hyper_of(builtin_registry(), library.presets.find(setup.preset), setup.settings());
   } catch (const Error&) {
     return {};  // of a preset or a table that is not what it was
@@ -163,7 +169,9 @@ std::vector<KeptPin> keptPins(const QByteArray& json, const Library& library, co
   std::vector<KeptPin> pins;
   for (const QJsonValue one : QJsonDocument::fromJson(json).array()) {
     bool unlearned = false;
-    if (const std::optional<Setup> setup = setupOf(one.toObject(), library, get, unlearned)) pins.push_back({*setup, one[QLatin1String("name")].toString(), one[QLatin1String("colour")].toInt(-1), one[QLatin1String("training")].toString(), unlearned});
+    if (const std::optional<Setup> setup = setupOf(one.toObject(), library, get, unlearned))
+      pins.push_back({*setup, one[QLatin1String("name")].toString(), one[QLatin1String("colour")].toInt(-1),
+                      one[QLatin1String("training")].toString(), unlearned});
   }
   return pins;
 }

@@ -26,9 +26,9 @@ struct KeptSetup {
 /// A run that was pinned, without the input that it was of.
 struct KeptPin {
   Setup setup;
-  QString given;  ///< the user's own name; empty: named by what differs
-  int colour = -1;  ///< which of the colours of pinned runs; -1: none was kept
-  QString training;         ///< the id of that which it follows; empty: none
+  QString given;           ///< the user's own name; empty: named by what differs
+  int colour = -1;         ///< which of the colours of pinned runs; -1: none was kept
+  QString training;        ///< the id of that which it follows; empty: none
   bool unlearned = false;  ///< as of KeptSetup
 };
 

@@ -67,13 +67,14 @@ Pins::~Pins() = default;
 Pins::Runs::Hears Pins::hears() {
   return {.began = [this](const Key& key) { mark(key.pin); },
           .finished = [this](const Key& key, const TracePtr& trace) { take(key, trace); },
-          .ended = [this](const Key& key, const Ending& ending) {
-            for (Pin& pin : pins_)
-              if (pin.id == key.pin) pin.problem = ending.sentence;
-            update();
-            mark({});
-            next();
-          },
+          .ended =
+              [this](const Key& key, const Ending& ending) {
+                for (Pin& pin : pins_)
+                  if (pin.id == key.pin) pin.problem = ending.sentence;
+                update();
+                mark({});
+                next();
+              },
           .gaveWay = [this] { mark({}); }};
 }
 
@@ -186,7 +187,8 @@ Facets Pins::facets(const Trace& trace, const std::string& preset) const {
     const auto one = found->second.find(key);
     return one == found->second.end() ? std::pair<std::string, std::string>() : one->second;
   };
-  return facetsOf(trace.info, [&](const std::string& key) { return row(key).first; }, [&](const std::string& key) { return row(key).second; });
+  return facetsOf(
+      trace.info, [&](const std::string& key) { return row(key).first; }, [&](const std::string& key) { return row(key).second; });
 }
 
 Facets Pins::facets(const Pin& pin) const { return pin.trace ? facets(*pin.trace, pin.setup.preset) : Facets{}; }
@@ -226,7 +228,8 @@ bool Pins::has(const Setup& setup) const {
     Setup its = one.setup, same = setup;
     its.sequence = setup.sequence;
     // What it learns is its own, at whatever step.
-    if (const LearnedPtr learned = setup.learnedWeights(); learned && learned->training == session_->trainingOf(one.id)) same.learned.erase(same.preset);
+    if (const LearnedPtr learned = setup.learnedWeights(); learned && learned->training == session_->trainingOf(one.id))
+      same.learned.erase(same.preset);
     return its.sameRun(same);
   });
 }
@@ -245,7 +248,9 @@ std::vector<RunBeside> Pins::learners() const {
 }
 
 /// What the run that is shown is called among the others; empty where nothing is compared.
-QString Pins::nameOfShown(const std::vector<Facets>& all) const { return all.empty() ? QString() : runNames(all.front(), {facetsOfShown()}).front(); }
+QString Pins::nameOfShown(const std::vector<Facets>& all) const {
+  return all.empty() ? QString() : runNames(all.front(), {facetsOfShown()}).front();
+}
 
 std::vector<LearningRun> Pins::named(const Learning& learning) const {
   std::vector<Facets> all;
@@ -274,7 +279,9 @@ std::vector<LearningRun> Pins::named(const Learning& learning) const {
   const std::vector<LearningRun> before = runs;
   for (LearningRun& run : runs) {
     const auto alike = std::ranges::count(before, run.name, &LearningRun::name);
-    const bool last = run.colour.empty() ? false : std::ranges::none_of(before, [&](const LearningRun& other) { return other.name == run.name && !other.colour.empty() && other.training > run.training; });
+    const bool last = run.colour.empty() ? false : std::ranges::none_of(before, [&](const LearningRun& other) {
+      return other.name == run.name && !other.colour.empty() && other.training > run.training;
+    });
     if (alike > 1 && !last) run.name = tr("%1 (%2)").arg(QString::fromStdString(run.name)).arg(run.training).toStdString();
   }
   return runs;
@@ -311,7 +318,9 @@ std::optional<Pins::Runs::Work> Pins::whatToRun(bool quick) const {
   for (const Pin& one : pins_) {
     if (quick ? !moves(one) : !needsWhole(one)) continue;
     const LearnedPtr weights = weightsFor(one);
-    const std::int64_t far = !quick ? 0 : !one.weights || one.weights->training != weights->training ? std::numeric_limits<std::int64_t>::max() : std::abs(one.weights->step - weights->step);
+    const std::int64_t far = !quick                                                       ? 0
+                             : !one.weights || one.weights->training != weights->training ? std::numeric_limits<std::int64_t>::max()
+                                                                                          : std::abs(one.weights->step - weights->step);
     if (far > farthest) pin = &one;
     farthest = std::max(farthest, far);
   }
@@ -332,7 +341,8 @@ void Pins::take(const Key& key, const TracePtr& trace) {
     if (pin.id != key.pin) continue;
     // A whole run of weights that it has moved on from meanwhile.
     const std::int64_t step = session_->trainingStep();
-    const bool passed = key.weights && pin.weights && pin.weights->training == key.weights->training && std::abs(pin.weights->step - step) < std::abs(key.weights->step - step);
+    const bool passed = key.weights && pin.weights && pin.weights->training == key.weights->training &&
+                        std::abs(pin.weights->step - step) < std::abs(key.weights->step - step);
     if (passed && sameInput(pin.setup.sequence, key.input)) continue;
     pin.setup.sequence = key.input;
     pin.probe = key.probe;

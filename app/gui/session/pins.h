@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The runs that are looked at together: the one that is shown, and those that are kept beside it. Each has one name and one colour, in chips, legends,
-// tables, figures and curves of learning. Those that are kept are of the input that is shown: on another one they are run again; and one that learns beside
-// what is shown is of the weights that it had at the step at which the time of training stands: when that moves, it is run again too.
+// The runs that are looked at together: the one that is shown, and those that are kept beside it. Each has one name and one colour, in
+// chips, legends, tables, figures and curves of learning. Those that are kept are of the input that is shown: on another one they are run
+// again; and one that learns beside what is shown is of the weights that it had at the step at which the time of training stands: when that
+// moves, it is run again too.
 #pragma once
 
 #include <QColor>
@@ -21,15 +22,15 @@ class SessionController;
 
 struct Pin {
   std::uint64_t id = 0;  ///< its own, however many are unpinned
-  Setup setup;       ///< what it is, and what it is run again from
-  TracePtr trace;    ///< null until it has run
-  Probe probe;       ///< what the trace was asked to record
-  LearnedPtr weights;  ///< those that the trace is of, where it learned them beside what is shown
-  int colour = 0;    ///< of pinColour
-  QString given;     ///< the user's own name; empty: named by what differs
-  QString plain;     ///< that, or what differs
-  QString name;      ///< likewise; and that it is untrained, beside one that is not
-  QString problem;   ///< why it cannot run on the present input
+  Setup setup;           ///< what it is, and what it is run again from
+  TracePtr trace;        ///< null until it has run
+  Probe probe;           ///< what the trace was asked to record
+  LearnedPtr weights;    ///< those that the trace is of, where it learned them beside what is shown
+  int colour = 0;        ///< of pinColour
+  QString given;         ///< the user's own name; empty: named by what differs
+  QString plain;         ///< that, or what differs
+  QString name;          ///< likewise; and that it is untrained, beside one that is not
+  QString problem;       ///< why it cannot run on the present input
   bool running = false;
   bool comparable = false;  ///< of the input that is shown, so it is in the plots
 };
@@ -98,21 +99,22 @@ class Pins : public QObject {
     LearnedPtr weights;
   };
   using Runs = Job<Key, TracePtr>;
-  void next();    ///< one that needs it is run, when it is its turn
+  void next();  ///< one that needs it is run, when it is its turn
   std::optional<Runs::Work> whatToRun(bool quick) const;
   Runs::Hears hears();
   void take(const Key& key, const TracePtr& trace);
   void mark(std::optional<std::uint64_t> running);  ///< the pin that runs now
-  void update();  ///< which are comparable, and all names
+  void update();                                    ///< which are comparable, and all names
 
   SessionController* session_;
   LoadedSequencePtr input_;  ///< of what is shown
   Probe wanted_;
   std::vector<Pin> pins_;
   std::uint64_t newest_ = 0;  ///< Pin::id
-  mutable std::map<std::string, std::map<std::string, std::pair<std::string, std::string>>> symbols_;  ///< of hyper-parameters, and the values of the preset, by preset
+  mutable std::map<std::string, std::map<std::string, std::pair<std::string, std::string>>>
+      symbols_;  ///< of hyper-parameters, and the values of the preset, by preset
   Runs job_;
-  Runs quick_;  ///< while weights move on; it is short, and waits for nothing
+  Runs quick_;                               ///< while weights move on; it is short, and waits for nothing
   std::vector<std::uint64_t> trainings_;     ///< that there were last
   std::map<std::uint64_t, double> seconds_;  ///< of the last quick run of each
 };

@@ -13,7 +13,8 @@ Probe probeFor(const QStringList& visible, bool live, std::int64_t focus, const 
   probe.kinds = kinds_of(Stage::always);
   probe.kinds.remove({Kind::newton});  // drawn nowhere; and what panels ask for is chosen, never simply all that there is
   for (const KindInfo& row : kind_table())
-    if (needs.has(row.kind) && recordable().has(row.kind) && !(live && row.stage == Stage::late && !also.has(row.kind))) probe.kinds.add({row.kind});
+    if (needs.has(row.kind) && recordable().has(row.kind) && !(live && row.stage == Stage::late && !also.has(row.kind)))
+      probe.kinds.add({row.kind});
   if (needs.has(Kind::spectrum)) probe.focus = focus;
   probe.dense_rows = 400;
   return probe;

@@ -13,8 +13,8 @@
 
 namespace reclab {
 
-/// What a run is to record, from what the visible panels show. `live`: while a slider moves, when a quick answer is worth more than a full one:
-/// then the eigenvalues of `focus`, the step of the cursor, are all that is computed of Jacobians, but for `also`.
+/// What a run is to record, from what the visible panels show. `live`: while a slider moves, when a quick answer is worth more than a full
+/// one: then the eigenvalues of `focus`, the step of the cursor, are all that is computed of Jacobians, but for `also`.
 Probe probeFor(const QStringList& visiblePanels, bool live, std::int64_t focus = -1, const Kinds& also = {});
 /// A number for each pair of steps, which is recorded for a panel in front of others alone.
 Kinds ofPairs();

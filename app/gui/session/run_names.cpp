@@ -40,7 +40,8 @@ QString withDepartures(const Facets& mine, const Facets& shown, const std::vecto
     const bool departs = !tells(one) && one.departs && !shared(one);
     if (tells(one) || (departs && ++departures <= most)) words << one.name;
   }
-  if (departures > most) words << (departures == most + 1 ? QObject::tr("another setting") : QObject::tr("%1 other settings").arg(departures - most));
+  if (departures > most)
+    words << (departures == most + 1 ? QObject::tr("another setting") : QObject::tr("%1 other settings").arg(departures - most));
   return words.join(", ");
 }
 
@@ -67,11 +68,12 @@ Facets facetsOf(const RunInfo& run, const SymbolOf& symbolOf, const StandardOf& 
   }
   const auto file = [](const std::string& path) { return QFileInfo(text(path)).fileName(); };
   if (run.learned)
-    facets.push_back({"weights", QObject::tr("weights"), QObject::tr("after %1 steps of training %2").arg(run.learned->steps).arg(run.learned->training),
+    facets.push_back({"weights", QObject::tr("weights"),
+                      QObject::tr("after %1 steps of training %2").arg(run.learned->steps).arg(run.learned->training),
                       QObject::tr("step %1 of training %2").arg(run.learned->steps).arg(run.learned->training)});
   else
     facets.push_back({"weights", QObject::tr("weights"), run.weights.empty() ? QObject::tr("drawn from the seed") : text(run.weights),
-                    run.weights.empty() ? QObject::tr("drawn weights") : file(run.weights)});
+                      run.weights.empty() ? QObject::tr("drawn weights") : file(run.weights)});
   // Where the weights are read from a file, nothing is drawn; what was learned began as it was drawn.
   const QString seed = QString::number(run.seed);
   if (run.weights.empty()) facets.push_back({"seed", QObject::tr("seed"), seed, QObject::tr("seed %1").arg(seed)});
@@ -130,7 +132,8 @@ QStringList runNames(const Facets& shown, const std::vector<Facets>& runs) {
         words << candidates[c].facet->name;
       }
       const QString name = words.join(", ");
-      const bool better = best.isEmpty() || chosen.size() < best_count || (chosen.size() == best_count && (rank < best_rank || (rank == best_rank && name.size() < best.size())));
+      const bool better = best.isEmpty() || chosen.size() < best_count ||
+                          (chosen.size() == best_count && (rank < best_rank || (rank == best_rank && name.size() < best.size())));
       if (!better) return;
       best = name;
       in_best.clear();
@@ -168,7 +171,8 @@ QString differenceTable(const QStringList& titles, const std::vector<Facets>& co
         words[one.key] = one.words;
       }
   const auto cell = [](const QString& value, bool head = false) {
-    return QString(head ? "<th align='left' style='padding-right:14px'>%1</th>" : "<td style='padding-right:14px'>%1</td>").arg(value.toHtmlEscaped());
+    return QString(head ? "<th align='left' style='padding-right:14px'>%1</th>" : "<td style='padding-right:14px'>%1</td>")
+        .arg(value.toHtmlEscaped());
   };
   QString table = "<table cellspacing='0' cellpadding='2'><tr><th></th>";
   for (const QString& title : titles) table += cell(title, true);

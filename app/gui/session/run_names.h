@@ -14,10 +14,10 @@ namespace reclab {
 
 /// One thing that may differ between runs, in the order in which it is taken for a name.
 struct Facet {
-  QString key;    ///< "model", "hyper/spectral_radius", "seed"
-  QString words;  ///< "spectral radius ρ": in a table
-  QString value;  ///< "0.7"
-  QString name;   ///< "ρ = 0.7": in a legend
+  QString key;           ///< "model", "hyper/spectral_radius", "seed"
+  QString words;         ///< "spectral radius ρ": in a table
+  QString value;         ///< "0.7"
+  QString name;          ///< "ρ = 0.7": in a legend
   bool departs = false;  ///< a setting that is not the preset's
 };
 using Facets = std::vector<Facet>;
@@ -28,9 +28,10 @@ using SymbolOf = std::function<std::string(const std::string& key)>;
 using StandardOf = std::function<std::string(const std::string& key)>;
 Facets facetsOf(const RunInfo& run, const SymbolOf& symbolOf = {}, const StandardOf& standardOf = {});
 
-/// A name for each of `runs`: the fewest of its facets that tell it from `shown` and from the others, its model before hyper-parameters before
-/// all else, and of as many the shortest text. A run in which nothing differs from the one that is shown has the name of its model.
-/// To that come its settings that depart from its preset, where `shown` has not the same value: an LSTM beside other models is "LSTM, forget bias -4".
+/// A name for each of `runs`: the fewest of its facets that tell it from `shown` and from the others, its model before hyper-parameters
+/// before all else, and of as many the shortest text. A run in which nothing differs from the one that is shown has the name of its model.
+/// To that come its settings that depart from its preset, where `shown` has not the same value: an LSTM beside other models is "LSTM,
+/// forget bias -4".
 QStringList runNames(const Facets& shown, const std::vector<Facets>& runs);
 
 /// A table of what differs between the columns, one line a facet, as rich text. A column of no facets is left empty.

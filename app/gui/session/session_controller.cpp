@@ -14,12 +14,14 @@ SessionController::SessionController(QObject* parent)
       runs_(desk_, [this](bool live) { return whatToRun(live); }),
       schedules_(desk_, [this] { return ScheduleWork::Subject{library_, setup_}; }),
       timings_(desk_, [this] { return whatToTime(); }),
-      keptTrainings_(desk_, {}, {.finished = [this](int, const KeptTrainings& kept) { takeBack(kept); },
-                                 .ended = [this](int, const Ending& ending) {
-                                   if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
-                                   emit libraryReady();
-                                   description_.findProperties(library_);
-                                 }}) {
+      keptTrainings_(desk_, {},
+                     {.finished = [this](int, const KeptTrainings& kept) { takeBack(kept); },
+                      .ended =
+                          [this](int, const Ending& ending) {
+                            if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
+                            emit libraryReady();
+                            description_.findProperties(library_);
+                          }}) {
   qRegisterMetaType<TracePtr>("reclab::TracePtr");
   qRegisterMetaType<ModelPtr>("reclab::ModelPtr");
   qRegisterMetaType<LoadedSequencePtr>("reclab::LoadedSequencePtr");
@@ -51,7 +53,8 @@ void SessionController::connectRuns() {
     else
       emit said(sentence, Tone::warning);
     lastOutcome_ = outcome;
-    if (const std::shared_ptr<const Setup>& its = shown_.setup(); outcome == Outcome::finished && its && (its->learnedWeights() || its->weights.contains(its->preset)))
+    if (const std::shared_ptr<const Setup>& its = shown_.setup();
+        outcome == Outcome::finished && its && (its->learnedWeights() || its->weights.contains(its->preset)))
       ran_[its->preset] = *its;
     emit runEnded(outcome);
   });
@@ -70,7 +73,8 @@ void SessionController::connectOthers() {
     for (const QString& problem : problemsOfPlaces(library_->presets.presets())) emit said(problem, Tone::warning);
     compositions_.setLibrary(library_);
     if (std::exchange(wantsLearned_, false) && store_.isMine())
-      return keptTrainings_.start(0, [library = library_, folder = store_.folder()](const auto&, std::stop_token) { return TrainingStore::read(folder, library); });
+      return keptTrainings_.start(
+          0, [library = library_, folder = store_.folder()](const auto&, std::stop_token) { return TrainingStore::read(folder, library); });
     emit libraryReady();
     description_.findProperties(library_);
   });
@@ -92,7 +96,8 @@ void SessionController::connectOthers() {
   connect(&timings_, &TimingWork::said, this, &SessionController::said);
   connect(&timings_, &TimingWork::awaitedChanged, this, &SessionController::awaitedChanged);
   connect(&timings_, &TimingWork::runningChanged, this, [this](bool running) { emit computing(Kind::timing, running); });
-  connect(&timings_, &TimingWork::progressed, this, [this](double fraction, const QString& stage) { emit computed(Kind::timing, fraction, stage); });
+  connect(&timings_, &TimingWork::progressed, this,
+          [this](double fraction, const QString& stage) { emit computed(Kind::timing, fraction, stage); });
   connect(&timings_, &TimingWork::waits, this, [this](const QString& why) { emit waits(Kind::timing, why); });
   connect(&exports_, &ExportWork::progressed, this, &SessionController::progressed);
   connect(&exports_, &ExportWork::exported, this, &SessionController::exported);
@@ -149,12 +154,17 @@ void SessionController::describe() {
 
 std::optional<RunWork::Subject> SessionController::whatToRun(bool live) const {
   if (!ready()) return std::nullopt;
-  return RunWork::Subject{library_, {std::make_shared<const Setup>(setup_), probeFor(visible_, live, focus_, runs_.keepsUp() ? followed_ : Kinds()), live}};
+  return RunWork::Subject{
+      library_, {std::make_shared<const Setup>(setup_), probeFor(visible_, live, focus_, runs_.keepsUp() ? followed_ : Kinds()), live}};
 }
 
 TimingWork::Subject SessionController::whatToTime() const {
   const std::string ranOn = shown_.run() ? shown_.run()->info.device : std::string();
-  return {{timingKeyOf(setup_, model_, ranOn), model_ ? shapesOf(model_->card) : std::string()}, library_, setup_, ranOn, shown_.trace() != nullptr};
+  return {{timingKeyOf(setup_, model_, ranOn), model_ ? shapesOf(model_->card) : std::string()},
+          library_,
+          setup_,
+          ranOn,
+          shown_.trace() != nullptr};
 }
 
 Probe SessionController::shownProbe() const {
@@ -177,13 +187,16 @@ QString SessionController::nameOfFormer(const TracePtr& trace) const {
 
 QString SessionController::whyNotShown() const {
   if (runs_.running() || (shown_.setup() && shown_.setup()->sameRun(setup_))) return {};
-  return lastOutcome_ == Outcome::failed ? tr("it cannot run as it is set") : lastOutcome_ == Outcome::cancelled ? tr("its run was stopped") : QString();
+  return lastOutcome_ == Outcome::failed      ? tr("it cannot run as it is set")
+         : lastOutcome_ == Outcome::cancelled ? tr("its run was stopped")
+                                              : QString();
 }
 
 std::optional<Setup> SessionController::setupThatFits() const {
   const auto weightsOf = [](const Setup& setup) {
     const auto file = setup.weights.find(setup.preset);
-    return std::pair(setup.learnedWeights(), setup.learnedWeights() || file == setup.weights.end() ? std::filesystem::path() : file->second);
+    return std::pair(setup.learnedWeights(),
+                     setup.learnedWeights() || file == setup.weights.end() ? std::filesystem::path() : file->second);
   };
   const LearnedPtr learned = setup_.learnedWeights();
   std::optional<Setup> its;
@@ -220,7 +233,8 @@ void SessionController::stop() {
 
 void SessionController::loadFile(FileKind kind, const QString& file) {
   if (!ready()) {
-    emit said(tr("There is no model to load %1 into yet; choose a model and a sequence first.").arg(QFileInfo(file).fileName()), Tone::warning);
+    emit said(tr("There is no model to load %1 into yet; choose a model and a sequence first.").arg(QFileInfo(file).fileName()),
+              Tone::warning);
     return;
   }
   files_.loadFile(kind, file, library_, setup_);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Owns what is looked at and has it computed, never on the GUI thread. The window tells it what is wanted and hears what came of it. Each kind of
-// work is a file in work/; who waits for whom is the desk's.
+// Owns what is looked at and has it computed, never on the GUI thread. The window tells it what is wanted and hears what came of it. Each
+// kind of work is a file in work/; who waits for whom is the desk's.
 #pragma once
 
+#include <QElapsedTimer>
 #include <QJsonObject>
 #include <QObject>
-#include <QElapsedTimer>
 #include <QStringList>
 #include <QTimer>
 #include <chrono>
@@ -41,13 +41,14 @@ class SessionController : public QObject {
   const Setup& setup() const { return setup_; }
   const ModelPtr& model() const { return model_; }  ///< as last described; null before
   const TracePtr& trace() const { return shown_.trace(); }
-  const Setup& shownSetup() const { return shown_.setup() ? *shown_.setup() : setup_; }  ///< what the trace is of, while a newer setup() may be running
+  /// What the trace is of, while a newer setup() may be running.
+  const Setup& shownSetup() const { return shown_.setup() ? *shown_.setup() : setup_; }
   /// What the trace records: nothing for sure while its run goes on.
   Probe shownProbe() const;
   /// Why what is set is not what is shown, a clause for a heading: its run failed, or was stopped. Empty while it is, or is on its way.
   QString whyNotShown() const;
-  /// What is set, with the settings, the sequence and the loss that its weights go with, where those are known: those of the newest run with these
-  /// weights, or of the training that they are of.
+  /// What is set, with the settings, the sequence and the loss that its weights go with, where those are known: those of the newest run
+  /// with these weights, or of the training that they are of.
   std::optional<Setup> setupThatFits() const;
   bool running() const { return runs_.running(); }
   const Probe& asked() const { return runs_.asked(); }  ///< what the newest run was to record
@@ -79,8 +80,9 @@ class SessionController : public QObject {
   void request(const Request& request);
   /// What is timed beside a run while the panel is visible, without being asked for.
   void setTimingChoice(const TimingChoice& choice) { timings_.setChoice(choice); }
-  void wantTiming(const TimingChoice& choice) { timings_.want(choice); }  ///< now, or as soon as what runs is done; instead of what is being timed
-  void stopTiming() { timings_.stop(); }                                  ///< what was timed until now stays
+  /// Now, or as soon as what runs is done; instead of what is being timed.
+  void wantTiming(const TimingChoice& choice) { timings_.want(choice); }
+  void stopTiming() { timings_.stop(); }  ///< what was timed until now stays
   /// Whether the panel that shows timings is in sight: then what is not timed yet is timed by itself, once nothing runs and no hand has
   /// moved for a while.
   void setTimingInSight(bool inSight) { timings_.setInSight(inSight); }
@@ -95,8 +97,8 @@ class SessionController : public QObject {
   /// Frees a large run somewhere else than on the GUI thread.
   void discard(TracePtr trace);
 
-  /// Trains what is set on its sequence's task, and `beside` it other runs on the same batches; pictures of all follow. `steps`: so many, then it
-  /// pauses; 0: to the end.
+  /// Trains what is set on its sequence's task, and `beside` it other runs on the same batches; pictures of all follow. `steps`: so many,
+  /// then it pauses; 0: to the end.
   void train(const std::vector<RunBeside>& beside = {}, std::int64_t steps = 0);
   void pauseTraining() { trainings_.pause(); }
   /// A new training, from the weights that are looked at; it begins when train() is asked for it.
@@ -132,7 +134,7 @@ class SessionController : public QObject {
   QString keepTrainings();
   QJsonObject putLearned(const LearnedPtr& weights);  ///< of a setup or pin, as kept_setup.h has it
   LearnedPtr getLearned(const QJsonObject& weights);
-  void keepNoOtherWeights() { store_.removeOthers(written_); }  ///< than those that were put
+  void keepNoOtherWeights() { store_.removeOthers(written_); }     ///< than those that were put
   QStringList oldestTrainings() const { return store_.oldest(); }  ///< on the disk, of more than are kept unasked
   void removeTrainings(const QStringList& ids) { store_.remove(ids); }
   QString idOfTraining(std::uint64_t training) const { return trainings_.idOf(training); }
@@ -142,7 +144,7 @@ class SessionController : public QObject {
   /// The sequence that a training was kept with; null where none was.
   LoadedSequencePtr sequenceOf(const SequenceChoice& choice) const;
 
-  Desk& desk() { return desk_; }                           ///< for what else computes
+  Desk& desk() { return desk_; }                         ///< for what else computes
   const JobBase& runJob() const { return runs_.job(); }  ///< for what gives way to it
 
  signals:
@@ -154,12 +156,13 @@ class SessionController : public QObject {
   void modelDescribed(reclab::ModelPtr model);
   void sequenceLoaded(reclab::LoadedSequencePtr sequence);
   void sequenceRefused();  ///< after the sentence that says why
-  void cellsMissing(reclab::SequenceChoice choice, QStringList cures);  ///< after that: of a file that is read with one of these choices of Missing
+  void cellsMissing(reclab::SequenceChoice choice,
+                    QStringList cures);  ///< after that: of a file that is read with one of these choices of Missing
   void traceChanged(reclab::TracePtr trace);
   void runningChanged(bool running);
   void progressed(double fraction, QString stage);
-  /// Of what is computed beside the run: that it began or ended, how far it is, and, a sentence, that it waits for a run or an export, or was
-  /// stopped by one; empty when it does no more.
+  /// Of what is computed beside the run: that it began or ended, how far it is, and, a sentence, that it waits for a run or an export, or
+  /// was stopped by one; empty when it does no more.
   void computing(reclab::Kind kind, bool runs);
   void computed(reclab::Kind kind, double fraction, QString stage);
   void waits(reclab::Kind kind, QString why);
@@ -220,20 +223,21 @@ class SessionController : public QObject {
   FileWork files_{desk_};
   TrainingWork trainings_{desk_};
   TrainingStore store_;
-  std::map<QString, Parameters> keptWeights_;  ///< of setups and pins, by their files
+  std::map<QString, Parameters> keptWeights_;                      ///< of setups and pins, by their files
   std::map<std::pair<QString, std::int64_t>, LearnedPtr> gotten_;  ///< by training and step
   QSet<QString> written_;
   Job<int, KeptTrainings> keptTrainings_;
   LearningPtr learning_;
-  bool following_ = false;      ///< pictures are of the newest weights
-  std::int64_t line_ = 0;       ///< the step of training that all runs that learn are looked at
+  bool following_ = false;  ///< pictures are of the newest weights
+  std::int64_t line_ = 0;   ///< the step of training that all runs that learn are looked at
   double secondsBeside_ = 0.0;
-  bool runBefore_ = false;      ///< what runs has been since before the training: its pictures do not wait for that, nor for what of it comes late
+  bool runBefore_ =
+      false;  ///< what runs has been since before the training: its pictures do not wait for that, nor for what of it comes late
   QElapsedTimer sincePicture_;
-  std::int64_t pause_ = 200;    ///< ms from one picture to the next, so that training has nine tenths of the time
+  std::int64_t pause_ = 200;  ///< ms from one picture to the next, so that training has nine tenths of the time
   QTimer tellSoon_;
   std::function<void()> trainsNext_;  ///< as soon as the sequence has its target
-  Worker bin_;  ///< frees what is large; that is no job, for a timing that goes on gives up what it published before
+  Worker bin_;                        ///< frees what is large; that is no job, for a timing that goes on gives up what it published before
 };
 
 }  // namespace reclab

@@ -22,7 +22,9 @@ void SessionController::connectTraining() {
   // What a training says is not overwritten by what a run says that ends after it.
   connect(&trainings_, &TrainingWork::said, this, [this](const QString& sentence, Tone tone) {
     if (!runs_.running()) return emit said(sentence, tone);
-    connect(&runs_, &RunWork::ended, this, [this, sentence, tone] { emit said(sentence, tone); }, static_cast<Qt::ConnectionType>(Qt::QueuedConnection | Qt::SingleShotConnection));
+    connect(
+        &runs_, &RunWork::ended, this, [this, sentence, tone] { emit said(sentence, tone); },
+        static_cast<Qt::ConnectionType>(Qt::QueuedConnection | Qt::SingleShotConnection));
   });
   connect(&trainings_, &TrainingWork::moved, this, [this] {
     if (!tellSoon_.isActive()) tellSoon_.start();
@@ -75,7 +77,8 @@ void SessionController::setLine(std::int64_t step) {
 
 /// The next picture, where it is time for one, of weights that came since the last.
 void SessionController::followOn() {
-  const auto looked = trainings_.among(setup_), leads = looked ? looked : trainings_.current();  // something else may be looked at meanwhile
+  const auto looked = trainings_.among(setup_),
+             leads = looked ? looked : trainings_.current();  // something else may be looked at meanwhile
   if (!following_ || !leads || !trainings_.running()) return;
   if (runs_.running() && !runBefore_) return;
   if (sincePicture_.elapsed() < pause_) return;
@@ -113,7 +116,9 @@ void SessionController::train(const std::vector<RunBeside>& beside, std::int64_t
     return loadSequence(with_target);
   }
   if (setup_.sequence->sequence.target_kind == TargetKind::none) {
-    emit said(tr("%1 has no target, so there is nothing to learn: choose a task with a target, or a file.").arg(QString::fromStdString(setup_.sequence->sequence.name)), Tone::warning);
+    emit said(tr("%1 has no target, so there is nothing to learn: choose a task with a target, or a file.")
+                  .arg(QString::fromStdString(setup_.sequence->sequence.name)),
+              Tone::warning);
     return;
   }
   following_ = true;
@@ -149,7 +154,8 @@ void SessionController::bringBackTraining(const Forgotten& forgotten, const Setu
   const bool whole = trainings_.bringBack(forgotten);
   apply(before, false);
   tellLearning();
-  if (!whole) emit said(tr("The weights that were looked at are back; the training that they are of was forgotten too long ago."), Tone::warning);
+  if (!whole)
+    emit said(tr("The weights that were looked at are back; the training that they are of was forgotten too long ago."), Tone::warning);
 }
 
 std::optional<Setup> SessionController::setupAt(std::uint64_t training, std::int64_t step) const {
@@ -216,8 +222,11 @@ QString SessionController::keepTrainings() {
 
 QJsonObject SessionController::putLearned(const LearnedPtr& weights) {
   const QString training = trainings_.idOf(weights->training);
-  QJsonObject object{{"training", training}, {"step", QString::number(weights->step)}, {"from", QString::fromStdString(weights->from)},
-                     {"command", QString::fromStdString(weights->command)}, {"folder", QString::fromStdString(weights->folder)}};
+  QJsonObject object{{"training", training},
+                     {"step", QString::number(weights->step)},
+                     {"from", QString::fromStdString(weights->from)},
+                     {"command", QString::fromStdString(weights->command)},
+                     {"folder", QString::fromStdString(weights->folder)}};
   if (training.isEmpty() || weights->bytes() > TrainingStore::largest) return object;
   const QString name = QStringLiteral("%1-%2.npz").arg(training).arg(weights->step);
   try {

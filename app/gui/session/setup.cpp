@@ -62,7 +62,8 @@ Overview overviewOf(const Sequence& sequence) {
     for (std::int64_t t = 0; t < sequence.length; ++t) {
       const std::int64_t bin = t * bins / sequence.length;
       for (std::int64_t channel = 0; channel < width; ++channel)
-        if (sequence.input[static_cast<std::size_t>(t * width + channel)] != 0.0) overview.raster[static_cast<std::size_t>(bin * width + channel)] += 1.0f;
+        if (sequence.input[static_cast<std::size_t>(t * width + channel)] != 0.0)
+          overview.raster[static_cast<std::size_t>(bin * width + channel)] += 1.0f;
     }
   }
   if (!(overview.low < overview.high)) {
@@ -134,8 +135,9 @@ LearnedPtr Setup::learnedWeights() const {
 }
 
 bool Setup::sameRun(const Setup& other) const {
-  return preset == other.preset && settings() == other.settings() && sequence == other.sequence && seed == other.seed && form == other.form && loss == other.loss &&
-         device == other.device && dtype == other.dtype && learnedWeights() == other.learnedWeights() && fileOf(weights, preset) == fileOf(other.weights, preset) &&
+  return preset == other.preset && settings() == other.settings() && sequence == other.sequence && seed == other.seed &&
+         form == other.form && loss == other.loss && device == other.device && dtype == other.dtype &&
+         learnedWeights() == other.learnedWeights() && fileOf(weights, preset) == fileOf(other.weights, preset) &&
          fileOf(states, preset) == fileOf(other.states, preset);
 }
 
@@ -167,18 +169,22 @@ QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now) {
     for (const auto& [key, value] : run.hyper)
       if (valueIn(mine, key) != valueIn(others, key)) words << QString::fromStdString(key + " = " + value).replace('_', ' ');
     if (const LearnedPtr mineLearned = its.learnedWeights(); mineLearned != now.learnedWeights())
-      words << (mineLearned ? QCoreApplication::translate("Setup", "after %1 steps of training").arg(mineLearned->step) : QCoreApplication::translate("Setup", "not trained"));
+      words << (mineLearned ? QCoreApplication::translate("Setup", "after %1 steps of training").arg(mineLearned->step)
+                            : QCoreApplication::translate("Setup", "not trained"));
     else if (const auto file = fileOf(its.weights, its.preset); file != fileOf(now.weights, now.preset))
-      words << (file.empty() ? QCoreApplication::translate("Setup", "drawn weights") : QCoreApplication::translate("Setup", "weights %1").arg(QString::fromStdString(file.filename().string())));
+      words << (file.empty() ? QCoreApplication::translate("Setup", "drawn weights")
+                             : QCoreApplication::translate("Setup", "weights %1").arg(QString::fromStdString(file.filename().string())));
     if (const auto file = fileOf(its.states, its.preset); file != fileOf(now.states, now.preset))
-      words << (file.empty() ? QCoreApplication::translate("Setup", "own initial state") : QCoreApplication::translate("Setup", "begun from %1").arg(QString::fromStdString(file.filename().string())));
+      words << (file.empty() ? QCoreApplication::translate("Setup", "own initial state")
+                             : QCoreApplication::translate("Setup", "begun from %1").arg(QString::fromStdString(file.filename().string())));
   }
   if (its.seed != now.seed) words << QCoreApplication::translate("Setup", "seed %1").arg(run.seed);
   if (its.sequence != now.sequence) words << QString::fromStdString(run.input_name);
   if (its.form != now.form) words << QCoreApplication::translate("Setup", "form %1").arg(QString::fromStdString(run.form));
   if (its.device != now.device) words << QString::fromStdString(run.device);
   if (its.dtype != now.dtype) words << QString::fromStdString(run.dtype);
-  if (its.loss != now.loss) words << QCoreApplication::translate("Setup", "loss %1").arg(QString::fromStdString(run.loss).section(':', 0, 0));
+  if (its.loss != now.loss)
+    words << QCoreApplication::translate("Setup", "loss %1").arg(QString::fromStdString(run.loss).section(':', 0, 0));
   return words.join(QStringLiteral(", "));
 }
 

@@ -34,9 +34,10 @@ struct Overview {
   };
   std::vector<Channel> channels;  ///< the first four
   double low = 0.0, high = 1.0;   ///< of all of them
-  /// Of symbols (each step one channel of several is 1, all others 0): how often each channel is on, [bins, symbols], as lines would hide each other.
+  /// Of symbols (each step one channel of several is 1, all others 0): how often each channel is on, [bins, symbols], as lines would hide
+  /// each other.
   std::vector<float> raster;
-  std::int64_t symbols = 0;       ///< channels of the raster; 0: these are no symbols
+  std::int64_t symbols = 0;  ///< channels of the raster; 0: these are no symbols
 };
 Overview overviewOf(const Sequence& sequence);
 /// Whether every step has one channel that is 1 and the others 0.
@@ -57,7 +58,7 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 
 struct Setup {
   std::string preset;
-  std::map<std::string, Settings> set;                       ///< what was changed of each preset, kept when another is looked at
+  std::map<std::string, Settings> set;                           ///< what was changed of each preset, kept when another is looked at
   std::map<std::string, std::filesystem::path> weights, states;  ///< files that were loaded for each preset, likewise
   std::map<std::string, LearnedPtr> learned;  ///< what a training of it came to, in place of weights that are drawn or loaded
   LoadedSequencePtr sequence;
@@ -65,7 +66,7 @@ struct Setup {
   std::string form = "auto", device = "auto", dtype = "f64";
   std::string loss = "auto";  ///< auto, last, mean or task, as on the command line
 
-  Settings settings() const;                                 ///< of the present preset
+  Settings settings() const;  ///< of the present preset
   void setValue(const std::string& key, const std::string& text);
   /// Whether both are run alike: what was changed of presets that neither is of does not matter.
   bool sameRun(const Setup& other) const;
@@ -76,10 +77,12 @@ struct Setup {
 /// Whether the weights are those that came trained with the preset.
 bool isTrained(const Setup& setup, const Preset& preset);
 
-/// Whether it is the run that the sentences of the preset's card were measured on: the preset's values, weights and sequence, or those of its training.
+/// Whether it is the run that the sentences of the preset's card were measured on: the preset's values, weights and sequence, or those of
+/// its training.
 bool isOwnRun(const Setup& setup, const Preset& preset);
 
-/// What a run was of, in the words of the window, where that is not what is set now: its model and what of it differs. Empty when nothing does.
+/// What a run was of, in the words of the window, where that is not what is set now: its model and what of it differs. Empty when nothing
+/// does.
 QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now);
 
 /// Everything that there is to choose from.
@@ -97,7 +100,8 @@ struct ModelDescription {
   Preset preset;
   Card card;
   Hyper hyper, standard;  ///< now, and as the preset has them
-  Properties properties = {};  ///< with these values; of one that is too large to be tried between two moves of a slider, those of the preset
+  Properties properties =
+      {};  ///< with these values; of one that is too large to be tried between two moves of a slider, those of the preset
   struct Kin {
     std::string id, title, changed;  ///< title: empty for one that is no preset here
   };

@@ -19,7 +19,8 @@ struct Words {
 /// Whole remedies first: some are other ones in the window.
 constexpr Words remedies[] = {
     {"choose as many columns with --columns", "choose as many under Columns"},
-    {"or say with --missing what becomes of missing cells: leave-out, hold, interpolate or mask", "or choose what becomes of missing cells"},
+    {"or say with --missing what becomes of missing cells: leave-out, hold, interpolate or mask",
+     "or choose what becomes of missing cells"},
     {"leave such rows out (--missing leave-out)", "leave such rows out"},
     {"choose --dtype f64", "choose float64 under Precision"},
     {"choose --device cpu", "choose CPU under Device"},
@@ -87,10 +88,12 @@ QString inWindowWords(const std::string& sentence, const QStringList& names) {
         at = next.isLetterOrNumber() || next == u'-' ? at + 1 : take(at, name.size());  // not the beginning of a longer word
       }
   static const QRegularExpression command("`[^`]*`");
-  for (auto found = command.match(text); found.hasMatch(); found = command.match(text, found.capturedStart() + 1)) take(found.capturedStart(), found.capturedLength());
+  for (auto found = command.match(text); found.hasMatch(); found = command.match(text, found.capturedStart() + 1))
+    take(found.capturedStart(), found.capturedLength());
   for (const Words& remedy : remedies) text.replace(QLatin1String(remedy.engine), QLatin1String(remedy.window));
   // A word of its own: not a part of "run--seed.csv", and no name between quotes.
-  static const QRegularExpression option(R"((?<![\w./\\"'-])--[a-z][a-z-]*+(?![\w/\\"']|\.\w))", QRegularExpression::UseUnicodePropertiesOption);
+  static const QRegularExpression option(R"((?<![\w./\\"'-])--[a-z][a-z-]*+(?![\w/\\"']|\.\w))",
+                                         QRegularExpression::UseUnicodePropertiesOption);
   for (auto found = option.match(text); found.hasMatch(); found = option.match(text))
     text.replace(found.capturedStart(), found.capturedLength(), controls().value(found.captured(), found.captured().mid(2)));
   for (qsizetype i = kept.size() - 1; i >= 0; --i) text.replace(QChar(0xe000) + QString::number(i) + QChar(0xe001), kept[i]);
@@ -146,7 +149,8 @@ QString belowASecond(double seconds) {
 
 QString secondsInWords(double seconds) {
   if (seconds < 1.0) return belowASecond(seconds);
-  return seconds < 120.0 ? QObject::tr("%1 s").arg(seconds, 0, 'f', seconds < 10.0 ? 2 : 1) : QObject::tr("%1 min").arg(seconds / 60.0, 0, 'f', 1);
+  return seconds < 120.0 ? QObject::tr("%1 s").arg(seconds, 0, 'f', seconds < 10.0 ? 2 : 1)
+                         : QObject::tr("%1 min").arg(seconds / 60.0, 0, 'f', 1);
 }
 
 QString roughSecondsInWords(double seconds) { return seconds < 1.0 ? belowASecond(seconds) : QObject::tr("%1 s").arg(seconds, 0, 'f', 1); }

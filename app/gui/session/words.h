@@ -16,8 +16,8 @@ enum class Tone { info, busy, warning };  ///< in which a sentence is said
 
 /// The sentence for whatever a computation threw.
 QString sentenceOf(const std::exception_ptr& thrown);
-/// The sentence with the window's own controls in place of reclab's options. `names` are those of files, columns and other things of the user's: they
-/// stay as they are, and so does a command between backquotes, which is for a terminal.
+/// The sentence with the window's own controls in place of reclab's options. `names` are those of files, columns and other things of the
+/// user's: they stay as they are, and so does a command between backquotes, which is for a terminal.
 QString inWindowWords(const std::string& sentence, const QStringList& names = {});
 /// Likewise of an Error, which says which names are in it.
 QString inWindowWords(const Error& error);

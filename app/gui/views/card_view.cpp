@@ -28,7 +28,8 @@ QStringList sentencesOf(const QString& text) {
 
 /// Whether it tells what is to be seen in a run: numbers stand behind it, or it says where to look.
 bool isOfRun(const QString& sentence, const std::vector<Claim>& claims) {
-  return sentence.startsWith(QStringLiteral("Look at")) || std::ranges::any_of(claims, [&](const Claim& claim) { return sentence.contains(QString::fromStdString(claim.text)); });
+  return sentence.startsWith(QStringLiteral("Look at")) ||
+         std::ranges::any_of(claims, [&](const Claim& claim) { return sentence.contains(QString::fromStdString(claim.text)); });
 }
 
 }  // namespace
@@ -51,7 +52,9 @@ QString cardHtml(const Card& card, const QPalette& palette, const std::vector<st
   const Reference& source = card.source;
   out += QString("<p style='margin-bottom:0; font-size:14pt; font-weight:600'>%1</p>").arg(html(card.title));
   if (!source.authors.empty())
-    out += QString("<p style='margin-top:0; margin-bottom:%4; color:%1'>%2%3</p>").arg(muted, html(source.authors), source.year > 0 ? QString(", %1").arg(source.year) : QString(), QString(extras.properties.isEmpty() ? "12px" : "0"));
+    out += QString("<p style='margin-top:0; margin-bottom:%4; color:%1'>%2%3</p>")
+               .arg(muted, html(source.authors), source.year > 0 ? QString(", %1").arg(source.year) : QString(),
+                    QString(extras.properties.isEmpty() ? "12px" : "0"));
   if (!extras.properties.isEmpty()) out += QString("<p style='margin-top:0; color:%1'>%2</p>").arg(muted, extras.properties);
   if (!card.idea.empty()) {
     QStringList sentences;
@@ -65,46 +68,63 @@ QString cardHtml(const Card& card, const QPalette& palette, const std::vector<st
     if (other) out += QString("<p style='color:%1'><i>%2</i></p>").arg(muted, extras.otherRun.toHtmlEscaped());
   }
   QStringList links;
-  for (const std::string& place : places) links << QString("<a style='color:%1' href='look:%2'>%3</a>").arg(link, html(place), placeInWords(place).toHtmlEscaped());
+  for (const std::string& place : places)
+    links << QString("<a style='color:%1' href='look:%2'>%3</a>").arg(link, html(place), placeInWords(place).toHtmlEscaped());
   if (!links.isEmpty()) out += "<p>" + QObject::tr("Look at: %1").arg(links.join(" · ")) + "</p>";
 
   if (!extras.lineage.isEmpty()) out += heading(QObject::tr("Lineage"));
   for (const QString& line : extras.lineage) out += "<p style='margin-top:0; margin-bottom:4px'>" + line + "</p>";
   if (!card.equations.empty()) {
     out += heading(QObject::tr("Equations"));
-    out += QString("<table width='100%' cellpadding='8' cellspacing='0'><tr><td bgcolor='%1' style='font-family:\"DejaVu Serif\",serif; font-size:11pt'>").arg(shade);
+    out += QString(
+               "<table width='100%' cellpadding='8' cellspacing='0'><tr><td bgcolor='%1' style='font-family:\"DejaVu Serif\",serif; "
+               "font-size:11pt'>")
+               .arg(shade);
     QStringList lines;
     for (const auto& equation : card.equations) lines << mathHtml(equation);
     out += lines.join("<br/>") + "</td></tr></table>";
   }
   const auto rows = [&](const QString& title, const QStringList& entries) {
-    if (!entries.isEmpty()) out += heading(title) + "<table width='100%' cellspacing='0' cellpadding='2'>" + entries.join(QString()) + "</table>";
+    if (!entries.isEmpty())
+      out += heading(title) + "<table width='100%' cellspacing='0' cellpadding='2'>" + entries.join(QString()) + "</table>";
   };
   const auto row = [&](const std::string& name, const QString& size, const std::string& text) {
-    return QString("<tr><td style='padding-right:10px'><tt>%1</tt></td><td align='right' style='white-space:nowrap; color:%2'>%3</td></tr>"
-                   "<tr><td colspan='2' style='color:%2; padding-bottom:5px'>%4</td></tr>").arg(html(name), muted, size, html(text));
+    return QString(
+               "<tr><td style='padding-right:10px'><tt>%1</tt></td><td align='right' style='white-space:nowrap; color:%2'>%3</td></tr>"
+               "<tr><td colspan='2' style='color:%2; padding-bottom:5px'>%4</td></tr>")
+        .arg(html(name), muted, size, html(text));
   };
   QStringList entries;
   for (const GateInfo& gate : card.gates)
-    entries << row(gate.name, shapeText(gate.shape) + (gate.low < gate.high ? QString(" in [%1, %2]").arg(gate.low).arg(gate.high) : QString()), gate.text);
+    entries << row(gate.name,
+                   shapeText(gate.shape) + (gate.low < gate.high ? QString(" in [%1, %2]").arg(gate.low).arg(gate.high) : QString()),
+                   gate.text);
   rows(QObject::tr("Gates"), entries);
   entries.clear();
-  for (const StateInfo& state : card.states) entries << row(state.name, shapeText(state.shape) + (state.complex ? QObject::tr(" complex") : QString()), state.text);
+  for (const StateInfo& state : card.states)
+    entries << row(state.name, shapeText(state.shape) + (state.complex ? QObject::tr(" complex") : QString()), state.text);
   rows(QObject::tr("State, one layer"), entries);
   if (!card.spectrum.empty()) out += heading(QObject::tr("Spectrum")) + "<p style='margin-top:0'>" + html(card.spectrum) + "</p>";
   entries.clear();
-  for (const ParameterInfo& parameter : card.parameters) entries << row(parameter.name, shapeText(parameter.shape), parameter.text + (parameter.when.empty() ? "" : " It is there " + parameter.when + "."));
+  for (const ParameterInfo& parameter : card.parameters)
+    entries << row(parameter.name, shapeText(parameter.shape),
+                   parameter.text + (parameter.when.empty() ? "" : " It is there " + parameter.when + "."));
   rows(QObject::tr("Parameters"), entries);
   entries.clear();
   for (const HyperSpec& spec : card.hyper) {
-    QString range = spec.kind == HyperKind::integer || spec.kind == HyperKind::real ? QString("%1 … %2").arg(spec.low).arg(spec.high) : QString();
+    QString range =
+        spec.kind == HyperKind::integer || spec.kind == HyperKind::real ? QString("%1 … %2").arg(spec.low).arg(spec.high) : QString();
     if (spec.kind == HyperKind::choice) {
       QStringList choices;
       for (const auto& choice : spec.choices) choices << QString::fromStdString(choice);
       range = choices.join(", ").toHtmlEscaped();
     }
     if (spec.kind == HyperKind::flag) range = QObject::tr("yes or no");
-    entries << row(spec.key, (spec.symbol.empty() ? QString() : "<span style='font-family:\"DejaVu Serif\",serif'>" + mathHtml(spec.symbol) + "</span>&nbsp; ") + range, spec.text);
+    entries << row(
+        spec.key,
+        (spec.symbol.empty() ? QString() : "<span style='font-family:\"DejaVu Serif\",serif'>" + mathHtml(spec.symbol) + "</span>&nbsp; ") +
+            range,
+        spec.text);
   }
   rows(QObject::tr("Hyper-parameters"), entries);
   QStringList forms;
@@ -115,7 +135,8 @@ QString cardHtml(const Card& card, const QPalette& palette, const std::vector<st
     for (const auto& note : card.notes) out += "<p style='margin-top:0; margin-bottom:4px'>" + html(note) + "</p>";
   }
   if (!source.title.empty()) {
-    QString cite = html(source.authors) + (source.year > 0 ? QString(" (%1). ").arg(source.year) : QString(". ")) + "<i>" + html(source.title) + "</i>.";
+    QString cite = html(source.authors) + (source.year > 0 ? QString(" (%1). ").arg(source.year) : QString(". ")) + "<i>" +
+                   html(source.title) + "</i>.";
     if (!source.venue.empty()) cite += " " + html(source.venue) + ".";
     if (!source.url.empty()) cite += QString(" <a style='color:%1' href=\"%2\">%2</a>").arg(link, html(source.url));
     out += heading(QObject::tr("Source")) + "<p style='margin-top:0'>" + cite + "</p>";
@@ -128,7 +149,8 @@ QString cardHtml(const ModelDescription& model, const QPalette& palette, const Q
   QStringList words;
   for (const std::string& word : words_of(model.properties)) words << html(word);
   const auto named = [&](const ModelDescription::Kin& kin) {
-    return kin.title.empty() ? QString("<span style='color:%1'>%2</span>").arg(muted, html(kin.id)) : QString("<a style='color:%1' href='model:%2'>%3</a>").arg(link, html(kin.id), html(kin.title));
+    return kin.title.empty() ? QString("<span style='color:%1'>%2</span>").arg(muted, html(kin.id))
+                             : QString("<a style='color:%1' href='model:%2'>%3</a>").arg(link, html(kin.id), html(kin.title));
   };
   CardExtras extras{words.join(QString::fromUtf8(" · ")), {}, model.preset.claims, otherRun};
   for (const auto& kin : model.from) extras.lineage << QObject::tr("from %1: %2").arg(named(kin), html(kin.changed));

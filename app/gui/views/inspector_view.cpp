@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/views/inspector_view.h"
 
-#include <QCheckBox>
 #include <QAbstractItemView>
 #include <QButtonGroup>
+#include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFileInfo>
@@ -101,7 +101,7 @@ double steppedBy(const HyperSpec& spec, double value, int steps) {
   if (spec.kind == HyperKind::integer) return std::clamp(std::round(value) + steps * std::max(1.0, spec.step), spec.low, spec.high);
   double step = spec.step > 0.0 ? spec.step : grainAt(spec, value);
   if (spec.step <= 0.0 && ratio(spec)) {
-    step *= 10.0;  // two digits
+    step *= 10.0;                                                        // two digits
     if (steps < 0 && value <= 10.0 * step * (1.0 + 1e-9)) step /= 10.0;  // from 0.1 down by 0.001, not to 0.09
   }
   // What was typed between two steps stays between them.
@@ -119,7 +119,9 @@ int positionOf(const HyperSpec& spec, double value) {
 
 QString whyNotDrawn(const QString& weights) {
   if (weights.isEmpty()) return {};
-  return InspectorView::tr("The weights come from %1, so nothing is drawn from a seed. File ▸ Forget weights and initial state draws them again.").arg(QFileInfo(weights).fileName());
+  return InspectorView::tr(
+             "The weights come from %1, so nothing is drawn from a seed. File ▸ Forget weights and initial state draws them again.")
+      .arg(QFileInfo(weights).fileName());
 }
 
 std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString& weights) {
@@ -202,8 +204,8 @@ void InspectorView::build() {
       editors_[spec.key] = editor;
       more_ << made;
     }
-    // Two real numbers, which a run follows while they move, and how strongly the weights take the input, not what the input itself is multiplied by; where
-    // there are not as many, sizes.
+    // Two real numbers, which a run follows while they move, and how strongly the weights take the input, not what the input itself is
+    // multiplied by; where there are not as many, sizes.
     int left = 3;
     const auto show = [&](const HyperSpec& spec) {
       if (left > 0 && !scales_input(spec.key) && more_.removeOne(editors_[spec.key].cell)) --left;
@@ -251,7 +253,8 @@ void InspectorView::build() {
   loss_->setMinimumWidth(108);
   for (const auto& [text, value, tip] :
        {std::tuple{tr("auto"), "auto", tr("The target's when the sequence has one, else that of the last step")},
-        {tr("last step"), "last", tr("L = ½ |y_T|²: only what reaches the last output counts, so its gradient shows what is remembered until then")},
+        {tr("last step"), "last",
+         tr("L = ½ |y_T|²: only what reaches the last output counts, so its gradient shows what is remembered until then")},
         {tr("mean"), "mean", tr("L = 1/(2T) Σ_t |y_t|²: every output counts")},
         {tr("target"), "task", tr("Half the squared error, or the cross-entropy, of the steps at which the target counts")}}) {
     loss_->addItem(text, value);
@@ -335,7 +338,8 @@ void InspectorView::showWeights() {
     if (!editor.drawsOnly) continue;
     QString reason = drawn ? QString() : why;
     if (drawn && model_)
-      if (const auto idle = std::ranges::find(model_->idle, key, &IdleSetting::key); idle != model_->idle.end()) reason = QString::fromStdString(idle->why).replace('_', ' ');
+      if (const auto idle = std::ranges::find(model_->idle, key, &IdleSetting::key); idle != model_->idle.end())
+        reason = QString::fromStdString(idle->why).replace('_', ' ');
     editor.cell->setEnabled(reason.isEmpty() || editor.held());
     editor.cell->setToolTip(joinedTips({reason, editor.tip}));
   }
@@ -360,7 +364,7 @@ void InspectorView::showLoss() {
   auto* item = qobject_cast<QStandardItemModel*>(loss_->model())->item(target);
   item->setEnabled(hasTarget_);
   item->setToolTip(safeTip(hasTarget_ ? tr("Half the squared error, or the cross-entropy, of the steps at which the target counts")
-                              : tr("The sequence has no target: choose one under Sequence, or a task that has one.")));
+                                      : tr("The sequence has no target: choose one under Sequence, or a task that has one.")));
   lossText_->setText(lossShown_);
 }
 
@@ -373,8 +377,10 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   grid->setSpacing(0);
   auto* top = new QHBoxLayout;
   top->setSpacing(6);
-  const QString symbol = spec.symbol.empty() ? QString() : QString("  <span style='color:%1'>%2</span>")
-                                                               .arg(palette().color(QPalette::PlaceholderText).name(), mathHtml(spec.symbol));
+  const QString symbol =
+      spec.symbol.empty()
+          ? QString()
+          : QString("  <span style='color:%1'>%2</span>").arg(palette().color(QPalette::PlaceholderText).name(), mathHtml(spec.symbol));
   auto* name = plainLabel();
   name->setTextFormat(Qt::RichText);
   name->setText(inWords(spec.key).toHtmlEscaped() + symbol);
@@ -384,7 +390,9 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   top->addWidget(name, 1);
   auto* box = new RealBox;
   box->setRange(spec.low, spec.high);
-  box->setSingleStep(spec.kind == HyperKind::integer ? std::max(1.0, spec.step) : spec.step > 0.0 ? spec.step : (spec.high - spec.low) / 100.0);
+  box->setSingleStep(spec.kind == HyperKind::integer ? std::max(1.0, spec.step)
+                     : spec.step > 0.0               ? spec.step
+                                                     : (spec.high - spec.low) / 100.0);
   box->setStepped([spec](double value, int steps) { return steppedBy(spec, value, steps); });
   box->setKeyboardTracking(false);
   box->setMaximumWidth(92);

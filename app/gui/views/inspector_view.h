@@ -28,7 +28,8 @@ int positionOf(const HyperSpec& spec, double value);
 /// So many of its steps further: what the arrow keys do, on the slider and in its box.
 double steppedBy(const HyperSpec& spec, double value, int steps);
 
-/// Why settings that draw weights do nothing beside these, which come from a file or a training; empty where `weights` is: they are drawn from the seed.
+/// Why settings that draw weights do nothing beside these, which come from a file or a training; empty where `weights` is: they are drawn
+/// from the seed.
 QString whyNotDrawn(const QString& weights);
 /// Those of a model's settings that are no sizes: real numbers and choices, in their order; `weights` likewise.
 std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString& weights);

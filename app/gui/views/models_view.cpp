@@ -143,7 +143,9 @@ void ModelsView::offerComparison() {
   const int current = literature_->indexOf(map_->current()), marked = literature_->indexOf(map_->marked());
   const bool both = isMap() && current >= 0 && marked >= 0;
   if (both)
-    compare_->setText(tr("Compare %1 with %2").arg(literature_->models[static_cast<std::size_t>(current)].title, literature_->models[static_cast<std::size_t>(marked)].title));
+    compare_->setText(tr("Compare %1 with %2")
+                          .arg(literature_->models[static_cast<std::size_t>(current)].title,
+                               literature_->models[static_cast<std::size_t>(marked)].title));
   compare_->setVisible(both);
 }
 
@@ -157,19 +159,21 @@ void ModelsView::setLibrary(const LibraryPtr& library, const PropertiesOf& prope
   for (auto& [family, presets] : families) {
     const auto text = [](std::string_view one) { return QString::fromUtf8(one.data(), static_cast<qsizetype>(one.size())); };
     const Family* known = family.first < reclab::families().size() ? &reclab::families()[family.first] : nullptr;
-    auto* branch = new QTreeWidgetItem(tree_, {known != nullptr ? text(known->title) : QString::fromStdString(family_heading(family.second))});
+    auto* branch =
+        new QTreeWidgetItem(tree_, {known != nullptr ? text(known->title) : QString::fromStdString(family_heading(family.second))});
     if (known != nullptr)
       branch->setToolTip(0, safeTip(known->section.empty() ? text(known->text)
-                                                           : tr("%1\nSection %2 of Tiezzi et al. (2024), State-Space Modeling in Long Sequence Processing: A Survey on Recurrence in the Transformer Era")
+                                                           : tr("%1\nSection %2 of Tiezzi et al. (2024), State-Space Modeling in Long "
+                                                                "Sequence Processing: A Survey on Recurrence in the Transformer Era")
                                                                  .arg(text(known->text), text(known->section))));
     branch->setFlags(Qt::ItemIsEnabled);
     branch->setFirstColumnSpanned(true);
     branch->setForeground(0, palette().color(QPalette::PlaceholderText));
-    std::sort(presets.begin(), presets.end(), [](const Preset* a, const Preset* b) {
-      return std::pair(a->source.year, a->title) < std::pair(b->source.year, b->title);
-    });
+    std::sort(presets.begin(), presets.end(),
+              [](const Preset* a, const Preset* b) { return std::pair(a->source.year, a->title) < std::pair(b->source.year, b->title); });
     for (const Preset* preset : presets) {
-      auto* item = new QTreeWidgetItem(branch, {QString::fromStdString(preset->title), preset->source.year > 0 ? QString::number(preset->source.year) : QString()});
+      auto* item = new QTreeWidgetItem(
+          branch, {QString::fromStdString(preset->title), preset->source.year > 0 ? QString::number(preset->source.year) : QString()});
       item->setData(0, idRole, QString::fromStdString(preset->id));
       item->setForeground(1, palette().color(QPalette::PlaceholderText));
       item->setToolTip(0, safeTip(tip(*preset)));
@@ -231,12 +235,13 @@ void ModelsView::setCurrent(const QString& id) {
 
 /// Before a shortcut of the window takes it, or as it is pressed.
 static bool isEscape(const QEvent* event) {
-  return (event->type() == QEvent::ShortcutOverride || event->type() == QEvent::KeyPress) && static_cast<const QKeyEvent*>(event)->key() == Qt::Key_Escape;
+  return (event->type() == QEvent::ShortcutOverride || event->type() == QEvent::KeyPress) &&
+         static_cast<const QKeyEvent*>(event)->key() == Qt::Key_Escape;
 }
 
 bool ModelsView::eventFilter(QObject* watched, QEvent* event) {
   if (watched == search_ && isEscape(event)) {  // what is typed is the field's; it stops no run
-    if (event->type() == QEvent::KeyPress) {  // takes the search back, then leaves it
+    if (event->type() == QEvent::KeyPress) {    // takes the search back, then leaves it
       if (search_->text().isEmpty()) views_->currentWidget()->setFocus(Qt::OtherFocusReason);
       search_->clear();
     }

@@ -29,7 +29,8 @@ class NameLabel : public ElidedLabel {
  protected:
   void paintEvent(QPaintEvent*) override {
     QPainter painter(this);
-    painter.drawText(contentsRect(), Qt::AlignVCenter | Qt::AlignLeft, fontMetrics().elidedText(text(), Qt::ElideMiddle, contentsRect().width()));
+    painter.drawText(contentsRect(), Qt::AlignVCenter | Qt::AlignLeft,
+                     fontMetrics().elidedText(text(), Qt::ElideMiddle, contentsRect().width()));
   }
 };
 
@@ -83,11 +84,12 @@ void PinChip::show(const Pin& pin) {
   const QColor muted = palette().color(QPalette::PlaceholderText);
   // A run that is not in the plots has a hollow dot.
   const QString colour = pinColour(pin.colour).name();
-  dot_->setStyleSheet((shown ? QString("background:%1; border-radius:4px") : QString("border:1px solid %1; border-radius:4px")).arg(colour));
+  dot_->setStyleSheet(
+      (shown ? QString("background:%1; border-radius:4px") : QString("border:1px solid %1; border-radius:4px")).arg(colour));
   said_ = (!pin.problem.isEmpty() ? tr("%1: not on this input").arg(pin.name)
-                 : shown               ? pin.name
-                 : pin.running         ? tr("%1: running").arg(pin.name)
-                                       : tr("%1: waits").arg(pin.name));
+           : shown                ? pin.name
+           : pin.running          ? tr("%1: running").arg(pin.name)
+                                  : tr("%1: waits").arg(pin.name));
   leaveOut(left_);
   name_->setStyleSheet(shown ? QString() : QString("color:%1").arg(muted.name()));
   setAccessibleName(tr("Pinned run %1").arg(pin.name));
@@ -206,7 +208,8 @@ static qsizetype commonWords(const std::vector<PinChip*>& chips) {
   const QString& first = chips.front()->name();
   for (qsizetype at = first.indexOf(u' '); at > 0 && at + 1 < first.size(); at = first.indexOf(u' ', at + 1)) {
     const QStringView words = QStringView(first).left(at + 1);
-    if (!std::ranges::all_of(chips, [&](const PinChip* one) { return one->name().startsWith(words) && one->name().size() > words.size(); })) break;
+    if (!std::ranges::all_of(chips, [&](const PinChip* one) { return one->name().startsWith(words) && one->name().size() > words.size(); }))
+      break;
     common = words.size();
   }
   return common;
@@ -224,7 +227,9 @@ void PinRow::fit() {
 }
 
 QSize PinRow::sizeHint() const { return {wanted(), QWidget::sizeHint().height()}; }
-QSize PinRow::minimumSizeHint() const { return {margin + static_cast<int>(chips_.size()) * (dots + margin), QWidget::minimumSizeHint().height()}; }
+QSize PinRow::minimumSizeHint() const {
+  return {margin + static_cast<int>(chips_.size()) * (dots + margin), QWidget::minimumSizeHint().height()};
+}
 
 void PinRow::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);

@@ -36,7 +36,7 @@ class PinChip : public QFrame {
  signals:
   void renamed(QString name);  ///< empty: named by what differs again
   void compareWanted();
-  void lookWanted();           ///< make it the run that is looked at
+  void lookWanted();  ///< make it the run that is looked at
   void unpinWanted();
 
  protected:

@@ -37,7 +37,8 @@ Scrubber::Scrubber(TimeLink* time, QWidget* parent) : QToolBar(tr("Time"), paren
   play_->setToolTip(tr("Play or pause (space)"));
 
   speed_ = new QComboBox(this);
-  for (const auto& [text, value] : {std::pair{"⅛×", 0.125}, {"¼×", 0.25}, {"½×", 0.5}, {"1×", 1.0}, {"2×", 2.0}, {"4×", 4.0}}) speed_->addItem(QString::fromUtf8(text), value);
+  for (const auto& [text, value] : {std::pair{"⅛×", 0.125}, {"¼×", 0.25}, {"½×", 0.5}, {"1×", 1.0}, {"2×", 2.0}, {"4×", 4.0}})
+    speed_->addItem(QString::fromUtf8(text), value);
   speed_->setCurrentIndex(3);
   speed_->setToolTip(tr("Speed: at 1× the cursor crosses the visible range in 20 seconds"));
   addWidget(speed_);
@@ -100,7 +101,8 @@ void Scrubber::setPlaying(bool on) {
   play_->setToolTip(tr("Play or pause (space)"));
   if (on == playing()) return;
   position_ = static_cast<double>(time_->step());
-  if (position_ >= static_cast<double>(time_->last()) || position_ < static_cast<double>(time_->first())) position_ = static_cast<double>(time_->first());
+  if (position_ >= static_cast<double>(time_->last()) || position_ < static_cast<double>(time_->first()))
+    position_ = static_cast<double>(time_->first());
   since_.start();
   if (on)
     tick_.start();
@@ -124,8 +126,11 @@ void Scrubber::tell() {
   QString what, when;
   if (sequence_) {
     const Sequence& sequence = sequence_->sequence;
-    const auto row = static_cast<std::size_t>(std::min(time_->step(), sequence.length - 1)), width = static_cast<std::size_t>(sequence.width);
-    const auto nameOf = [&](std::size_t channel) { return channel < sequence.names.size() ? QString::fromStdString(sequence.names[channel]) : tr("input"); };
+    const auto row = static_cast<std::size_t>(std::min(time_->step(), sequence.length - 1)),
+               width = static_cast<std::size_t>(sequence.width);
+    const auto nameOf = [&](std::size_t channel) {
+      return channel < sequence.names.size() ? QString::fromStdString(sequence.names[channel]) : tr("input");
+    };
     if (sequence_->overview.symbols > 0) {  // the one that is there
       std::size_t on = 0;
       while (on + 1 < width && sequence.input[row * width + on] == 0.0) ++on;
@@ -135,7 +140,9 @@ void Scrubber::tell() {
       what = tr("%1 = %2").arg(nameOf(0), locale.toString(value, 'g', 4));
       // Standardised is what the model sees; the file has the unit that a reader knows.
       if (sequence.standardised && !sequence.mean.empty() && !sequence.deviation.empty())
-        what = tr("%1 = %2 (standardised %3)").arg(nameOf(0), locale.toString(value * sequence.deviation[0] + sequence.mean[0], 'g', 5), locale.toString(value, 'g', 3));
+        what =
+            tr("%1 = %2 (standardised %3)")
+                .arg(nameOf(0), locale.toString(value * sequence.deviation[0] + sequence.mean[0], 'g', 5), locale.toString(value, 'g', 3));
     }
     if (!strip_->inputScale().isEmpty()) what += tr(" × %1").arg(strip_->inputScale());
     if (sequence.target_kind == TargetKind::regress && sequence.target_width > 0 && row < sequence.mask.size() && sequence.mask[row] > 0.0)
@@ -153,7 +160,8 @@ void Scrubber::tell() {
   put(what_, what);
   put(when_, when);
   // One width, whatever is said and whatever sequence it is of, so that the time line beside it stands still; longer texts end in dots.
-  const int widest = QFontMetrics(where_->font()).horizontalAdvance(tr("t = %1 of %1").arg(QString(std::max<qsizetype>(7, number(time_->length()).size()), '0')));
+  const int widest = QFontMetrics(where_->font())
+                         .horizontalAdvance(tr("t = %1 of %1").arg(QString(std::max<qsizetype>(7, number(time_->length()).size()), '0')));
   words_->setFixedWidth(std::max(wordsWidth, widest + 16));
 }
 

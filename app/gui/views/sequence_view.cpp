@@ -59,7 +59,8 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   name_ = label(tr("No file yet"), "title");
   name_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   open_ = new QPushButton(icon("open"), tr("Open…"));
-  open_->setToolTip(safeTip(tr("A %1 file (Ctrl+O), or drop one anywhere on the window").arg(QString::fromStdString(sequence_format_names()))));
+  open_->setToolTip(
+      safeTip(tr("A %1 file (Ctrl+O), or drop one anywhere on the window").arg(QString::fromStdString(sequence_format_names()))));
   auto* nameRow = new QHBoxLayout;
   nameRow->addWidget(name_, 1);
   nameRow->addWidget(open_);
@@ -81,17 +82,23 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   target_->setObjectName("target");
   target_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   target_->setMinimumContentsLength(8);
-  target_->setToolTip(tr("What the outputs should be, for the loss: the next value of each input, or a column. A column that is picked leaves the inputs; tick it under Columns and it is both."));
+  target_->setToolTip(
+      tr("What the outputs should be, for the loss: the next value of each input, or a column. A column that is picked leaves the inputs; "
+         "tick it under Columns and it is both."));
   fileForm->addRow(tr("Target"), target_);
   missing_ = new QComboBox;
   missing_->setObjectName("missing");
   missing_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   missing_->setMinimumContentsLength(8);
   missing_->setPlaceholderText(tr("no cell is missing"));
-  for (const auto& [how, text, tip] : {std::tuple{Missing::leave_out, tr("leave rows out"), tr("A row with a missing cell is no step; the steps around it keep their times or numbers")},
-                                       std::tuple{Missing::hold, tr("hold the last value"), tr("The last value before it, or the first where there is none before")},
-                                       std::tuple{Missing::interpolate, tr("interpolate"), tr("On the line between its neighbours in time")},
-                                       std::tuple{Missing::mask, tr("hold and mark"), tr("The last value before it, and a channel for each column that has missing cells: 1 where the cell is there, 0 where it is not")}}) {
+  for (const auto& [how, text, tip] :
+       {std::tuple{Missing::leave_out, tr("leave rows out"),
+                   tr("A row with a missing cell is no step; the steps around it keep their times or numbers")},
+        std::tuple{Missing::hold, tr("hold the last value"), tr("The last value before it, or the first where there is none before")},
+        std::tuple{Missing::interpolate, tr("interpolate"), tr("On the line between its neighbours in time")},
+        std::tuple{Missing::mask, tr("hold and mark"),
+                   tr("The last value before it, and a channel for each column that has missing cells: 1 where the cell is there, 0 where "
+                      "it is not")}}) {
     missing_->addItem(text, static_cast<int>(how));
     missing_->setItemData(missing_->count() - 1, safeTip(tip), Qt::ToolTipRole);
   }
@@ -209,8 +216,9 @@ void SequenceView::setModelTask(const Preset& preset) {
   modelTask_.options = preset.task_options();
   QString task = QString::fromStdString(preset.task);
   for (const auto& [key, value] : preset.task_set) task += QString(", %1 = %2").arg(inWords(key), QString::fromStdString(value));
-  modelsOwn_->setText(tr("%1's own: %2, %3 steps")
-                          .arg(QString::fromStdString(preset.title), task, QLocale::c().toString(static_cast<qlonglong>(preset.task_length))));
+  modelsOwn_->setText(
+      tr("%1's own: %2, %3 steps")
+          .arg(QString::fromStdString(preset.title), task, QLocale::c().toString(static_cast<qlonglong>(preset.task_length))));
 }
 
 QWidget* SequenceView::parameterEditor(const std::string& key) const {
@@ -253,7 +261,8 @@ QWidget* SequenceView::editorOf(const HyperSpec& spec, const std::string& task) 
     auto* box = new QComboBox;
     for (const std::string& choice : spec.choices) box->addItem(QString::fromStdString(choice));
     connect(box, &QComboBox::textActivated, this, [changed](const QString& text) { changed(text.toStdString()); });
-    parameters_[spec.key] = {box, [box](const HyperValue& value) { box->setCurrentText(QString::fromStdString(std::get<std::string>(value))); }};
+    parameters_[spec.key] = {box,
+                             [box](const HyperValue& value) { box->setCurrentText(QString::fromStdString(std::get<std::string>(value))); }};
     return box;
   }
   const QString suffix = spec.unit.empty() ? QString() : " " + QString::fromStdString(spec.unit);
@@ -322,7 +331,10 @@ void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
     buildColumns();
     buildTargets();
     time_->clear();
-    time_->addItem(choice.load.time ? tr("found by looking") : series.time_name == "step" ? tr("found by looking: none") : tr("%1 (found)").arg(QString::fromStdString(series.time_name)), QString());
+    time_->addItem(choice.load.time             ? tr("found by looking")
+                   : series.time_name == "step" ? tr("found by looking: none")
+                                                : tr("%1 (found)").arg(QString::fromStdString(series.time_name)),
+                   QString());
     time_->addItem(tr("none, count steps"), "none");
     for (const auto& name : sequence->columns) time_->addItem(QString::fromStdString(name), QString::fromStdString(name));
     time_->setCurrentIndex(choice.load.time ? std::max(0, time_->findData(QString::fromStdString(*choice.load.time))) : 0);
@@ -350,13 +362,15 @@ void SequenceView::tellFacts() {
   const QString steps = locale.toString(static_cast<qlonglong>(series.length));
   QString facts = series.width == 1 ? tr("%1 steps, 1 input").arg(steps) : tr("%1 steps, %2 inputs").arg(steps).arg(series.width);
   if (series.standardised && !series.mean.empty() && series.width == 1)
-    facts += tr("; mean %1, deviation %2 taken out").arg(locale.toString(series.mean[0], 'g', 4), locale.toString(series.deviation[0], 'g', 4));
+    facts +=
+        tr("; mean %1, deviation %2 taken out").arg(locale.toString(series.mean[0], 'g', 4), locale.toString(series.deviation[0], 'g', 4));
   QStringList targets;
   for (const std::string& name : series.target_names) targets << QString::fromStdString(name);
   if (series.target_kind == TargetKind::classify)
     facts += tr("; %1 classes to tell").arg(series.classes);
   else if (series.target_kind == TargetKind::regress)
-    facts += targets.isEmpty() ? tr("; with a target") : tr("; target: %1").arg(targets.size() <= 3 ? targets.join(", ") : tr("%1 columns").arg(targets.size()));
+    facts += targets.isEmpty() ? tr("; with a target")
+                               : tr("; target: %1").arg(targets.size() <= 3 ? targets.join(", ") : tr("%1 columns").arg(targets.size()));
   if (const std::string missing = missing_words(series.missing); !missing.empty()) facts += "; " + QString::fromStdString(missing);
   if (!preview_->inputScale().isEmpty()) facts += tr("; the model reads the input times %1 (input scale)").arg(preview_->inputScale());
   facts_->setText(facts);
@@ -424,7 +438,8 @@ void SequenceView::buildColumns() {
     });
   }
   QStringList chosenNames;
-  for (std::int64_t j = 0; j < series.width - series.flags; ++j) chosenNames << QString::fromStdString(series.names[static_cast<std::size_t>(j)]);
+  for (std::int64_t j = 0; j < series.width - series.flags; ++j)
+    chosenNames << QString::fromStdString(series.names[static_cast<std::size_t>(j)]);
   const QString text = chosenNames.size() <= 3 ? chosenNames.join(", ") : tr("%1 of %2").arg(chosenNames.size()).arg(inputs.size());
   columns_->setText(columns_->fontMetrics().elidedText(text, Qt::ElideRight, 150));
   columns_->setToolTip(safeTip(tr("Which columns are the input: %1").arg(chosenNames.join(", "))));

@@ -81,7 +81,9 @@ void SeriesView::drawSymbols(QPainter& painter, const QColor& ink) const {
       QColor shade = ink;
       shade.setAlphaF(0.25f + 0.45f * on / all);
       const double bottom = area.bottom() - static_cast<double>(symbol) * height;
-      painter.fillRect(QRectF(QPointF(std::max(left, area.left()), bottom - height), QPointF(std::min(std::max(right, left + 1.0), area.right() + 1.0), bottom - std::min(1.0, 0.2 * height))), shade);
+      painter.fillRect(QRectF(QPointF(std::max(left, area.left()), bottom - height),
+                              QPointF(std::min(std::max(right, left + 1.0), area.right() + 1.0), bottom - std::min(1.0, 0.2 * height))),
+                       shade);
     }
   }
 }
@@ -99,8 +101,10 @@ void SeriesView::drawLines(QPainter& painter, const QColor& ink, const QColor& b
     QPolygonF line;
     line.reserve(static_cast<qsizetype>(exact ? points : 2 * points));
     for (std::size_t point = 0; point < points; ++point) {
-      const double x = points < 2 ? area.center().x() : area.left() + static_cast<double>(point) / static_cast<double>(points - 1) * area.width();
-      const auto first = static_cast<std::ptrdiff_t>(point * bins / points), last = static_cast<std::ptrdiff_t>((point + 1) * bins / points);
+      const double x =
+          points < 2 ? area.center().x() : area.left() + static_cast<double>(point) / static_cast<double>(points - 1) * area.width();
+      const auto first = static_cast<std::ptrdiff_t>(point * bins / points),
+                 last = static_cast<std::ptrdiff_t>((point + 1) * bins / points);
       line << QPointF(x, y(*std::min_element(low.begin() + first, low.begin() + last)));
       if (!exact) line << QPointF(x, y(*std::max_element(high.begin() + first, high.begin() + last)));
     }
@@ -135,8 +139,9 @@ void SeriesView::paintEvent(QPaintEvent*) {
 TimeStrip::TimeStrip(QWidget* parent) : SeriesView(parent) {
   setMouseTracking(true);
   setFocusPolicy(Qt::StrongFocus);
-  setToolTip(tr("Drag to move the time cursor. Drag the handles, or Shift-drag, to zoom every time axis; the wheel zooms at the cursor; "
-                "double-click shows all. By keyboard: the arrows, Page Up and Down, Home and End."));
+  setToolTip(
+      tr("Drag to move the time cursor. Drag the handles, or Shift-drag, to zoom every time axis; the wheel zooms at the cursor; "
+         "double-click shows all. By keyboard: the arrows, Page Up and Down, Home and End."));
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
@@ -159,7 +164,8 @@ void TimeStrip::paintEvent(QPaintEvent*) {
   painter.fillRect(rect(), base);
   if (!sequence()) {
     painter.setPen(palette().color(QPalette::PlaceholderText));
-    painter.drawText(rect(), Qt::AlignVCenter | Qt::AlignLeft, tr("The input is drawn here. Open a file (Ctrl+O), drop one on the window, or choose a task."));
+    painter.drawText(rect(), Qt::AlignVCenter | Qt::AlignLeft,
+                     tr("The input is drawn here. Open a file (Ctrl+O), drop one on the window, or choose a task."));
     return;
   }
   const double left = xOfStep(static_cast<double>(first_)), right = xOfStep(static_cast<double>(last_));
@@ -211,7 +217,8 @@ void TimeStrip::keyPressEvent(QKeyEvent* event) {
 TimeStrip::Drag TimeStrip::grip(const QPointF& at) const {
   // At the ends of an unbrushed strip the cursor comes first, so that step 0 can be reached.
   const double cursor = std::abs(at.x() - xOfStep(static_cast<double>(step_)));
-  const double left = std::abs(at.x() - xOfStep(static_cast<double>(first_))), right = std::abs(at.x() - xOfStep(static_cast<double>(last_)));
+  const double left = std::abs(at.x() - xOfStep(static_cast<double>(first_))),
+               right = std::abs(at.x() - xOfStep(static_cast<double>(last_)));
   const bool middle = std::abs(at.y() - height() / 2.0) <= 11.0;
   if (middle && std::min(left, right) <= 4.0 && cursor > 4.0) return left < right ? Drag::first : Drag::last;
   return Drag::cursor;
@@ -247,8 +254,10 @@ void TimeStrip::wheelEvent(QWheelEvent* event) {
   if (!sequence() || event->angleDelta().y() == 0) return;
   const double factor = std::pow(0.85, event->angleDelta().y() / 120.0);
   const auto centre = static_cast<double>(stepOfX(event->position().x()));
-  const double first = centre - (centre - static_cast<double>(first_)) * factor, last = centre + (static_cast<double>(last_) - centre) * factor;
-  emit rangePicked(std::max<std::int64_t>(0, std::llround(first)), std::min<std::int64_t>(length() - 1, std::llround(std::max(last, first + 2.0))));
+  const double first = centre - (centre - static_cast<double>(first_)) * factor,
+               last = centre + (static_cast<double>(last_) - centre) * factor;
+  emit rangePicked(std::max<std::int64_t>(0, std::llround(first)),
+                   std::min<std::int64_t>(length() - 1, std::llround(std::max(last, first + 2.0))));
   event->accept();
 }
 

@@ -39,7 +39,8 @@ class SeriesView : public QWidget {
   QColor lineInk_;
 };
 
-/// The whole sequence with the time cursor and the brushed range: drag to scrub, drag the handles or Shift-drag to brush, double-click for all.
+/// The whole sequence with the time cursor and the brushed range: drag to scrub, drag the handles or Shift-drag to brush, double-click for
+/// all.
 class TimeStrip : public SeriesView {
   Q_OBJECT
  public:

@@ -21,7 +21,8 @@ namespace {
 QString memory(std::int64_t bytes) {
   const auto size = static_cast<double>(bytes);
   if (size < 1024.0 * 1024.0) return QObject::tr("%1 KiB").arg(size / 1024.0, 0, 'f', 0);
-  if (size < 1024.0 * 1024.0 * 1024.0) return QObject::tr("%1 MiB").arg(size / (1024.0 * 1024.0), 0, 'f', size < 10.0 * 1024.0 * 1024.0 ? 1 : 0);
+  if (size < 1024.0 * 1024.0 * 1024.0)
+    return QObject::tr("%1 MiB").arg(size / (1024.0 * 1024.0), 0, 'f', size < 10.0 * 1024.0 * 1024.0 ? 1 : 0);
   return QObject::tr("%1 GiB").arg(size / (1024.0 * 1024.0 * 1024.0), 0, 'f', 2);
 }
 
@@ -76,14 +77,17 @@ void StatusLine::setRun(const TracePtr& trace) {
   state_->setVisible(trace && !trace->info.state.empty());
   if (!trace) return;
   const RunInfo& run = trace->info;
-  QString what = QString::fromStdString(run.device == "cpu" ? "CPU" : run.device == "cuda" ? "CUDA" : run.device) + ", " + QString::fromStdString(run.form) + ", " +
-                 QString::fromStdString(run.dtype);
+  QString what = QString::fromStdString(run.device == "cpu"    ? "CPU"
+                                        : run.device == "cuda" ? "CUDA"
+                                                               : run.device) +
+                 ", " + QString::fromStdString(run.form) + ", " + QString::fromStdString(run.dtype);
   if (run.every > 1) what += tr(", one step of %1").arg(run.every);
   what_->setText(what);
   time_->setText(secondsInWords(run.seconds));
   memory_->setText(memory(run.bytes));
   loss_->setText(tr("L %1 on this sequence").arg(number(run.loss_value, 4)));
-  loss_->setToolTip(safeTip(tr("The loss that gradients are of, on the sequence that is shown and no other: %1").arg(QString::fromStdString(run.loss))));
+  loss_->setToolTip(
+      safeTip(tr("The loss that gradients are of, on the sequence that is shown and no other: %1").arg(QString::fromStdString(run.loss))));
   // A file by its name, and in full where the pointer rests.
   const auto showFile = [](QLabel* where, const QString& text, const std::string& file, const QString& tip) {
     const QString path = QString::fromStdString(file);
@@ -111,7 +115,9 @@ QString StatusLine::facts() const {
 
 void StatusLine::say(const QString& sentence, Tone tone) {
   sentence_ = sentence;
-  const QColor colour = tone == Tone::warning ? palette().color(QPalette::BrightText) : tone == Tone::busy ? palette().color(QPalette::Highlight) : QColor();
+  const QColor colour = tone == Tone::warning ? palette().color(QPalette::BrightText)
+                        : tone == Tone::busy  ? palette().color(QPalette::Highlight)
+                                              : QColor();
   dot_->setStyleSheet(colour.isValid() ? QString("background:%1; border-radius:4px").arg(colour.name()) : QString());
   elide();
 }

@@ -18,7 +18,8 @@ int drawFigures(const Options& options) {
     QStringList known;
     for (const PanelInfo& info : panels()) known << info.id;
     for (const QString& id : options.panels)
-      if (!known.contains(id)) throw Error(QString("--panels names %1, which there is not; there are %2.").arg(id, known.join(", ")).toStdString());
+      if (!known.contains(id))
+        throw Error(QString("--panels names %1, which there is not; there are %2.").arg(id, known.join(", ")).toStdString());
     const Registry& registry = builtin_registry();
     const Library library{PresetLibrary(registry, preset_folders()), tasks()};
     Setup setup = beginning(options, library);
@@ -47,7 +48,8 @@ int drawFigures(const Options& options) {
       // Laid out and given its graphics context like a shown one, on no screen.
       panel->setAttribute(Qt::WA_DontShowOnScreen);
       QObject::connect(panel, &Panel::requested, panel, [&, panel](const Request& asked) {
-        if (const auto* choice = std::get_if<CompositionChoice>(&asked.choice)) panel->setComposition(compose(registry, library.presets, choice->settings, {}), {});
+        if (const auto* choice = std::get_if<CompositionChoice>(&asked.choice))
+          panel->setComposition(compose(registry, library.presets, choice->settings, {}), {});
       });
       panel->resize(900, 560);
       panel->show();
@@ -60,7 +62,8 @@ int drawFigures(const Options& options) {
     QCoreApplication::processEvents();
     // A panel that shows a model of its own is drawn where that is the one that runs, or where it is asked for.
     const QString model = QString::fromStdString(request.preset.id);
-    if (options.panels.isEmpty()) std::erase_if(all, [&](const Panel* panel) { return panel->emptyReason().isEmpty() && panel->fileModel(model).isEmpty(); });
+    if (options.panels.isEmpty())
+      std::erase_if(all, [&](const Panel* panel) { return panel->emptyReason().isEmpty() && panel->fileModel(model).isEmpty(); });
     const SavedFigures saved = saveFigures(all, model, options.figures, options.format, options.style);
     for (const QString& path : saved.files) std::printf("%s\n", qUtf8Printable(path));
     for (const QString& sentence : saved.without) std::fprintf(stderr, "recurrence-lab: %s\n", qUtf8Printable(sentence));

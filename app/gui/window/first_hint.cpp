@@ -23,7 +23,8 @@ FirstHint::FirstHint(QWidget* parent) : QFrame(parent) {
   row->setSpacing(16);
   title_ = label(tr("To try:"), "title", this);
   row->addWidget(title_);
-  const QString texts[] = {tr("drag a slider in the Inspector"), tr("press Train, and watch it learn"), tr("drag along the time line below"), tr("pin this run (Ctrl+P), then change something")};
+  const QString texts[] = {tr("drag a slider in the Inspector"), tr("press Train, and watch it learn"),
+                           tr("drag along the time line below"), tr("pin this run (Ctrl+P), then change something")};
   for (int i = 0; i < gestures; ++i) {
     words_[static_cast<std::size_t>(i)] = plainLabel(texts[i], this);
     row->addWidget(words_[static_cast<std::size_t>(i)]);

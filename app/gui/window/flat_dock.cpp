@@ -59,7 +59,8 @@ QToolButton* FlatHeader::addButton(const QString& iconName, const QString& tip) 
   return button;
 }
 
-FlatDock::FlatDock(const QString& id, const QString& title, QWidget* parent) : QDockWidget(title, parent), header_(new FlatHeader(title, this)) {
+FlatDock::FlatDock(const QString& id, const QString& title, QWidget* parent)
+    : QDockWidget(title, parent), header_(new FlatHeader(title, this)) {
   setObjectName(id);
   setTitleBarWidget(header_);
   setFeatures(DockWidgetMovable | DockWidgetFloatable | DockWidgetClosable);

@@ -73,9 +73,7 @@ QString family() {
 
 }  // namespace
 
-QString toString(ThemeChoice choice) {
-  return choice == ThemeChoice::light ? "light" : choice == ThemeChoice::dark ? "dark" : "system";
-}
+QString toString(ThemeChoice choice) { return choice == ThemeChoice::light ? "light" : choice == ThemeChoice::dark ? "dark" : "system"; }
 
 ThemeChoice themeChoice(const QString& text) {
   return text == "light" ? ThemeChoice::light : text == "dark" ? ThemeChoice::dark : ThemeChoice::system;
@@ -97,32 +95,34 @@ QString Look::arrow(const QString& name, const QColor& colour) const {
 void Look::apply(ThemeChoice choice) {
   choice_ = choice;
   const bool dark = choice == ThemeChoice::dark || (choice == ThemeChoice::system && systemIsDark_);
-  const QJsonObject named = QJsonDocument::fromJson(resource(dark ? "themes/dark.json" : "themes/light.json")).object()["palette"].toObject();
+  const QJsonObject named =
+      QJsonDocument::fromJson(resource(dark ? "themes/dark.json" : "themes/light.json")).object()["palette"].toObject();
   const auto colour = [&](const char* name) { return QColor(named[QLatin1String(name)].toString()); };
 
   QPalette palette;
   const std::array<std::pair<QPalette::ColorRole, const char*>, 20> roles{{{QPalette::Window, "window"},
-                                                                          {QPalette::WindowText, "text"},
-                                                                          {QPalette::Base, "base"},
-                                                                          {QPalette::AlternateBase, "alternate"},
-                                                                          {QPalette::Text, "text"},
-                                                                          {QPalette::Button, "button"},
-                                                                          {QPalette::ButtonText, "text"},
-                                                                          {QPalette::BrightText, "warning"},
-                                                                          {QPalette::PlaceholderText, "muted"},
-                                                                          {QPalette::Highlight, "accent"},
-                                                                          {QPalette::HighlightedText, "accentText"},
-                                                                          {QPalette::Link, "link"},
-                                                                          {QPalette::LinkVisited, "link"},
-                                                                          {QPalette::ToolTipBase, "tooltip"},
-                                                                          {QPalette::ToolTipText, "tooltipText"},
-                                                                          {QPalette::Light, "hover"},
-                                                                          {QPalette::Midlight, "faint"},
-                                                                          {QPalette::Mid, "border"},
-                                                                          {QPalette::Dark, "muted"},
-                                                                          {QPalette::Shadow, "disabled"}}};
+                                                                           {QPalette::WindowText, "text"},
+                                                                           {QPalette::Base, "base"},
+                                                                           {QPalette::AlternateBase, "alternate"},
+                                                                           {QPalette::Text, "text"},
+                                                                           {QPalette::Button, "button"},
+                                                                           {QPalette::ButtonText, "text"},
+                                                                           {QPalette::BrightText, "warning"},
+                                                                           {QPalette::PlaceholderText, "muted"},
+                                                                           {QPalette::Highlight, "accent"},
+                                                                           {QPalette::HighlightedText, "accentText"},
+                                                                           {QPalette::Link, "link"},
+                                                                           {QPalette::LinkVisited, "link"},
+                                                                           {QPalette::ToolTipBase, "tooltip"},
+                                                                           {QPalette::ToolTipText, "tooltipText"},
+                                                                           {QPalette::Light, "hover"},
+                                                                           {QPalette::Midlight, "faint"},
+                                                                           {QPalette::Mid, "border"},
+                                                                           {QPalette::Dark, "muted"},
+                                                                           {QPalette::Shadow, "disabled"}}};
   for (const auto& [role, name] : roles) palette.setColor(role, colour(name));
-  for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText}) palette.setColor(QPalette::Disabled, role, colour("disabled"));
+  for (const auto role : {QPalette::WindowText, QPalette::Text, QPalette::ButtonText})
+    palette.setColor(QPalette::Disabled, role, colour("disabled"));
   QApplication::setPalette(palette);
 
   QString sheet = QString::fromUtf8(resource("themes/lab.qss"));

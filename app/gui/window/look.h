@@ -78,8 +78,8 @@ class ElidedLabel : public QLabel {
   void paintEvent(QPaintEvent* event) override;
 };
 
-/// Colours of the five runs that can be pinned beside the one that is looked at, on the ground of the present theme. With the first colour of a plot
-/// they are six that are told apart by eyes that lack a kind of cone too, and none is that of another curve of the run.
+/// Colours of the five runs that can be pinned beside the one that is looked at, on the ground of the present theme. With the first colour
+/// of a plot they are six that are told apart by eyes that lack a kind of cone too, and none is that of another curve of the run.
 QColor pinColour(int index);
 
 }  // namespace reclab

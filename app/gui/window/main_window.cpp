@@ -13,8 +13,8 @@
 #include <QMessageBox>
 #include <QMimeData>
 #include <QScreen>
-#include <QStackedWidget>
 #include <QSettings>
+#include <QStackedWidget>
 #include <QStandardItemModel>
 #include <QStyle>
 #include <QToolBar>
@@ -26,10 +26,10 @@
 
 #include "gui/comparing/side_by_side.h"
 #include "gui/learning/training_bar.h"
-#include "gui/session/commands.h"
-#include "gui/session/kept_setup.h"
 #include "gui/literature/map_view.h"
 #include "gui/literature/map_window.h"
+#include "gui/session/commands.h"
+#include "gui/session/kept_setup.h"
 #include "gui/session/pins.h"
 #include "gui/session/words.h"
 #include "gui/views/card_view.h"
@@ -58,8 +58,13 @@ QString weightsOf(const Setup& setup) {
 }  // namespace
 
 MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
-    : look_(look), options_(std::move(options)), first_(std::move(first)), session_(new SessionController(this)), time_(new TimeLink(this)),
-      undo_(new QUndoStack(this)), pins_(new Pins(session_, this)) {
+    : look_(look),
+      options_(std::move(options)),
+      first_(std::move(first)),
+      session_(new SessionController(this)),
+      time_(new TimeLink(this)),
+      undo_(new QUndoStack(this)),
+      pins_(new Pins(session_, this)) {
   setWindowTitle(tr("Recurrence Lab"));
   setAcceptDrops(true);
   setDockNestingEnabled(true);
@@ -207,7 +212,8 @@ void MainWindow::buildToolBar() {
     fields_.push_back(bar->addWidget(box));
     return box;
   };
-  device_ = field(tr("Device"), tr("Where the next run computes; auto: on a CUDA device what is float32 and large enough, all else on the CPU"));
+  device_ =
+      field(tr("Device"), tr("Where the next run computes; auto: on a CUDA device what is float32 and large enough, all else on the CPU"));
   device_->addItem(tr("auto"), "auto");
   device_->addItem(tr("CPU"), "cpu");
   device_->addItem(tr("CUDA"), "cuda");
@@ -218,7 +224,7 @@ void MainWindow::buildToolBar() {
   precision_ = field(tr("Precision"), tr("float64 for science, float32 for speed"));
   precision_->addItem("float64", "f64");
   precision_->addItem("float32", "f32");
-  const auto pick = [this](QComboBox* box, std::string Setup::*field_, const QString& text) {
+  const auto pick = [this](QComboBox* box, std::string Setup::* field_, const QString& text) {
     connect(box, &QComboBox::activated, this, [this, box, field_, text](int index) {
       Setup after = session_->setup();
       after.*field_ = box->itemData(index).toString().toStdString();
@@ -252,10 +258,12 @@ void MainWindow::buildToolBar() {
   bar->addWidget(chips_);
 
   if (auto* more = bar->findChild<QToolButton*>("qt_toolbar_ext_button")) more->setIcon(icon("menu"));  // what there is no room for
-  for (QToolButton* button : bar->findChildren<QToolButton*>()) button->setFocusPolicy(Qt::TabFocus);  // a tool bar takes the keyboard from them
+  for (QToolButton* button : bar->findChildren<QToolButton*>())
+    button->setFocusPolicy(Qt::TabFocus);  // a tool bar takes the keyboard from them
 }
 
-QAction* MainWindow::add(const QString& name, const QString& iconName, const QString& text, const QKeySequence& keys, std::function<void()> does) {
+QAction* MainWindow::add(const QString& name, const QString& iconName, const QString& text, const QKeySequence& keys,
+                         std::function<void()> does) {
   auto* made = new QAction(text, this);
   made->setObjectName("action." + name);
   if (!iconName.isEmpty()) made->setIcon(icon(iconName));
@@ -301,12 +309,14 @@ void MainWindow::connectSession() {
     } else {
       session_->apply(after, false);  // the start is nothing to undo
     }
-    if (targetless) say(tr("%1 has no target, so the loss is that of the last step.").arg(QString::fromStdString(loaded->sequence.name)), Tone::warning);
+    if (targetless)
+      say(tr("%1 has no target, so the loss is that of the last step.").arg(QString::fromStdString(loaded->sequence.name)), Tone::warning);
   });
   connect(session_, &SessionController::sequenceRefused, this, [this] {
     // What was looked at last may be gone; then the window begins as it does the first time.
     if (session_->setup().sequence || !std::exchange(sessionRestored_, false)) return;
-    connect(session_, &SessionController::runEnded, this, [this, why = banner_->sentence()] { banner_->show(why); }, Qt::SingleShotConnection);
+    connect(
+        session_, &SessionController::runEnded, this, [this, why = banner_->sentence()] { banner_->show(why); }, Qt::SingleShotConnection);
     session_->apply(beginning(options_, *session_->library()), false);
     session_->loadSequence(beginningSequence(options_, *session_->library()));
   });
@@ -337,7 +347,8 @@ void MainWindow::connectSession() {
     noteRecentFile(QFileInfo::exists(file) ? file : file.left(file.lastIndexOf(':')));  // of a part the file
     change(after, (kind == FileKind::weights ? tr("weights %1") : tr("initial state %1")).arg(QFileInfo(file).fileName()));
   });
-  area_->setQuestions({[this](Kind kind) { return session_->awaits(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
+  area_->setQuestions(
+      {[this](Kind kind) { return session_->awaits(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
   connect(session_, &SessionController::setupChanged, area_, &PanelArea::askAgain);
   connect(session_, &SessionController::awaitedChanged, area_, &PanelArea::askAgain);
   connect(time_, &TimeLink::stepChanged, session_, &SessionController::setFocus);
@@ -363,7 +374,8 @@ void MainWindow::connectSession() {
       auto* menu = new QMenu(this);
       menu->setObjectName("parts");
       menu->setAttribute(Qt::WA_DeleteOnClose);
-      for (const QString& part : parts) connect(menu->addAction(QString(part).replace("&", "&&")), &QAction::triggered, this, [load, part] { load(part); });
+      for (const QString& part : parts)
+        connect(menu->addAction(QString(part).replace("&", "&&")), &QAction::triggered, this, [load, part] { load(part); });
       menu->popup(banner_->mapToGlobal(banner_->rect().bottomRight()));
     });
   });
@@ -374,7 +386,8 @@ void MainWindow::connectSession() {
   connect(session_, &SessionController::modelWanted, this, &MainWindow::openModel);
   // Panels count their gestures themselves, the inspector's are others.
   connect(session_, &SessionController::settingWanted, this, [this](const SettingChoice& setting) {
-    editSetting(QString::fromStdString(setting.key), QString::fromStdString(setting.value), setting.live, setting.gesture > 0 ? setting.gesture + 1'000'000'000 : 0);
+    editSetting(QString::fromStdString(setting.key), QString::fromStdString(setting.value), setting.live,
+                setting.gesture > 0 ? setting.gesture + 1'000'000'000 : 0);
   });
   connect(session_, &SessionController::computing, area_, &PanelArea::setComputing);
   connect(session_, &SessionController::computed, area_, &PanelArea::setProgress);
@@ -398,7 +411,8 @@ void MainWindow::begin() {
     std::optional<KeptSetup> kept;
     // Where the note is still there, the last start ended while it restored this.
     const GetLearned learned = [this](const QJsonObject& weights) { return session_->getLearned(weights); };
-    if (!options_.named() && !settings.contains("session/restoring")) kept = keptSetup(settings.value("session/setup").toByteArray(), library, learned);
+    if (!options_.named() && !settings.contains("session/restoring"))
+      kept = keptSetup(settings.value("session/setup").toByteArray(), library, learned);
     settings.setValue("session/restoring", true);
     settings.sync();
     sessionRestored_ = kept.has_value();
@@ -410,13 +424,19 @@ void MainWindow::begin() {
       if (kept->unlearned) unlearned << QString::fromStdString(library.presets.find(setup.preset).title);
       for (const KeptPin& pin : keptPins(settings.value("session/pins").toByteArray(), library, learned)) {
         if (pins_->add(pin.setup, nullptr, {}, pin.given, pin.colour).isEmpty()) session_->follow(pins_->pins().back().id, pin.training);
-        if (pin.unlearned) unlearned << (pin.given.isEmpty() ? QString::fromStdString(library.presets.find(pin.setup.preset).title) : pin.given);
+        if (pin.unlearned)
+          unlearned << (pin.given.isEmpty() ? QString::fromStdString(library.presets.find(pin.setup.preset).title) : pin.given);
       }
       session_->trainOnWith(settings.value("session/training").toStringList());
       if (!unlearned.isEmpty())
-        connect(session_, &SessionController::runEnded, this, [this, unlearned] {
-          say(tr("Weights that were learned are there no more, of: %1. These runs are untrained now, with weights drawn from the seed.").arg(unlearned.join(QStringLiteral(", "))), Tone::warning);
-        }, Qt::SingleShotConnection);
+        connect(
+            session_, &SessionController::runEnded, this,
+            [this, unlearned] {
+              say(tr("Weights that were learned are there no more, of: %1. These runs are untrained now, with weights drawn from the seed.")
+                      .arg(unlearned.join(QStringLiteral(", "))),
+                  Tone::warning);
+            },
+            Qt::SingleShotConnection);
     }
     if (!options_.model.isEmpty()) lookAtPlaces(QString::fromStdString(setup.preset), true);
     if (!setup.sequence) session_->loadSequence(kept ? kept->sequence : beginningSequence(options_, library));
@@ -432,7 +452,8 @@ void MainWindow::showSetup() {
   inspector_->setSeed(setup.seed);
   const QString weights = weightsOf(setup);
   inspector_->setWeights(weights);
-  if (const ModelPtr& model = session_->model(); model && model->preset.id == setup.preset) area_->setSettings(settings_beside(model, weights));
+  if (const ModelPtr& model = session_->model(); model && model->preset.id == setup.preset)
+    area_->setSettings(settings_beside(model, weights));
   if (session_->library() && !setup.preset.empty()) {
     const Preset& preset = session_->library()->presets.find(setup.preset);
     inspector_->setTrained(preset.trained.has_value(), isTrained(setup, preset), weights.isEmpty());
@@ -440,11 +461,14 @@ void MainWindow::showSetup() {
   tellCard();
   inspector_->setLoss(setup.loss, setup.sequence && setup.sequence->sequence.target_kind != TargetKind::none);
   if (session_->library() && lookedAt_ != QString::fromStdString(setup.preset)) lookAtPlaces(QString::fromStdString(setup.preset), false);
-  const auto select = [](QComboBox* box, const std::string& value) { box->setCurrentIndex(std::max(0, box->findData(QString::fromStdString(value)))); };
+  const auto select = [](QComboBox* box, const std::string& value) {
+    box->setCurrentIndex(std::max(0, box->findData(QString::fromStdString(value))));
+  };
   select(device_, setup.device);
   select(form_, setup.form);
   select(precision_, setup.dtype);
-  action("forget")->setEnabled(setup.learned.contains(setup.preset) || setup.weights.contains(setup.preset) || setup.states.contains(setup.preset));
+  action("forget")->setEnabled(setup.learned.contains(setup.preset) || setup.weights.contains(setup.preset) ||
+                               setup.states.contains(setup.preset));
   sequence_->setSequence(setup.sequence);
   training_->settings()->setFile(setup.sequence && setup.sequence->choice.isFile);
   nameInput();
@@ -466,8 +490,10 @@ void MainWindow::tellCard() {
   QString other;
   if (!isOwnRun(setup, preset) || !pins_->pins().empty()) {
     const Preset own = isTrained(setup, preset) ? as_trained(preset) : preset;
-    other = tr("In grey: what is to be seen in the preset's own run, on the task %1 with %2 steps, with its own settings, seed 1 and nothing pinned. What is shown now is not that run.")
-                .arg(QString::fromStdString(own.task).replace('_', ' ')).arg(own.task_length);
+    other = tr("In grey: what is to be seen in the preset's own run, on the task %1 with %2 steps, with its own settings, seed 1 and "
+               "nothing pinned. What is shown now is not that run.")
+                .arg(QString::fromStdString(own.task).replace('_', ' '))
+                .arg(own.task_length);
   }
   card_->setOtherRun(other);
 }
@@ -518,7 +544,8 @@ void MainWindow::showTrace(const TracePtr& trace) {
   if (side_ != nullptr && side_->isVisible()) side_->setRuns(compared());
 }
 
-/// What was to be recorded and is not there, there is not: a card also lists what is kept between runs alone. Card and run come in either order.
+/// What was to be recorded and is not there, there is not: a card also lists what is kept between runs alone. Card and run come in either
+/// order.
 void MainWindow::tellModelHas(const TracePtr& trace) {
   QStringList has = modelHas_;
   if (trace && trace->info.preset == session_->setup().preset) {
@@ -595,7 +622,7 @@ void MainWindow::showEvent(QShowEvent* event) {
   QMainWindow::showEvent(event);
   if (std::exchange(restored_, true)) return;
   restoreLayout();
-  scrubber_->strip()->setFocus();  // the keyboard begins with the time, not in a field for text
+  scrubber_->strip()->setFocus();                            // the keyboard begins with the time, not in a field for text
   QTimer::singleShot(200, this, &MainWindow::keepOnScreen);  // the frame is known once the window is on the screen
 }
 
@@ -626,7 +653,13 @@ bool MainWindow::askAboutOldest() {
   const QString allowed = QStringLiteral("training/oldKept");
   if (!asks_ || oldest.size() <= settings.value(allowed).toInt()) return true;
   constexpr auto most = static_cast<int>(TrainingStore::most);
-  QMessageBox question(QMessageBox::Question, tr("Kept trainings"), tr("%1 trainings lie in %2; %3 of them are older than the newest %4.").arg(oldest.size() + most).arg(QDir::toNativeSeparators(TrainingStore::standardFolder())).arg(oldest.size()).arg(most), QMessageBox::NoButton, this);
+  QMessageBox question(QMessageBox::Question, tr("Kept trainings"),
+                       tr("%1 trainings lie in %2; %3 of them are older than the newest %4.")
+                           .arg(oldest.size() + most)
+                           .arg(QDir::toNativeSeparators(TrainingStore::standardFolder()))
+                           .arg(oldest.size())
+                           .arg(most),
+                       QMessageBox::NoButton, this);
   question.setTextFormat(Qt::PlainText);
   question.setInformativeText(tr("reclab train --resume goes on with each of them."));
   const auto* removes = question.addButton(tr("Remove the oldest %1").arg(oldest.size()), QMessageBox::DestructiveRole);

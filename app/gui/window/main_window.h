@@ -3,9 +3,9 @@
 #pragma once
 
 #include <QMainWindow>
-#include <QTimer>
-#include <QSet>
 #include <QPointer>
+#include <QSet>
+#include <QTimer>
 #include <optional>
 #include <vector>
 
@@ -134,7 +134,8 @@ class MainWindow : public QMainWindow {
   void showTrained(bool trained);
   void offerOtherWeights();  ///< beside the sentence that those of what is set do not fit
   void offerAfterStop();
-  void offerMissing(const SequenceChoice& choice, const QStringList& cures);  ///< what may become of the missing cells of a file that was refused
+  void offerMissing(const SequenceChoice& choice,
+                    const QStringList& cures);  ///< what may become of the missing cells of a file that was refused
   void nameModel();  ///< over its list, inspector and card: which it is, and that it is not shown where it is not
   void showMap(const QString& marked);
   void showLibrary();
@@ -174,9 +175,9 @@ class MainWindow : public QMainWindow {
   StatusLine* status_ = nullptr;
   Banner* banner_ = nullptr;
   FirstHint* hint_ = nullptr;
-  std::vector<FlatDock*> docks_;  ///< models, sequence, inspector, card
+  std::vector<FlatDock*> docks_;              ///< models, sequence, inspector, card
   std::vector<QAction*> fields_, calmHides_;  ///< of the tool bar: its boxes, and what a calm layout does not show
-  std::vector<QAction*> fieldWords_;  ///< before the boxes of the tool bar; not shown where the window is narrow
+  std::vector<QAction*> fieldWords_;          ///< before the boxes of the tool bar; not shown where the window is narrow
   bool calm_ = false, narrow_ = false, sidesOwn_ = false, arrangingSides_ = false;
   QTimer sidesSoon_;
   QComboBox *device_ = nullptr, *form_ = nullptr, *precision_ = nullptr, *layout_ = nullptr;
@@ -185,8 +186,8 @@ class MainWindow : public QMainWindow {
   LoadedSequencePtr shownSequence_;
   QString inputScale_;  ///< of the model that is looked at: empty where it reads the input as it is
   std::optional<std::pair<SequenceChoice, Setup>> withSequence_;  ///< what is to be looked at on a sequence that is being loaded
-  QStringList modelHas_;  ///< "gates", "states": by its card
-  QString lookedAt_;      ///< the preset whose places the panels were told last
+  QStringList modelHas_;                                          ///< "gates", "states": by its card
+  QString lookedAt_;                                              ///< the preset whose places the panels were told last
   QSet<QString> raised_;  ///< presets whose first place was raised: once is enough, afterwards the tabs are as they were left
   struct Raised {
     QString preset;

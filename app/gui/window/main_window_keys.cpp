@@ -33,15 +33,19 @@ Owner ownerOf(QObject* watched, const QKeyEvent& key) {
   const Qt::KeyboardModifiers modifiers = key.modifiers() & ~Qt::KeypadModifier;
   if (modifiers == Qt::NoModifier) {
     // A button has the focus only when it was reached by Tab, and then Space is to press it.
-    if (key.key() == Qt::Key_Space) return line != nullptr || qobject_cast<QAbstractButton*>(watched) != nullptr ? Owner::widget : Owner::qt;
+    if (key.key() == Qt::Key_Space)
+      return line != nullptr || qobject_cast<QAbstractButton*>(watched) != nullptr ? Owner::widget : Owner::qt;
     if (key.key() == Qt::Key_Left || key.key() == Qt::Key_Right)
-      return line != nullptr || watched->inherits("QAbstractSlider") || qobject_cast<QTabBar*>(watched) != nullptr ? Owner::widget : Owner::qt;
+      return line != nullptr || watched->inherits("QAbstractSlider") || qobject_cast<QTabBar*>(watched) != nullptr ? Owner::widget
+                                                                                                                   : Owner::qt;
     return Owner::qt;
   }
   if (line == nullptr || !(modifiers & Qt::ControlModifier)) return Owner::qt;
   // In a field undo takes back what is being typed; once it is entered, it is a change of the window's.
-  if (key.key() == Qt::Key_Z && modifiers == Qt::ControlModifier) return line->isModified() && line->isUndoAvailable() ? Owner::widget : Owner::window;
-  if (key.key() == Qt::Key_Y || key.key() == Qt::Key_Z) return line->isModified() && line->isRedoAvailable() ? Owner::widget : Owner::window;
+  if (key.key() == Qt::Key_Z && modifiers == Qt::ControlModifier)
+    return line->isModified() && line->isUndoAvailable() ? Owner::widget : Owner::window;
+  if (key.key() == Qt::Key_Y || key.key() == Qt::Key_Z)
+    return line->isModified() && line->isRedoAvailable() ? Owner::widget : Owner::window;
   return key.key() == Qt::Key_E ? Owner::window : Owner::qt;
 }
 
@@ -86,7 +90,8 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
       break;
     case QEvent::Polish:
       // A click on a button leaves the keyboard where it was.
-      if (auto* button = qobject_cast<QAbstractButton*>(watched); button != nullptr && button->focusPolicy() == Qt::StrongFocus && button->window() == this)
+      if (auto* button = qobject_cast<QAbstractButton*>(watched);
+          button != nullptr && button->focusPolicy() == Qt::StrongFocus && button->window() == this)
         button->setFocusPolicy(Qt::TabFocus);
       break;
     default: break;
@@ -126,13 +131,17 @@ void MainWindow::focusNextPart(bool back) {
   std::vector<QWidget*> parts{docks_[0], docks_[1]};
   parts.insert(parts.end(), area_->docks().begin(), area_->docks().end());
   parts.insert(parts.end(), {docks_[2], docks_[3], scrubber_});
-  std::erase_if(parts, [](const QWidget* part) { return !part->isVisible() || part->visibleRegion().isEmpty() || firstOf(const_cast<QWidget*>(part)) == nullptr; });
+  std::erase_if(parts, [](const QWidget* part) {
+    return !part->isVisible() || part->visibleRegion().isEmpty() || firstOf(const_cast<QWidget*>(part)) == nullptr;
+  });
   if (parts.empty()) return;
   const QWidget* now = focusWidget();
-  const auto here = std::find_if(parts.begin(), parts.end(), [&](const QWidget* part) { return now != nullptr && part->isAncestorOf(now); });
+  const auto here =
+      std::find_if(parts.begin(), parts.end(), [&](const QWidget* part) { return now != nullptr && part->isAncestorOf(now); });
   const auto count = std::ssize(parts);
   const auto at = here == parts.end() ? (back ? 0 : count - 1) : here - parts.begin();
-  firstOf(parts[static_cast<std::size_t>((at + (back ? count - 1 : 1)) % count)])->setFocus(back ? Qt::BacktabFocusReason : Qt::TabFocusReason);
+  firstOf(parts[static_cast<std::size_t>((at + (back ? count - 1 : 1)) % count)])
+      ->setFocus(back ? Qt::BacktabFocusReason : Qt::TabFocusReason);
 }
 
 }  // namespace reclab

@@ -22,14 +22,14 @@
 
 #include "experiment/command.h"
 #include "files/archive.h"
-#include "gui/session/kept_setup.h"
-#include "gui/session/pins.h"
-#include "gui/session/requests.h"
 #include "gui/dialogs/complexity_dialog.h"
 #include "gui/dialogs/device_dialog.h"
 #include "gui/dialogs/distill_dialog.h"
 #include "gui/dialogs/file_dialogs.h"
 #include "gui/learning/training_bar.h"
+#include "gui/session/kept_setup.h"
+#include "gui/session/pins.h"
+#include "gui/session/requests.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/models_view.h"
 #include "gui/views/pin_chip.h"
@@ -77,11 +77,12 @@ void showAbout(QWidget* parent) {
   row->addWidget(mark, 0, Qt::AlignTop);
   auto* words = plainLabel();
   words->setTextFormat(Qt::RichText);
-  words->setText(QObject::tr("<p style='font-size:15pt; font-weight:600; margin:0'>Recurrence Lab</p><p>Version %1</p>"
-                                       "<p>See how recurrent sequence models remember and forget: eigenvalues, states, gates and gradients of every step, "
-                                       "on a sequence of your own.</p><p>Free software under the GNU General Public License, version 3 or later. "
-                                       "It stands on Qt, VTK, QCustomPlot, Eigen and FFTW.</p>")
-                               .arg(RECLAB_VERSION));
+  words->setText(
+      QObject::tr("<p style='font-size:15pt; font-weight:600; margin:0'>Recurrence Lab</p><p>Version %1</p>"
+                  "<p>See how recurrent sequence models remember and forget: eigenvalues, states, gates and gradients of every step, "
+                  "on a sequence of your own.</p><p>Free software under the GNU General Public License, version 3 or later. "
+                  "It stands on Qt, VTK, QCustomPlot, Eigen and FFTW.</p>")
+          .arg(RECLAB_VERSION));
   words->setWordWrap(true);
   words->setFixedWidth(360);
   row->addWidget(words);
@@ -96,14 +97,22 @@ void showGuide(QWidget* parent) {
   grid->setHorizontalSpacing(16);
   grid->setVerticalSpacing(10);
   const std::pair<QString, QString> steps[] = {
-      {QObject::tr("Drag a slider"), QObject::tr("The inspector on the right has the settings of the model; every picture follows while one moves.")},
-      {QObject::tr("Train"), QObject::tr("Press Train in the tool bar. The second time line, below the first, is that of training: drag along it to see the weights of any step.")},
-      {QObject::tr("Move through time"), QObject::tr("Drag along the time line. What the curves are worth at that step stands beside the cursor, in every picture.")},
-      {QObject::tr("Pick another model"), QObject::tr("The list on the left has them by family; the search finds names, authors, years and properties. The card says what to look at, and its links open it.")},
-      {QObject::tr("Compare"), QObject::tr("Pin keeps a run beside the next one. Compare in the tool bar has ready comparisons, a table of what differs, and all runs side by side.")},
-      {QObject::tr("Bring your own"), QObject::tr("Drop a table or a sound file on the window; where cells are missing it asks what becomes of them. File loads weights that were trained elsewhere.")},
-      {QObject::tr("Look closer"), QObject::tr("The box Layout has arrangements of more views. A double click on a title enlarges one, a hover says what a mark means, and an empty view says why.")},
-      {QObject::tr("Take it along"), QObject::tr("The menu of a view saves its figure and its data; File exports the whole run; Run ▸ Copy the command gives the line that repeats it in a terminal.")}};
+      {QObject::tr("Drag a slider"),
+       QObject::tr("The inspector on the right has the settings of the model; every picture follows while one moves.")},
+      {QObject::tr("Train"), QObject::tr("Press Train in the tool bar. The second time line, below the first, is that of training: drag "
+                                         "along it to see the weights of any step.")},
+      {QObject::tr("Move through time"),
+       QObject::tr("Drag along the time line. What the curves are worth at that step stands beside the cursor, in every picture.")},
+      {QObject::tr("Pick another model"), QObject::tr("The list on the left has them by family; the search finds names, authors, years and "
+                                                      "properties. The card says what to look at, and its links open it.")},
+      {QObject::tr("Compare"), QObject::tr("Pin keeps a run beside the next one. Compare in the tool bar has ready comparisons, a table of "
+                                           "what differs, and all runs side by side.")},
+      {QObject::tr("Bring your own"), QObject::tr("Drop a table or a sound file on the window; where cells are missing it asks what "
+                                                  "becomes of them. File loads weights that were trained elsewhere.")},
+      {QObject::tr("Look closer"), QObject::tr("The box Layout has arrangements of more views. A double click on a title enlarges one, a "
+                                               "hover says what a mark means, and an empty view says why.")},
+      {QObject::tr("Take it along"), QObject::tr("The menu of a view saves its figure and its data; File exports the whole run; Run ▸ Copy "
+                                                 "the command gives the line that repeats it in a terminal.")}};
   int row = 0;
   for (const auto& [what, how] : steps) {
     auto* head = label(what, "title");
@@ -122,24 +131,26 @@ void showShortcuts(QWidget* parent) {
   grid->setContentsMargins(0, 0, 0, 0);
   grid->setHorizontalSpacing(24);
   grid->setVerticalSpacing(6);
-  const std::pair<QString, QString> keys[] = {{QObject::tr("Space"), QObject::tr("Play or pause")},
-                                              {QObject::tr("← →"), QObject::tr("One step back or forward; on the time line also Page Up and Down, Home and End")},
-                                              {QObject::tr("F5"), QObject::tr("Run once more")},
-                                              {QObject::tr("Esc"), QObject::tr("Stop what is running, and pause what trains")},
-                                              {QObject::tr("Ctrl+O"), QObject::tr("Open a sequence")},
-                                              {QObject::tr("Ctrl+E"), QObject::tr("Export the run")},
-                                              {QObject::tr("Ctrl+T"), QObject::tr("Train, or pause")},
-                                              {QObject::tr("Ctrl+P"), QObject::tr("Pin the run for comparison")},
-                                              {QObject::tr("Ctrl+B"), QObject::tr("The runs that are compared side by side, or in one picture")},
-                                              {QObject::tr("Ctrl+D"), QObject::tr("What differs between them")},
-                                              {QObject::tr("Ctrl+Z, Ctrl+Y"), QObject::tr("Undo, redo")},
-                                              {QObject::tr("Ctrl+F"), QObject::tr("Search the models; Enter picks the first, ↓ goes into the list, Esc takes the search back")},
-                                              {QObject::tr("Ctrl+M"), QObject::tr("The map of the literature; there the arrows go from model to model, Enter loads one, Space marks one to compare")},
-                                              {QObject::tr("F6, Ctrl+Tab"), QObject::tr("Keyboard to the next part of the window; with Shift to the one before")},
-                                              {QObject::tr("Tab, then Space"), QObject::tr("Buttons; the menu key opens a panel's menu")},
-                                              {QObject::tr("Shift-drag on the input"), QObject::tr("Zoom every time axis to a range")},
-                                              {QObject::tr("Double-click on the input"), QObject::tr("The whole sequence again")},
-                                              {QObject::tr("Double-click on a panel's title"), QObject::tr("Only this panel, or all again")}};
+  const std::pair<QString, QString> keys[] = {
+      {QObject::tr("Space"), QObject::tr("Play or pause")},
+      {QObject::tr("← →"), QObject::tr("One step back or forward; on the time line also Page Up and Down, Home and End")},
+      {QObject::tr("F5"), QObject::tr("Run once more")},
+      {QObject::tr("Esc"), QObject::tr("Stop what is running, and pause what trains")},
+      {QObject::tr("Ctrl+O"), QObject::tr("Open a sequence")},
+      {QObject::tr("Ctrl+E"), QObject::tr("Export the run")},
+      {QObject::tr("Ctrl+T"), QObject::tr("Train, or pause")},
+      {QObject::tr("Ctrl+P"), QObject::tr("Pin the run for comparison")},
+      {QObject::tr("Ctrl+B"), QObject::tr("The runs that are compared side by side, or in one picture")},
+      {QObject::tr("Ctrl+D"), QObject::tr("What differs between them")},
+      {QObject::tr("Ctrl+Z, Ctrl+Y"), QObject::tr("Undo, redo")},
+      {QObject::tr("Ctrl+F"), QObject::tr("Search the models; Enter picks the first, ↓ goes into the list, Esc takes the search back")},
+      {QObject::tr("Ctrl+M"),
+       QObject::tr("The map of the literature; there the arrows go from model to model, Enter loads one, Space marks one to compare")},
+      {QObject::tr("F6, Ctrl+Tab"), QObject::tr("Keyboard to the next part of the window; with Shift to the one before")},
+      {QObject::tr("Tab, then Space"), QObject::tr("Buttons; the menu key opens a panel's menu")},
+      {QObject::tr("Shift-drag on the input"), QObject::tr("Zoom every time axis to a range")},
+      {QObject::tr("Double-click on the input"), QObject::tr("The whole sequence again")},
+      {QObject::tr("Double-click on a panel's title"), QObject::tr("Only this panel, or all again")}};
   int line = 0;
   for (const auto& [key, text] : keys) {
     grid->addWidget(label(key, "title"), line, 0);
@@ -194,10 +205,12 @@ void MainWindow::buildMenus() {
   file->addSeparator();
   QMenu* figures = file->addMenu(icon("image"), tr("Save figures of the open panels"));
   for (const auto& [name, format] : {std::pair{"PNG", Panel::Format::png}, {"SVG", Panel::Format::svg}, {"PDF", Panel::Format::pdf}})
-    figures->addAction(add("figures." + QString(name).toLower(), {}, tr("As %1…").arg(name), {}, [this, format = format] { saveAllFigures(format); }));
+    figures->addAction(
+        add("figures." + QString(name).toLower(), {}, tr("As %1…").arg(name), {}, [this, format = format] { saveAllFigures(format); }));
   file->addAction(add("exportRun", "export", tr("Export run…"), QKeySequence(tr("Ctrl+E")), [this] {
     const QString folder = chooser_.folder(this, tr("Export the run into a folder"));
-    if (!folder.isEmpty() && mayReplaceFiles(this, tr("Export run"), folder, {"manifest.json", "trace.npz", "state.npz"})) session_->exportRun(folder, false);
+    if (!folder.isEmpty() && mayReplaceFiles(this, tr("Export run"), folder, {"manifest.json", "trace.npz", "state.npz"}))
+      session_->exportRun(folder, false);
   }));
   file->addAction(add("exportTraining", {}, tr("Export training…"), {}, [this] {
     const QString folder = chooser_.folder(this, tr("Export the training into a folder"));
@@ -225,7 +238,8 @@ void MainWindow::buildMenus() {
   QMenu* view = menuBar()->addMenu(tr("&View"));
   QMenu* theme = view->addMenu(icon("theme"), tr("Theme"));
   auto* themes = new QActionGroup(this);
-  for (const auto& [text, choice] : {std::pair{tr("As the system"), ThemeChoice::system}, {tr("Light"), ThemeChoice::light}, {tr("Dark"), ThemeChoice::dark}}) {
+  for (const auto& [text, choice] :
+       {std::pair{tr("As the system"), ThemeChoice::system}, {tr("Light"), ThemeChoice::light}, {tr("Dark"), ThemeChoice::dark}}) {
     QAction* one = add("theme." + toString(choice), {}, text, {}, [this, choice = choice] {
       look_->apply(choice);
       QSettings().setValue("theme", toString(choice));
@@ -271,7 +285,8 @@ void MainWindow::buildMenus() {
   run->addAction(add("distill", {}, tr("Distill its long filters…"), {}, [this] {
     if (!session_->library()) return;
     auto* dialog = new DistillDialog(session_->library(), session_->setup(), chooser_, this, &session_->desk());
-    connect(dialog, &DistillDialog::opened, this, [this](const Setup& distilled, const QString& title) { change(distilled, tr("model %1").arg(title)); });
+    connect(dialog, &DistillDialog::opened, this,
+            [this](const Setup& distilled, const QString& title) { change(distilled, tr("model %1").arg(title)); });
     dialog->open();
   }));
   action("distill")->setToolTip(tr("The filters that the model convolves with, as a few modes that a recurrence runs"));
@@ -284,7 +299,8 @@ void MainWindow::buildMenus() {
   help->addAction(add("checkDevice", "run", tr("Check the device…"), {}, [this] {
     if (session_->library()) (new DeviceDialog(session_->library(), chooser_, this, &session_->desk()))->open();
   }));
-  action("checkDevice")->setToolTip(tr("Does the CUDA device compute what the CPU does? Every primitive and every model, forward and gradients"));
+  action("checkDevice")
+      ->setToolTip(tr("Does the CUDA device compute what the CPU does? Every primitive and every model, forward and gradients"));
   help->addAction(add("about", "info", tr("About Recurrence Lab"), {}, [this] { showAbout(this); }));
 }
 
@@ -307,7 +323,8 @@ void MainWindow::loadFile(FileKind kind) {
 void MainWindow::saveFile(FileKind kind) {
   const bool weights = kind == FileKind::weights;
   const QString path = chooser_.save(this, weights ? tr("Save the weights that ran") : tr("Save the state that the run ended in"),
-                                     QString::fromStdString(session_->setup().preset) + (weights ? "-weights.npz" : "-state.npz"), tr("NumPy archives (*.npz)"));
+                                     QString::fromStdString(session_->setup().preset) + (weights ? "-weights.npz" : "-state.npz"),
+                                     tr("NumPy archives (*.npz)"));
   if (!path.isEmpty()) session_->saveFile(kind, path);
 }
 
@@ -335,7 +352,8 @@ void MainWindow::saveAllFigures(Panel::Format format) {
   if (!answer) return;
   const SavedFigures saved = saveFigures(open, model, answer->folder, answer->format, answer->style);
   if (!saved.problem.isEmpty()) return say(saved.problem, Tone::warning);
-  QStringList said{saved.files.size() == 1 ? tr("One figure is in %1.").arg(answer->folder) : tr("%1 figures are in %2.").arg(saved.files.size()).arg(answer->folder)};
+  QStringList said{saved.files.size() == 1 ? tr("One figure is in %1.").arg(answer->folder)
+                                           : tr("%1 figures are in %2.").arg(saved.files.size()).arg(answer->folder)};
   say((said + saved.without).join(' '), Tone::info);
 }
 
@@ -370,7 +388,8 @@ void MainWindow::keepOnScreen() {
 void MainWindow::fitToolBar() {
   const auto style = [](bool words) { return words ? Qt::ToolButtonTextBesideIcon : Qt::ToolButtonIconOnly; };
   trainButton_->setToolButtonStyle(style(!narrow_));
-  for (QToolButton* button : {pinButton_, compareButton_}) button->setToolButtonStyle(style(!narrow_ && width() >= 1400 && chips_->chips().size() < 3));  // names of runs want the room
+  for (QToolButton* button : {pinButton_, compareButton_})
+    button->setToolButtonStyle(style(!narrow_ && width() >= 1400 && chips_->chips().size() < 3));  // names of runs want the room
   // Where there is hardly room for them as dots, comparisons are in the menu alone (Run ▸ Compare).
   const auto* bar = qobject_cast<QToolBar*>(compareButton_->parentWidget());
   for (QAction* one : bar->actions())
@@ -447,7 +466,8 @@ void MainWindow::saveLayout() const {
     const PutLearned learned = [this](const LearnedPtr& weights) { return session_->putLearned(weights); };
     settings.setValue("session/setup", toJson(session_->setup(), learned));
     std::vector<KeptPin> pins;
-    for (const Pin& pin : pins_->pins()) pins.push_back({pin.setup, pin.given, pin.colour, session_->idOfTraining(session_->trainingOf(pin.id))});
+    for (const Pin& pin : pins_->pins())
+      pins.push_back({pin.setup, pin.given, pin.colour, session_->idOfTraining(session_->trainingOf(pin.id))});
     settings.setValue("session/pins", toJson(pins, learned));
     settings.setValue("session/training", session_->trainedTogether());
     session_->keepNoOtherWeights();
@@ -457,7 +477,8 @@ void MainWindow::saveLayout() const {
   settings.setValue("window/sides", sidesOwn_ ? "own" : narrow_ ? "narrow" : "wide");
   settings.setValue("training/settings", training_->settings()->saved());
   for (const PanelDock* dock : area_->docks())
-    if (const QVariantMap choices = dock->panel()->choices(); !choices.isEmpty()) settings.setValue("panels/" + dock->panel()->id(), choices);
+    if (const QVariantMap choices = dock->panel()->choices(); !choices.isEmpty())
+      settings.setValue("panels/" + dock->panel()->id(), choices);
 }
 
 void MainWindow::restoreLayout() {
@@ -470,11 +491,13 @@ void MainWindow::restoreLayout() {
     settings.remove("window");
     return say(tr("The layout that was kept could not be restored; this is the standard one."), Tone::info);
   }
-  const QByteArray geometry = unsealed(settings.value("window/geometry").toByteArray()), docks = unsealed(settings.value("window/docks").toByteArray()),
+  const QByteArray geometry = unsealed(settings.value("window/geometry").toByteArray()),
+                   docks = unsealed(settings.value("window/docks").toByteArray()),
                    shown = unsealed(settings.value("window/panels").toByteArray());
   const auto calm = std::ranges::find_if(area_->layouts(), &PanelLayout::calm);
   const int asked = layout_->findText(options_.layout, Qt::MatchFixedString);
-  if (geometry.isEmpty() || docks.isEmpty() || shown.isEmpty()) return pickLayout(asked >= 0 ? asked : static_cast<int>(calm - area_->layouts().begin()));
+  if (geometry.isEmpty() || docks.isEmpty() || shown.isEmpty())
+    return pickLayout(asked >= 0 ? asked : static_cast<int>(calm - area_->layouts().begin()));
   settings.setValue("window/restoring", true);
   settings.sync();
   restoreGeometry(geometry);
@@ -493,7 +516,8 @@ void MainWindow::restoreLayout() {
   const QString sides = settings.value("window/sides").toString();
   sidesOwn_ = sides == "own";
   if (!sidesOwn_ && sides != (isNarrow() ? "narrow" : "wide")) arrangeSides();
-  area_->takeOver(area_->layouts()[static_cast<std::size_t>(layout_->currentIndex())], settings.value("window/fit").toSize(), settings.value("window/own").toBool());
+  area_->takeOver(area_->layouts()[static_cast<std::size_t>(layout_->currentIndex())], settings.value("window/fit").toSize(),
+                  settings.value("window/own").toBool());
 }
 
 /// What was restored has stood the first pictures.

@@ -21,8 +21,8 @@ void MainWindow::pickModel(const QString& id) {
   lookAtPlaces(id, true);
 }
 
-/// A preset with other settings, as one change; without any, as it was last looked at. What it has as these say is not set by hand; weights and
-/// states of files were for other settings.
+/// A preset with other settings, as one change; without any, as it was last looked at. What it has as these say is not set by hand; weights
+/// and states of files were for other settings.
 void MainWindow::openModel(const ModelChoice& model) {
   if (!session_->library()) return;
   if (model.settings.empty()) return pickModel(QString::fromStdString(model.preset));
@@ -65,11 +65,15 @@ void MainWindow::showTrained(bool trained) {
 
 void MainWindow::nameModel() {
   const ModelPtr& model = session_->model();
-  const QString why = session_->library() ? session_->whyNotShown() : QString(), title = model ? QString::fromStdString(model->preset.title) : QString();
+  const QString why = session_->library() ? session_->whyNotShown() : QString(),
+                title = model ? QString::fromStdString(model->preset.title) : QString();
   for (FlatDock* dock : docks_) {
     const QString id = dock->objectName();
     if (id == "dock.models")
-      dock->header()->setHeadline(why.isEmpty() ? QString() : tr("%1 is not shown: %2").arg(QString::fromStdString(session_->library()->presets.find(session_->setup().preset).title), why));
+      dock->header()->setHeadline(
+          why.isEmpty() ? QString()
+                        : tr("%1 is not shown: %2")
+                              .arg(QString::fromStdString(session_->library()->presets.find(session_->setup().preset).title), why));
     else if (id == "dock.inspector" || id == "dock.card")
       dock->header()->setHeadline(why.isEmpty() ? title : tr("%1, not shown").arg(title));
   }
@@ -111,7 +115,10 @@ void MainWindow::offerMissing(const SequenceChoice& choice, const QStringList& c
     return;
   }
   if (banner_->sentence().isEmpty()) return;
-  for (const auto& [how, text] : {std::pair{Missing::leave_out, tr("Leave rows out")}, {Missing::hold, tr("Hold the last value")}, {Missing::interpolate, tr("Interpolate")}, {Missing::mask, tr("Hold and mark")}})
+  for (const auto& [how, text] : {std::pair{Missing::leave_out, tr("Leave rows out")},
+                                  {Missing::hold, tr("Hold the last value")},
+                                  {Missing::interpolate, tr("Interpolate")},
+                                  {Missing::mask, tr("Hold and mark")}})
     if (cures.contains(QString::fromUtf8(to_string(how))))
       banner_->offer(text, [this, choice, how = how] {
         SequenceChoice other = choice;
@@ -130,10 +137,11 @@ void MainWindow::offerAfterStop() {
     banner_->hide();
     session_->run();
   });
-  banner_->offer(tr("Back to %1").arg(QString::fromStdString(trace->info.title.empty() ? trace->info.preset : trace->info.title)), [this, before = session_->shownSetup()] {
-    banner_->hide();
-    change(before, tr("back to what is shown"));
-  });
+  banner_->offer(tr("Back to %1").arg(QString::fromStdString(trace->info.title.empty() ? trace->info.preset : trace->info.title)),
+                 [this, before = session_->shownSetup()] {
+                   banner_->hide();
+                   change(before, tr("back to what is shown"));
+                 });
 }
 
 /// Again when the properties have come, and when the theme is another.
@@ -150,7 +158,8 @@ void MainWindow::showMap(const QString& marked) {
     mapWindow_->resize(QSize(1500, 900).boundedTo(screen()->availableSize() * 0.94));
     connect(mapWindow_, &MapWindow::picked, this, &MainWindow::pickModel);
     connect(mapWindow_, &MapWindow::compareWanted, session_, &SessionController::compare);
-    connect(mapWindow_, &MapWindow::said, this, [this](const QString& sentence, bool bad) { say(sentence, bad ? Tone::warning : Tone::info); });
+    connect(mapWindow_, &MapWindow::said, this,
+            [this](const QString& sentence, bool bad) { say(sentence, bad ? Tone::warning : Tone::info); });
     connect(session_, &SessionController::compared, mapWindow_, &MapWindow::setComparison);
     connect(session_, &SessionController::notCompared, mapWindow_, &MapWindow::setProblem);
     mapWindow_->setLiterature(models_->literature());

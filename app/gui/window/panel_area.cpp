@@ -23,15 +23,14 @@
 namespace reclab {
 namespace {
 
-constexpr int soon = 250;  // ms; a picture that is renewed sooner is not dimmed, so that nothing flickers while a slider moves
+constexpr int soon = 250;              // ms; a picture that is renewed sooner is not dimmed, so that nothing flickers while a slider moves
 constexpr QSize leastPanel(270, 290);  ///< with header, tabs, controls, axes and legend there are still 120 pixels for the picture
 
 /// How many panels fit beside and under each other.
-QSize fitOf(const QSize& room) {
-  return QSize(room.width() / leastPanel.width(), room.height() / leastPanel.height()).expandedTo({1, 1});
-}
+QSize fitOf(const QSize& room) { return QSize(room.width() / leastPanel.width(), room.height() / leastPanel.height()).expandedTo({1, 1}); }
 
-/// Names of panels are whole: where there is no room for all of them they are smaller and stand closer, and where there is still none, arrows bring the others.
+/// Names of panels are whole: where there is no room for all of them they are smaller and stand closer, and where there is still none,
+/// arrows bring the others.
 class CloseTabs : public QObject {
  public:
   explicit CloseTabs(QTabBar* tabs) : QObject(tabs), tabs_(tabs) {
@@ -43,7 +42,9 @@ class CloseTabs : public QObject {
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override {
     // Of a tab that comes or goes it is told by nothing but that it is painted anew.
-    if (watched == tabs_ && (event->type() == QEvent::Resize || event->type() == QEvent::Paint) && isClose() != tabs_->property("close").toBool()) QMetaObject::invokeMethod(this, &CloseTabs::fit, Qt::QueuedConnection);
+    if (watched == tabs_ && (event->type() == QEvent::Resize || event->type() == QEvent::Paint) &&
+        isClose() != tabs_->property("close").toBool())
+      QMetaObject::invokeMethod(this, &CloseTabs::fit, Qt::QueuedConnection);
     return false;
   }
 
@@ -73,8 +74,8 @@ qsizetype namesIn(const QString& cell) {
   return letters;
 }
 
-/// The layout with no more rows and columns than fit: what is left over, of a row that is too wide or that there is no room for, stands behind
-/// others, as tabs, where names take the least room, so that as many of them as can be are whole.
+/// The layout with no more rows and columns than fit: what is left over, of a row that is too wide or that there is no room for, stands
+/// behind others, as tabs, where names take the least room, so that as many of them as can be are whole.
 std::vector<QStringList> fitted(const PanelLayout& layout, const QSize& fit) {
   std::vector<QStringList> rows;
   for (const QStringList& row : layout.rows) {
@@ -148,7 +149,9 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
   menu_->addAction(icon("copy"), tr("Copy as a picture"), this, [this] {
     const bool picture = panel_->emptyReason().isEmpty();
     panel_->copyFigure();
-    emit said(picture ? tr("A picture of %1 is in the clipboard.").arg(panel_->title()) : tr("%1 has no picture; why is in the clipboard, in words.").arg(panel_->title()), false);
+    emit said(picture ? tr("A picture of %1 is in the clipboard.").arg(panel_->title())
+                      : tr("%1 has no picture; why is in the clipboard, in words.").arg(panel_->title()),
+              false);
   });
   menu_->addAction(icon("table"), tr("Save the data as CSV…"), this, [this] { saveData(); });
   for (QAction* own : panel_->actions()) menu_->addAction(own);
@@ -196,7 +199,9 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
 }
 
 void PanelDock::setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned) {
-  const auto same = [](const Panel::Run& a, const Panel::Run& b) { return a.trace == b.trace && a.colour == b.colour && a.label == b.label && a.whole == b.whole; };
+  const auto same = [](const Panel::Run& a, const Panel::Run& b) {
+    return a.trace == b.trace && a.colour == b.colour && a.label == b.label && a.whole == b.whole;
+  };
   const auto alike = [](const Panel::Run& a, const Panel::Run& b) { return a.colour == b.colour && a.label == b.label; };
   pinsMayWait_ = std::equal(pinned.begin(), pinned.end(), pinsGiven_.begin(), pinsGiven_.end(), alike);
   if (!std::equal(pinned.begin(), pinned.end(), pinned_.begin(), pinned_.end(), same)) pinsBehind_ = true;
@@ -207,13 +212,17 @@ void PanelDock::setRuns(std::shared_ptr<const Trace> trace, const std::vector<Pa
 }
 
 bool PanelDock::awaits() const {
-  return std::ranges::any_of(kind_table(), [this](const KindInfo& row) { return panel_->needs().has(row.kind) && !(trace_ && trace_->info.absent.contains(row.kind)) && questions_.awaits(row.kind); });
+  return std::ranges::any_of(kind_table(), [this](const KindInfo& row) {
+    return panel_->needs().has(row.kind) && !(trace_ && trace_->info.absent.contains(row.kind)) && questions_.awaits(row.kind);
+  });
 }
 
 bool PanelDock::answered() const {
   if (panel_->emptyReason().isEmpty() || !panel_->isOfRun()) return true;
   const Kinds needs = panel_->needs();
-  return !needs.empty() && given_ && std::ranges::all_of(kind_table(), [&](const KindInfo& row) { return !needs.has(row.kind) || given_->info.absent.contains(row.kind); });
+  return !needs.empty() && given_ && std::ranges::all_of(kind_table(), [&](const KindInfo& row) {
+    return !needs.has(row.kind) || given_->info.absent.contains(row.kind);
+  });
 }
 
 bool PanelDock::keeps() const { return keepsPicture(*panel_, given_.get(), trace_.get(), questions_); }
@@ -278,7 +287,8 @@ QString PanelDock::fileName(const QString& suffix) const {
 
 void PanelDock::save(Panel::Format format) {
   panel_->finish();
-  if (const QString reason = panel_->emptyReason(); !reason.isEmpty()) return emit said(tr("There is no figure of %1: %2").arg(panel_->title(), reason), true);
+  if (const QString reason = panel_->emptyReason(); !reason.isEmpty())
+    return emit said(tr("There is no figure of %1: %2").arg(panel_->title(), reason), true);
   const QString stem = stemOf(*panel_, given_ ? QString::fromStdString(given_->info.preset) : QString());
   const auto answer = chooser_->figure(this, {tr("Save %1").arg(panel_->title()), {stem}, format});
   if (!answer) return;
@@ -290,7 +300,8 @@ void PanelDock::saveData() {
   panel_->finish();
   const QString text = panel_->dataAsCsv();
   if (text.isEmpty()) return emit said(tr("%1 has no data yet: %2").arg(panel_->title(), panel_->emptyReason()), true);
-  QString file = chooser_->save(this, tr("Save the data of %1").arg(panel_->title()), fileName("csv"), tr("Comma separated values (*.csv)"));
+  QString file =
+      chooser_->save(this, tr("Save the data of %1").arg(panel_->title()), fileName("csv"), tr("Comma separated values (*.csv)"));
   if (file.isEmpty()) return;
   if (!file.contains('.')) file += ".csv";
   const QString sentence = writeText(file, text);
@@ -539,7 +550,9 @@ void PanelArea::open(PanelDock* dock) {
     // Behind the panels that have the fewest behind them, so that as much of the names as can be is read.
     PanelDock* beside = nullptr;
     for (PanelDock* one : docks_)
-      if (one != dock && one->inSight() && !one->isFloating() && (beside == nullptr || tabifiedDockWidgets(one).size() < tabifiedDockWidgets(beside).size())) beside = one;
+      if (one != dock && one->inSight() && !one->isFloating() &&
+          (beside == nullptr || tabifiedDockWidgets(one).size() < tabifiedDockWidgets(beside).size()))
+        beside = one;
     if (beside != nullptr)
       tabifyDockWidget(beside, dock);
     else

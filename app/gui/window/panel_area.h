@@ -112,8 +112,8 @@ class PanelArea : public QMainWindow {
   void open(PanelDock* dock);     ///< shown and in front; one that the arrangement does not have comes behind others, as a tab
   /// Training begins: a layout that has a panel for it gets it beside the others.
   void showLearning();
-  QSize fit() const { return fit_; }        ///< columns and rows that the arrangement was made for
-  bool isOwn() const { return own_; }       ///< a hand moved or hid a panel
+  QSize fit() const { return fit_; }   ///< columns and rows that the arrangement was made for
+  bool isOwn() const { return own_; }  ///< a hand moved or hid a panel
   /// After restoreState(): what was arranged then.
   void takeOver(const PanelLayout& layout, QSize fit, bool own);
 
@@ -128,7 +128,7 @@ class PanelArea : public QMainWindow {
 
  private:
   bool isArranged(PanelDock* dock) const;  ///< has a place, shown or hidden
-  void spread();  ///< gives the rows and columns of the arrangement their proportions
+  void spread();                           ///< gives the rows and columns of the arrangement their proportions
   std::vector<PanelDock*> docks_;
   PanelLayout layout_;
   QSize fit_;
@@ -137,7 +137,7 @@ class PanelArea : public QMainWindow {
   QTimer soon_;
   std::vector<PanelLayout> layouts_;
   PanelDock* enlarged_ = nullptr;
-  QByteArray before_;  ///< the arrangement before a panel was enlarged
+  QByteArray before_;         ///< the arrangement before a panel was enlarged
   QSet<PanelDock*> outside_;  ///< what had no place in it
 };
 

@@ -12,7 +12,8 @@
 
 namespace reclab {
 
-/// The one time cursor and the one visible range of all panels, in time steps. However fast the mouse is, it speaks 30 times a second at most.
+/// The one time cursor and the one visible range of all panels, in time steps. However fast the mouse is, it speaks 30 times a second at
+/// most.
 class TimeLink : public QObject {
   Q_OBJECT
  public:

@@ -38,12 +38,14 @@ void each_row(std::int64_t rows, std::int64_t columns, const F& f) {
 
 }  // namespace
 
-void CpuBackend::softmax(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t first, const void* low, void* scores) {
+void CpuBackend::softmax(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t first, const void* low,
+                         void* scores) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     each_row(batch * rows, columns, [&](std::int64_t r) {
       T* s = as<T>(scores) + r * columns;
-      const std::int64_t i = r % rows, from = std::max<std::int64_t>(0, low ? static_cast<std::int64_t>(as<T>(low)[i]) : 0), to = first + i + 1;
+      const std::int64_t i = r % rows, from = std::max<std::int64_t>(0, low ? static_cast<std::int64_t>(as<T>(low)[i]) : 0),
+                         to = first + i + 1;
       // Whole vectors: of what lies behind the row's end, which is 0 in the end, the exponentials are made too, and zeros are added.
       const std::int64_t whole = from < to ? std::min(columns - from, (to - from + lanes - 1) / lanes * lanes) : 0;
       T* seen = s + from;
@@ -70,19 +72,20 @@ void CpuBackend::softmax_adjoint(DType type, std::int64_t rows, std::int64_t col
   });
 }
 
-void CpuBackend::by_distance(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances, std::int64_t first, const void* far,
-                             void* scores) {
+void CpuBackend::by_distance(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances,
+                             std::int64_t first, const void* far, void* scores) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     for (std::int64_t r = 0; r < batch * rows; ++r) {
       const std::int64_t own = first + r % rows;
-      for (std::int64_t j = std::max<std::int64_t>(0, own - distances + 1); j <= own; ++j) as<T>(scores)[r * columns + j] += as<T>(far)[r * distances + own - j];
+      for (std::int64_t j = std::max<std::int64_t>(0, own - distances + 1); j <= own; ++j)
+        as<T>(scores)[r * columns + j] += as<T>(far)[r * distances + own - j];
     }
   });
 }
 
-void CpuBackend::by_distance_adjoint(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances, std::int64_t first,
-                                     const void* gscores, void* gfar) {
+void CpuBackend::by_distance_adjoint(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances,
+                                     std::int64_t first, const void* gscores, void* gfar) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     for (std::int64_t r = 0; r < batch * rows; ++r) {
@@ -92,7 +95,8 @@ void CpuBackend::by_distance_adjoint(DType type, std::int64_t batch, std::int64_
   });
 }
 
-void CpuBackend::keep_columns(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, const void* bound, bool from, void* scores) {
+void CpuBackend::keep_columns(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, const void* bound, bool from,
+                              void* scores) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     for (std::int64_t r = 0; r < batch * rows; ++r) {
@@ -106,21 +110,24 @@ void CpuBackend::keep_columns(DType type, std::int64_t batch, std::int64_t rows,
   });
 }
 
-void CpuBackend::weigh(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns, const void* row,
-                       const void* column, const void* row_low, const void* column_low, void* scores) {
+void CpuBackend::weigh(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns,
+                       const void* row, const void* column, const void* row_low, const void* column_low, void* scores) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     for (std::int64_t r = 0; r < batch * rows; ++r) {
       const std::int64_t b = r / rows, i = first + r % rows;
       T* s = as<T>(scores) + r * columns;
-      for (std::int64_t j = 0; j <= i; ++j) s[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j] + (as<T>(row_low)[b * steps + i] + as<T>(column_low)[b * steps + j]));
+      for (std::int64_t j = 0; j <= i; ++j)
+        s[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j] +
+                        (as<T>(row_low)[b * steps + i] + as<T>(column_low)[b * steps + j]));
       std::fill(s + i + 1, s + columns, T(0));
     }
   });
 }
 
-void CpuBackend::weigh_adjoint(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns, const void* row,
-                               const void* column, const void* row_low, const void* column_low, const void* p, void* g, void* grow, void* gcolumn) {
+void CpuBackend::weigh_adjoint(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows,
+                               std::int64_t columns, const void* row, const void* column, const void* row_low, const void* column_low,
+                               const void* p, void* g, void* grow, void* gcolumn) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     for (std::int64_t r = 0; r < batch * rows; ++r) {
@@ -131,7 +138,8 @@ void CpuBackend::weigh_adjoint(DType type, std::int64_t batch, std::int64_t step
         const T both = as<T>(p)[r * columns + j] * own[j];
         sum += both;
         if (gcolumn) as<T>(gcolumn)[b * steps + j] += both;
-        own[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j] + (as<T>(row_low)[b * steps + i] + as<T>(column_low)[b * steps + j]));
+        own[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j] +
+                          (as<T>(row_low)[b * steps + i] + as<T>(column_low)[b * steps + j]));
       }
       if (grow) as<T>(grow)[b * steps + i] += static_cast<T>(sum);
       std::fill(own + i + 1, own + columns, T(0));

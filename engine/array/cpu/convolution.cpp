@@ -72,7 +72,8 @@ void CpuBackend::depthwise(DType type, const DepthwiseDims& d, const void* x_, c
   });
 }
 
-void CpuBackend::depthwise_adjoint(DType type, const DepthwiseDims& d, const void* x_, const void* w_, const void* gy_, void* gx_, void* gw_) {
+void CpuBackend::depthwise_adjoint(DType type, const DepthwiseDims& d, const void* x_, const void* w_, const void* gy_, void* gx_,
+                                   void* gw_) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     for (std::int64_t t = 0; t < d.steps; ++t)
@@ -111,8 +112,8 @@ void CpuBackend::vandermonde(DType complex, std::int64_t channels, std::int64_t 
   });
 }
 
-void CpuBackend::vandermonde_adjoint(DType complex, std::int64_t channels, std::int64_t modes, std::int64_t steps, const void* w_, const void* a_,
-                                     const void* gkernel_, void* gw_, void* ga_) {
+void CpuBackend::vandermonde_adjoint(DType complex, std::int64_t channels, std::int64_t modes, std::int64_t steps, const void* w_,
+                                     const void* a_, const void* gkernel_, void* gw_, void* ga_) {
   with_real(real_of(complex), [&](auto zero) {
     using T = std::complex<decltype(zero)>;
     // Horner backwards in time: value = sum_k g_k conj(a)^k and its derivative sum_k k g_k conj(a)^(k-1).
@@ -133,7 +134,9 @@ void CpuBackend::vandermonde_adjoint(DType complex, std::int64_t channels, std::
   });
 }
 
-std::size_t CpuBackend::vandermonde_scratch(std::int64_t modes) const { return static_cast<std::size_t>(2 * modes) * sizeof(std::complex<double>); }
+std::size_t CpuBackend::vandermonde_scratch(std::int64_t modes) const {
+  return static_cast<std::size_t>(2 * modes) * sizeof(std::complex<double>);
+}
 
 std::size_t CpuBackend::convolve_scratch(DType type, std::int64_t steps, bool adjoint) const {
   if (is_complex(type)) {
@@ -141,12 +144,16 @@ std::size_t CpuBackend::convolve_scratch(DType type, std::int64_t steps, bool ad
     while (size < 2 * static_cast<std::size_t>(steps)) size *= 2;
     return (adjoint ? 4 : 2) * size * sizeof(std::complex<double>);
   }
-  return static_cast<std::size_t>(type == DType::f32 ? cpu::convolve_scratch<float>(steps, adjoint) : cpu::convolve_scratch<double>(steps, adjoint)) * bytes_of(type);
+  return static_cast<std::size_t>(type == DType::f32 ? cpu::convolve_scratch<float>(steps, adjoint)
+                                                     : cpu::convolve_scratch<double>(steps, adjoint)) *
+         bytes_of(type);
 }
 
 std::size_t CpuBackend::spectrum_size(DType type, std::int64_t steps, std::int64_t channels) {
   if (is_complex(type)) return 0;
-  return static_cast<std::size_t>(type == DType::f32 ? cpu::spectrum_size<float>(steps, channels) : cpu::spectrum_size<double>(steps, channels)) * bytes_of(type);
+  return static_cast<std::size_t>(type == DType::f32 ? cpu::spectrum_size<float>(steps, channels)
+                                                     : cpu::spectrum_size<double>(steps, channels)) *
+         bytes_of(type);
 }
 
 void CpuBackend::spectrum(DType type, std::int64_t steps, std::int64_t channels, const void* kernel, void* spectrum) {
@@ -154,8 +161,8 @@ void CpuBackend::spectrum(DType type, std::int64_t steps, std::int64_t channels,
   with_real(type, [&](auto zero) { cpu::spectrum(steps, channels, as<decltype(zero)>(kernel), as<decltype(zero)>(spectrum)); });
 }
 
-void CpuBackend::convolve_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* spectrum, const void* u,
-                               void* y) {
+void CpuBackend::convolve_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel,
+                               const void* spectrum, const void* u, void* y) {
   if (is_complex(type)) return convolve(type, steps, batch, channels, kernel, u, y);
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
@@ -163,8 +170,8 @@ void CpuBackend::convolve_with(DType type, std::int64_t steps, std::int64_t batc
   });
 }
 
-void CpuBackend::convolve_adjoint_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* spectrum,
-                                       const void* u, const void* gy, void* gkernel, void* gu) {
+void CpuBackend::convolve_adjoint_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel,
+                                       const void* spectrum, const void* u, const void* gy, void* gkernel, void* gu) {
   if (is_complex(type)) return convolve_adjoint(type, steps, batch, channels, kernel, u, gy, gkernel, gu);
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
@@ -197,8 +204,8 @@ void CpuBackend::convolve(DType type, std::int64_t steps, std::int64_t batch, st
   });
 }
 
-void CpuBackend::convolve_adjoint(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* u,
-                                  const void* gy, void* gkernel, void* gu) {
+void CpuBackend::convolve_adjoint(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel,
+                                  const void* u, const void* gy, void* gkernel, void* gu) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (!complex_v<T>) {

@@ -16,7 +16,10 @@ void* CpuBackend::allocate(std::size_t bytes) {
   constexpr std::size_t page = std::size_t{2} << 20;
   const std::size_t unit = bytes >= 2 * page ? page : 64;
   void* memory = std::aligned_alloc(unit, (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit);
-  if (!memory) throw Error("There is not enough memory for an array of " + (bytes >> 20 ? std::to_string(bytes >> 20) + " MiB" : std::to_string(bytes) + " bytes") + ": shorten the sequence or make the model smaller.");
+  if (!memory)
+    throw Error("There is not enough memory for an array of " +
+                (bytes >> 20 ? std::to_string(bytes >> 20) + " MiB" : std::to_string(bytes) + " bytes") +
+                ": shorten the sequence or make the model smaller.");
 #ifdef MADV_HUGEPAGE
   if (unit == page) madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: without large pages it is slower and right
 #endif

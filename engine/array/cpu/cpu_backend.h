@@ -16,15 +16,15 @@ class CpuBackend final : public HostMemoryBackend {
 
   // What other backends need not have: products and convolutions with what many of them are made with.
   void pack(DType type, std::int64_t k, std::int64_t n, bool transpose, const void* b, void* packed) override;
-  void matmul_packed(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool transpose, const void* a, const void* b, const void* packed,
-                     const void* added, bool by_rows, void* c, bool accumulate) override;
+  void matmul_packed(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool transpose, const void* a, const void* b,
+                     const void* packed, const void* added, bool by_rows, void* c, bool accumulate) override;
   void matmul_biased(DType type, const MatMul& shape, const void* a, const void* b, const void* bias, void* c) override;
   std::size_t spectrum_size(DType type, std::int64_t steps, std::int64_t channels) override;
   void spectrum(DType type, std::int64_t steps, std::int64_t channels, const void* kernel, void* spectrum) override;
-  void convolve_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* spectrum, const void* u,
-                     void* y) override;
-  void convolve_adjoint_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* spectrum,
-                             const void* u, const void* gy, void* gkernel, void* gu) override;
+  void convolve_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* spectrum,
+                     const void* u, void* y) override;
+  void convolve_adjoint_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel,
+                             const void* spectrum, const void* u, const void* gy, void* gkernel, void* gu) override;
 
   std::size_t cumulative_sum_scratch(DType type, std::int64_t inner) const override;
   std::size_t norm_scratch(std::int64_t rows, std::int64_t n) const override;

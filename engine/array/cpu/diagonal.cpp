@@ -79,7 +79,8 @@ void parallel_scan(ScanMethod method, std::int64_t steps, std::int64_t width, T*
 
 /// next = conj(a) lambda + unit g, n entries (a null: of lambda itself), and how large both terms come to be.
 template <class T>
-void adjoint_step(std::int64_t n, const T* a, const T* lambda_, const T* g_, real_t<T> unit, T* next_, Bits<real_t<T>>& carried, Bits<real_t<T>>& added) {
+void adjoint_step(std::int64_t n, const T* a, const T* lambda_, const T* g_, real_t<T> unit, T* next_, Bits<real_t<T>>& carried,
+                  Bits<real_t<T>>& added) {
   using R = real_t<T>;
   const R* __restrict lambda = reinterpret_cast<const R*>(lambda_);
   const R* __restrict g = reinterpret_cast<const R*>(g_);
@@ -138,7 +139,8 @@ void adjoint_use(std::int64_t n, const T* lambda_, const T* before_, real_t<T> u
   if constexpr (complex_v<T>) {
     using P = cpu::Pairs<R>;
     std::int64_t i = 0;
-    for (; i + P::lanes <= parts; i += P::lanes) P::store(ga + i, P::load(ga + i) + unit * P::product(P::load(lambda + i), P::load(before + i), true));
+    for (; i + P::lanes <= parts; i += P::lanes)
+      P::store(ga + i, P::load(ga + i) + unit * P::product(P::load(lambda + i), P::load(before + i), true));
     for (; i < parts; i += 2) {
       ga[i] += unit * (lambda[i] * before[i] + lambda[i + 1] * before[i + 1]);
       ga[i + 1] += unit * (lambda[i + 1] * before[i] - lambda[i] * before[i + 1]);
@@ -196,8 +198,8 @@ std::size_t CpuBackend::diagonal_scratch(DType type, const DiagonalDims& d, Scan
   return static_cast<std::size_t>(3 * row + whole + norms);  // lambda, the next one, and what is summed up of a transition
 }
 
-void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, const void* a_, const void* b_, const void* initial_, void* s_,
-                          std::stop_token stop) {
+void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, const void* a_, const void* b_, const void* initial_,
+                          void* s_, std::stop_token stop) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     const T* b = as<T>(b_);
@@ -207,7 +209,8 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, 
       const UnsetScratch<T> products(d.steps * d.width);
       for (std::int64_t t = 0; t < d.steps; ++t) {
         poll_at(stop, t, d.width);
-        for_transition(d, as<T>(a_), t, [&](const T* a, std::int64_t from, std::int64_t n) { std::copy_n(a, n, products.data() + t * d.width + from); });
+        for_transition(d, as<T>(a_), t,
+                       [&](const T* a, std::int64_t from, std::int64_t n) { std::copy_n(a, n, products.data() + t * d.width + from); });
         std::copy_n(b + t * d.width, d.width, s + t * d.width);
       }
       if (initial) combine(d.width, products.data(), initial, s, s);
@@ -226,7 +229,8 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, 
         for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
           T* __restrict own = state.data() + copy * slab.size();
           const T* __restrict in = b + t * d.width + slab.at(copy);
-          if (past_caches && slab.size() < d.width && t + 2 < d.steps) cpu::ask_for(in + 2 * d.width, static_cast<std::size_t>(slab.size()) * sizeof(T));
+          if (past_caches && slab.size() < d.width && t + 2 < d.steps)
+            cpu::ask_for(in + 2 * d.width, static_cast<std::size_t>(slab.size()) * sizeof(T));
           const T* __restrict a = as<T>(a_) + (d.period ? slab.first : t * d.width + slab.at(copy));
           T* now = s + t * d.width + slab.at(copy);
           const bool first = t == 0 && !initial;
@@ -249,9 +253,9 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, 
   });
 }
 
-void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod method, const void* a_, const void* s_, const void* initial_, const void* g_,
-                                  const void* carried_, void* ga_, void* gb_, void* ginitial_, double* log2_norm, int* exponent,
-                                  std::stop_token stop) {
+void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod method, const void* a_, const void* s_,
+                                  const void* initial_, const void* g_, const void* carried_, void* ga_, void* gb_, void* ginitial_,
+                                  double* log2_norm, int* exponent, std::stop_token stop) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     using R = real_t<T>;
@@ -263,7 +267,8 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
     T* gb = as<T>(gb_);
     T* ginitial = as<T>(ginitial_);
     using Wide = std::conditional_t<complex_v<T>, std::complex<double>, double>;
-    cpu::Scratch<Wide> whole(ga ? static_cast<std::size_t>(d.period) : 0);  // a time-invariant transition's adjoint is a sum over all of time
+    cpu::Scratch<Wide> whole(ga ? static_cast<std::size_t>(d.period)
+                                : 0);  // a time-invariant transition's adjoint is a sum over all of time
     /// lambda * 2^power is the adjoint of n entries of s_t from `from` on, all of them of one copy.
     const auto use = [&](std::int64_t t, std::int64_t from, std::int64_t n, const T* __restrict lambda, int power) {
       const bool in_range = std::abs(power) <= (sizeof(R) == 8 ? 1000 : 100);
@@ -351,8 +356,8 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
             if (gb) cpu::ask_for(gb + (t - 2) * width + slab.at(copy), row);
             if (ga) cpu::ask_for(s + (t - 3) * width + slab.at(copy), row);
           }
-          adjoint_step(n, t == d.steps - 1 ? nullptr : a, lambda.data() + copy * n, g + t * width + slab.at(copy), std::ldexp(R(1), -power), fresh.data() + copy * n,
-                       own_bits, added_bits);
+          adjoint_step(n, t == d.steps - 1 ? nullptr : a, lambda.data() + copy * n, g + t * width + slab.at(copy), std::ldexp(R(1), -power),
+                       fresh.data() + copy * n, own_bits, added_bits);
         }
         const int own = exponent_of_bits<R>(own_bits), added = exponent_of_bits<R>(added_bits);
         if (own == infinite_exponent || added == infinite_exponent || (own == no_exponent && power != 0)) return false;
@@ -364,7 +369,8 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
       // Of a time-invariant transition the adjoints of some steps are added up first, so that the long sum in double is gone to seldom.
       cpu::Scratch<T> some(ga && d.period ? static_cast<std::size_t>(n) : 0);
       const auto settle = [&] {
-        for (std::int64_t i = 0; i < static_cast<std::int64_t>(some.size()); ++i) whole[static_cast<std::size_t>(slab.first + i)] += Wide(some[static_cast<std::size_t>(i)]);
+        for (std::int64_t i = 0; i < static_cast<std::int64_t>(some.size()); ++i)
+          whole[static_cast<std::size_t>(slab.first + i)] += Wide(some[static_cast<std::size_t>(i)]);
         std::fill(some.begin(), some.end(), T{});
       };
       for (std::int64_t t = d.steps - 1; t >= 0; --t) {
@@ -374,8 +380,11 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
           const T* before = !ga || (t == 0 && !initial) ? nullptr : t ? s + (t - 1) * width : initial;
           for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
             const std::int64_t at = slab.at(copy);
-            adjoint_use(n, lambda.data() + copy * n, before ? before + at : nullptr, std::ldexp(R(1), power), gb ? gb + t * width + at : nullptr,
-                        d.period ? some.data() : ga ? ga + t * width + at : nullptr);
+            adjoint_use(n, lambda.data() + copy * n, before ? before + at : nullptr, std::ldexp(R(1), power),
+                        gb ? gb + t * width + at : nullptr,
+                        d.period ? some.data()
+                        : ga     ? ga + t * width + at
+                                 : nullptr);
           }
           if (log2_norm) own_norms[static_cast<std::size_t>(t)] = log2_norm_of(all, lambda.data(), power);
           continue;
@@ -390,7 +399,8 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
         // Bring lambda and the new term to a common power of two, the larger one's.
         const int own = exponent_of(all, lambda.data()), added = exponent_of(all, fresh.data());
         if (own == no_exponent) power = 0;
-        const int common = own == infinite_exponent || added == infinite_exponent ? power : std::max(own == no_exponent ? own : own + power, added);
+        const int common =
+            own == infinite_exponent || added == infinite_exponent ? power : std::max(own == no_exponent ? own : own + power, added);
         if (common != no_exponent && std::abs(common - power) > 32) {
           for (auto& x : lambda) x = scaled(x, power - common);
           power = common;
@@ -416,7 +426,8 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
         const int power = powers[static_cast<std::size_t>(slab.number)] - out_power;
         for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
           const T* a = as<T>(a_) + (d.period ? slab.first : slab.at(copy));
-          for (std::int64_t i = 0; i < slab.size(); ++i) ginitial[slab.at(copy) + i] += scaled(conjugate(a[i]) * lambda[copy * slab.size() + i], power);
+          for (std::int64_t i = 0; i < slab.size(); ++i)
+            ginitial[slab.at(copy) + i] += scaled(conjugate(a[i]) * lambda[copy * slab.size() + i], power);
         }
       });
     if (exponent) *exponent = out_power;

@@ -58,10 +58,10 @@ void with_binary(Binary op, F&& f) {
 }
 
 template <class Op>
-constexpr std::int64_t piece_of = std::is_same_v<Op, fn::Affine> || std::is_same_v<Op, fn::Square> || std::is_same_v<Op, fn::Relu> || std::is_same_v<Op, fn::Abs> ||
-                                                 std::is_same_v<Op, fn::Sign> || std::is_same_v<Op, fn::Floor>
-                                             ? piece_of_sums
-                                             : piece_of_exponentials;
+constexpr std::int64_t piece_of = std::is_same_v<Op, fn::Affine> || std::is_same_v<Op, fn::Square> || std::is_same_v<Op, fn::Relu> ||
+                                          std::is_same_v<Op, fn::Abs> || std::is_same_v<Op, fn::Sign> || std::is_same_v<Op, fn::Floor>
+                                      ? piece_of_sums
+                                      : piece_of_exponentials;
 
 std::int64_t row_count(const Broadcast& shape) {
   const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1;
@@ -171,7 +171,8 @@ void CpuBackend::binary(Binary op, DType type, const Broadcast& shape, const voi
         });
       };
       const auto rows = [&](auto size) {
-        in_pieces(shape.elements, std::max<std::int64_t>(inner, 1), piece_of_sums, [&](std::int64_t from, std::int64_t to) { some_rows(from / inner, to / inner, size); });
+        in_pieces(shape.elements, std::max<std::int64_t>(inner, 1), piece_of_sums,
+                  [&](std::int64_t from, std::int64_t to) { some_rows(from / inner, to / inner, size); });
       };
       if (shape.rank == 1 && sx && sy) {
         const T* __restrict x = as<T>(x_);

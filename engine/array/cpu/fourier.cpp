@@ -47,7 +47,8 @@ struct Fftw<float> {
 template <class T>
 class Array {
  public:
-  explicit Array(std::int64_t n) : counted_(static_cast<std::size_t>(n) * sizeof(T)), data_(Fftw<T>::allocate(static_cast<std::size_t>(n))), size_(n) {}
+  explicit Array(std::int64_t n)
+      : counted_(static_cast<std::size_t>(n) * sizeof(T)), data_(Fftw<T>::allocate(static_cast<std::size_t>(n))), size_(n) {}
   T* data() const { return data_.get(); }
   std::complex<T>* complex() const { return reinterpret_cast<std::complex<T>*>(data_.get()); }
   typename Fftw<T>::Complex* raw() const { return reinterpret_cast<typename Fftw<T>::Complex*>(data_.get()); }
@@ -170,7 +171,8 @@ namespace {
 template <class T>
 class Kernel {
  public:
-  Kernel(const Transform<T>& t, const T* kernel, const T* spectrum, std::int64_t steps, std::int64_t channel, std::int64_t n) : t_(t), there_(spectrum) {
+  Kernel(const Transform<T>& t, const T* kernel, const T* spectrum, std::int64_t steps, std::int64_t channel, std::int64_t n)
+      : t_(t), there_(spectrum) {
     if (there_) {
       there_ += channel * t.row;
     } else {
@@ -178,7 +180,9 @@ class Kernel {
       made_->load(kernel + channel * steps, n, steps, 1, steps);
     }
   }
-  const std::complex<T>* row(std::int64_t w) const { return there_ ? reinterpret_cast<const std::complex<T>*>(there_ + w * t_.row) : made_->row(w); }
+  const std::complex<T>* row(std::int64_t w) const {
+    return there_ ? reinterpret_cast<const std::complex<T>*>(there_ + w * t_.row) : made_->row(w);
+  }
 
  private:
   const Transform<T>& t_;
@@ -211,8 +215,8 @@ void convolve(std::int64_t steps, std::int64_t batch, std::int64_t channels, con
 }
 
 template <class T>
-void convolve_adjoint(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u, const T* gy,
-                      T* gkernel, T* gu) {
+void convolve_adjoint(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u,
+                      const T* gy, T* gkernel, T* gu) {
   const Transform<T>& t = transform<T>(steps);
   parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
     const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
@@ -240,10 +244,12 @@ template std::int64_t convolve_scratch<double>(std::int64_t, bool);
 template std::int64_t spectrum_size<float>(std::int64_t, std::int64_t);
 template void spectrum<float>(std::int64_t, std::int64_t, const float*, float*);
 template void convolve<float>(std::int64_t, std::int64_t, std::int64_t, const float*, const float*, const float*, float*);
-template void convolve_adjoint<float>(std::int64_t, std::int64_t, std::int64_t, const float*, const float*, const float*, const float*, float*, float*);
+template void convolve_adjoint<float>(std::int64_t, std::int64_t, std::int64_t, const float*, const float*, const float*, const float*,
+                                      float*, float*);
 template std::int64_t spectrum_size<double>(std::int64_t, std::int64_t);
 template void spectrum<double>(std::int64_t, std::int64_t, const double*, double*);
 template void convolve<double>(std::int64_t, std::int64_t, std::int64_t, const double*, const double*, const double*, double*);
-template void convolve_adjoint<double>(std::int64_t, std::int64_t, std::int64_t, const double*, const double*, const double*, const double*, double*, double*);
+template void convolve_adjoint<double>(std::int64_t, std::int64_t, std::int64_t, const double*, const double*, const double*, const double*,
+                                       double*, double*);
 
 }  // namespace reclab::cpu

@@ -20,8 +20,8 @@ template <class T>
 void convolve(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u, T* y);
 /// Adds the adjoints of that; gkernel or gu may be null.
 template <class T>
-void convolve_adjoint(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u, const T* gy,
-                      T* gkernel, T* gu);
+void convolve_adjoint(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u,
+                      const T* gy, T* gkernel, T* gu);
 
 /// What either takes while it runs, in numbers.
 template <class T>

@@ -28,9 +28,11 @@ constexpr Index value_slab = 64;  // columns of the memory that one thread takes
 template <class T>
 void write_reads(const PaddedRows<T>& of, Index t, const T* read, T* o) {
   const Index first = of.read_from(t);
-  for (Index r = 0; r < std::min(chunk, of.d.steps - first); ++r) std::copy_n(read + r * of.value, of.values, o + of.row(first + r) * of.d.value + of.first_value);
+  for (Index r = 0; r < std::min(chunk, of.d.steps - first); ++r)
+    std::copy_n(read + r * of.value, of.values, o + of.row(first + r) * of.d.value + of.first_value);
 }
-/// Where the memory is read before its update: step 0 reads the initial one, with the roundings with which any other step reads the one before it.
+/// Where the memory is read before its update: step 0 reads the initial one, with the roundings with which any other step reads the one
+/// before it.
 template <class T>
 void write_first_read(const PaddedRows<T>& of, const T* memory, T* read, T* o) {
   if (of.d.read == ReadOrder::after) return;
@@ -38,7 +40,8 @@ void write_first_read(const PaddedRows<T>& of, const T* memory, T* read, T* o) {
   std::copy_n(read, of.values, o + of.head * of.d.value + of.first_value);
 }
 template <class T>
-void gated_steps(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, T* o, T* final_state, Index h, Index from, Index n, const std::stop_token& stop) {
+void gated_steps(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, T* o, T* final_state,
+                 Index h, Index from, Index n, const std::stop_token& stop) {
   const Index key = padded<T>(d.key), value = padded<T>(n);
   Room<T> room(PaddedRows<T>::size(key, value) + key * value + chunk * value);
   PaddedRows<T> rows(d, q, k, v, log_decay, h, from, n, room);
@@ -55,7 +58,8 @@ void gated_steps(const GatedDims& d, const T* q, const T* k, const T* v, const T
 }
 
 template <class T>
-void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, T* o, T* final_state, const std::stop_token& stop) {
+void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, T* o, T* final_state,
+           const std::stop_token& stop) {
   assert(d.method == ScanMethod::chunks || (d.method == ScanMethod::steps && log_decay));
   const Index slabs = std::max<Index>(1, d.value / value_slab);
   parallel(d.heads * slabs, [&](Index task) {
@@ -64,7 +68,8 @@ void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_
     const Index key = padded<T>(d.key), value = padded<T>(n);
     Room<T> room(PaddedRows<T>::size(key, value) + (log_decay ? 1 : 3) * key * value + chunk * value + chunk * chunk);
     PaddedRows<T> rows(d, q, k, v, log_decay, h, from, n, room);
-    T *memory = room.take(key * value), *low = room.take(log_decay ? 0 : key * value), *written = room.take(log_decay ? 0 : key * value), *read = room.take(chunk * value), *scores = room.take(chunk * chunk);
+    T *memory = room.take(key * value), *low = room.take(log_decay ? 0 : key * value), *written = room.take(log_decay ? 0 : key * value),
+      *read = room.take(chunk * value), *scores = room.take(chunk * chunk);
     pad(initial ? initial + h * d.key * d.value + from : nullptr, d.key, n, d.value, memory, key, value);
     if (!log_decay) std::fill(low, low + key * value, T(0));
     write_first_read(rows, memory, read, o);
@@ -88,7 +93,8 @@ void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_
 /// The keys whose row of an adjoint [value, key], in units of 2^powers, would not stand in plain units by a wide margin once it is decayed
 /// by `whole`; with `empty` rows of zeros too, for what comes in on the way.
 template <class T>
-std::vector<Index> far_keys(const T* columns, Index keys, Index key, Index value, const T* whole, const std::vector<int>& powers, bool empty) {
+std::vector<Index> far_keys(const T* columns, Index keys, Index key, Index value, const T* whole, const std::vector<int>& powers,
+                            bool empty) {
   std::vector<Index> far;
   for (Index i = 0; i < key; i += lanes<T>) {
     Vector<T> most{};
@@ -108,7 +114,8 @@ std::vector<Index> far_keys(const T* columns, Index keys, Index key, Index value
 template <class T>
 int add_decayed(Index value, const T* old, double log, int power, T* fresh) {
   const int own = exponent_of(value, old), more = exponent_of(value, fresh);
-  const double none = -std::numeric_limits<double>::infinity(), standing = own == no_exponent ? none : own + power + log * 1.4426950408889634;
+  const double none = -std::numeric_limits<double>::infinity(),
+               standing = own == no_exponent ? none : own + power + log * 1.4426950408889634;
   const double largest = std::max(standing, more == no_exponent ? none : more);
   // Near 1, of zeros and of what is not finite the unit is 1.
   const int unit = std::abs(largest) > 32.0 && std::abs(largest) < 1e8 ? static_cast<int>(std::ceil(largest)) : 0;
@@ -116,7 +123,9 @@ int add_decayed(Index value, const T* old, double log, int power, T* fresh) {
   const double factor = std::exp(change);
   for (Index j = 0; j < value; ++j) {
     const auto before = static_cast<double>(old[j]);
-    const double size = std::abs(change) < 600.0 ? factor * before : before == 0.0 ? 0.0 : std::copysign(std::exp(change + std::log(std::abs(before))), before);
+    const double size = std::abs(change) < 600.0 ? factor * before
+                        : before == 0.0          ? 0.0
+                                                 : std::copysign(std::exp(change + std::log(std::abs(before))), before);
     fresh[j] = static_cast<T>(size) + std::ldexp(fresh[j], -unit);
   }
   return unit;
@@ -134,8 +143,15 @@ struct MemoryAdjoint {
   bool plain;
 
   MemoryAdjoint(Index keys, Index values, int power, Room<T>& room)
-      : key(keys), value(values), rows(room.take(keys * values)), columns(room.take(keys * values)), saved(room.take((keys + 1) * values)),
-        low_rows(room.take(keys * values)), low_columns(room.take(keys * values)), powers(static_cast<std::size_t>(keys), power), plain(power == 0) {
+      : key(keys),
+        value(values),
+        rows(room.take(keys * values)),
+        columns(room.take(keys * values)),
+        saved(room.take((keys + 1) * values)),
+        low_rows(room.take(keys * values)),
+        low_columns(room.take(keys * values)),
+        powers(static_cast<std::size_t>(keys), power),
+        plain(power == 0) {
     std::fill(low_rows, low_rows + keys * values, T(0));
     std::fill(low_columns, low_columns + keys * values, T(0));
   }
@@ -143,7 +159,8 @@ struct MemoryAdjoint {
   /// = the decays of the chunk from step t on times itself, and left^T go in plain units. A row that would not stand in plain units by a
   /// wide margin is decayed in logarithms, and its unit becomes that of its largest entry.
   void pass(const PaddedRows<T>& of, Index t, const T* go) {
-    const Product<T> to_rows{chunk, of.left, 1, key, go, value, rows, value, of.whole}, to_columns{chunk, go, 1, value, of.left, key, columns, key, of.whole};
+    const Product<T> to_rows{chunk, of.left, 1, key, go, value, rows, value, of.whole},
+        to_columns{chunk, go, 1, value, of.left, key, columns, key, of.whole};
     if (!of.a_in) {
       add_exactly(key, value, to_rows, low_rows, saved);
       add_exactly(value, key, to_columns, low_columns, saved);
@@ -168,7 +185,8 @@ struct MemoryAdjoint {
   /// Both in plain units.
   void unscale(T* to_rows, T* to_columns) const {
     for (Index i = 0; i < key; ++i)
-      for (Index j = 0; j < value; ++j) to_rows[i * value + j] = to_columns[j * key + i] = std::ldexp(rows[i * value + j], powers[static_cast<std::size_t>(i)]);
+      for (Index j = 0; j < value; ++j)
+        to_rows[i * value + j] = to_columns[j * key + i] = std::ldexp(rows[i * value + j], powers[static_cast<std::size_t>(i)]);
   }
 };
 
@@ -177,9 +195,9 @@ template <class T>
 struct StepsAdjoint {
   const PaddedRows<T>& of;
   const T *go, *memory;  // before the chunk
-  T *lambda;             // the adjoint of the memory: after the chunk, and once it is done of that before it
+  T* lambda;             // the adjoint of the memory: after the chunk, and once it is done of that before it
   T *gq, *gk, *through;  // [chunk, key]; through: the adjoint of the logarithms of the decays
-  T *gv;                 // of the rows, their sum still to be taken over the entries of a vector: [chunk, height] vectors
+  T* gv;                 // of the rows, their sum still to be taken over the entries of a vector: [chunk, height] vectors
   T* decayed;            // room for as many pieces of the memory
 };
 template <class T, int height, int width>
@@ -188,7 +206,8 @@ void adjoint_tile(const StepsAdjoint<T>& p, Index j0, Index i0) {
   const PaddedRows<T>& of = p.of;
   const Index key = of.key, value = of.value;
   V m[height][width];
-  const auto all = [](const auto& f) RECLAB_INLINE { each<height>([&](auto j) RECLAB_INLINE { each<width>([&](auto i) RECLAB_INLINE { f(j, i); }); }); };
+  const auto all = [](const auto& f)
+                       RECLAB_INLINE { each<height>([&](auto j) RECLAB_INLINE { each<width>([&](auto i) RECLAB_INLINE { f(j, i); }); }); };
   all([&](auto j, auto i) RECLAB_INLINE { m[j][i] = at(p.memory + (j0 + j) * key + i0 + i * lanes<T>); });
   for (Index t = 0; t < chunk; ++t) {
     const Index row = t * key + i0;
@@ -256,12 +275,15 @@ void add_decays(const PaddedRows<T>& of, Index t, const T* rows, T* to) {
 
 /// Of head h; gfinal comes in units of 2^power. end(i, row, power) gets the rows of the initial memory's adjoint.
 template <class T, class End>
-void gated_steps_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, const T* go, const T* gfinal, int power, T* gq, T* gk, T* gv,
-                         T* glog_decay, Index h, const End& end, const std::stop_token& stop) {
+void gated_steps_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, const T* go,
+                         const T* gfinal, int power, T* gq, T* gk, T* gv, T* glog_decay, Index h, const End& end,
+                         const std::stop_token& stop) {
   constexpr int height = most_vectors == 4 ? 8 : 4;
-  const Index key = padded<T>(d.key), value = padded<T>(d.value), size = key * value, chunks = (d.steps + chunk - 1) / chunk, all = d.key * d.value;
+  const Index key = padded<T>(d.key), value = padded<T>(d.value), size = key * value, chunks = (d.steps + chunk - 1) / chunk,
+              all = d.key * d.value;
   const Index segments = std::max<Index>(1, (chunks + kept_every - 1) / kept_every);
-  Room<T> room(PaddedRows<T>::size(key, value) + (segments + kept_every + 2) * size + value + chunk * (3 * key + 2 * value + 3 * height * lanes<T>));
+  Room<T> room(PaddedRows<T>::size(key, value) + (segments + kept_every + 2) * size + value +
+               chunk * (3 * key + 2 * value + 3 * height * lanes<T>));
   PaddedRows<T> rows(d, q, k, v, log_decay, h, 0, d.value, room);
   // Memories before chunks, [value, key]: each segment's first, then all of one segment.
   T *kept = room.take(segments * size), *memories = room.take(kept_every * size);
@@ -278,8 +300,10 @@ void gated_steps_adjoint(const GatedDims& d, const T* q, const T* k, const T* v,
     }
 
   std::vector<int> powers(static_cast<std::size_t>(key), power);
-  T *lambda = room.take(size), *saved = room.take(size), *fresh = room.take(value), *g = room.take(chunk * value), *own_gq = room.take(chunk * key), *own_gk = room.take(chunk * key),
-    *through = room.take(chunk * key), *own_gv = room.take(chunk * value), *partial = room.take(chunk * height * lanes<T>), *decayed = room.take(2 * chunk * height * lanes<T>);
+  T *lambda = room.take(size), *saved = room.take(size), *fresh = room.take(value), *g = room.take(chunk * value),
+    *own_gq = room.take(chunk * key), *own_gk = room.take(chunk * key), *through = room.take(chunk * key),
+    *own_gv = room.take(chunk * value), *partial = room.take(chunk * height * lanes<T>),
+    *decayed = room.take(2 * chunk * height * lanes<T>);
   pad_transposed(gfinal ? gfinal + h * all : nullptr, d.key, d.value, lambda, value, key);
   for (Index s = segments - 1; s >= 0; --s) {
     const Index first = s * kept_every, last = std::min(chunks, first + kept_every) - 1;
@@ -355,9 +379,10 @@ void gated_steps_adjoint(const GatedDims& d, const T* q, const T* k, const T* v,
 }
 
 template <class T>
-void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, const T* go, const T* gfinal, T* gq, T* gk, T* gv,
-                   T* glog_decay, T* ginitial, int* exponent, const std::stop_token& stop) {
-  const Index key = padded<T>(d.key), value = padded<T>(d.value), size = key * value, chunks = (d.steps + chunk - 1) / chunk, all = d.key * d.value;
+void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, const T* go,
+                   const T* gfinal, T* gq, T* gk, T* gv, T* glog_decay, T* ginitial, int* exponent, const std::stop_token& stop) {
+  const Index key = padded<T>(d.key), value = padded<T>(d.value), size = key * value, chunks = (d.steps + chunk - 1) / chunk,
+              all = d.key * d.value;
   std::vector<int> powers(static_cast<std::size_t>(d.heads * d.key), no_exponent);  // of each row of the initial memory's adjoint
   Scratch<T> ends(ginitial ? static_cast<std::size_t>(d.heads * all) : 0);
   const int unit = gfinal && exponent ? *exponent : 0;
@@ -365,7 +390,8 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
   parallel(d.heads, [&](Index h) {
     const auto end = [&](Index i, const T* row, int power) {
       const T *first_go = go + h * d.value, *first_q = q + h * d.key;
-      for (Index j = 0; d.read == ReadOrder::before && gq && initial && j < d.value; ++j) gq[h * d.key + i] += initial[h * all + i * d.value + j] * first_go[j];
+      for (Index j = 0; d.read == ReadOrder::before && gq && initial && j < d.value; ++j)
+        gq[h * d.key + i] += initial[h * all + i * d.value + j] * first_go[j];
       if (!ginitial) return;
       T* to = ends.data() + h * all + i * d.value;
       if (d.read == ReadOrder::after) {
@@ -377,9 +403,11 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
       }
       if (exponent_of(d.value, row) != no_exponent) powers[static_cast<std::size_t>(h * d.key + i)] = power;
     };
-    if (d.method == ScanMethod::steps) return gated_steps_adjoint(d, q, k, v, log_decay, initial, go, gfinal, unit, gq, gk, gv, glog_decay, h, end, stop);
+    if (d.method == ScanMethod::steps)
+      return gated_steps_adjoint(d, q, k, v, log_decay, initial, go, gfinal, unit, gq, gk, gv, glog_decay, h, end, stop);
     const Index segments = std::max<Index>(1, (chunks + kept_every - 1) / kept_every);
-    Room<T> room(PaddedRows<T>::size(key, value) + (segments + kept_every + 9) * size + value + chunk * (5 * key + 2 * value + 2 * chunk + 16 * lanes<T>));
+    Room<T> room(PaddedRows<T>::size(key, value) + (segments + kept_every + 9) * size + value +
+                 chunk * (5 * key + 2 * value + 2 * chunk + 16 * lanes<T>));
     PaddedRows<T> rows(d, q, k, v, log_decay, h, 0, d.value, room);
     // Memories before chunks, [value, key]: each segment's first, then all of one segment.
     T *kept = room.take(segments * size), *memories = room.take(kept_every * size);
@@ -409,8 +437,10 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
       adjoint.rows[i] = std::ldexp(adjoint.rows[i], unit);
       adjoint.columns[i] = std::ldexp(adjoint.columns[i], unit);
     }
-    T *plain_rows = room.take(size), *plain_columns = room.take(size), *g = room.take(chunk * value), *scores = room.take(chunk * chunk), *gscores = room.take(chunk * chunk), *own_gq = room.take(chunk * key), *own_gk = room.take(chunk * key),
-      *own_gv = room.take(chunk * value), *through = room.take(chunk * key), *gleft = room.take(chunk * key), *gright = room.take(chunk * key), *pairs = room.take(16 * chunk * lanes<T>);
+    T *plain_rows = room.take(size), *plain_columns = room.take(size), *g = room.take(chunk * value), *scores = room.take(chunk * chunk),
+      *gscores = room.take(chunk * chunk), *own_gq = room.take(chunk * key), *own_gk = room.take(chunk * key),
+      *own_gv = room.take(chunk * value), *through = room.take(chunk * key), *gleft = room.take(chunk * key),
+      *gright = room.take(chunk * key), *pairs = room.take(16 * chunk * lanes<T>);
     for (Index s = segments - 1; s >= 0; --s) {
       const Index first = s * kept_every, last = std::min(chunks, first + kept_every) - 1;
       std::copy_n(kept + s * size, size, memories);
@@ -460,7 +490,8 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
         }
         in_vectors<T>(key, [&](Index i, auto vectors) {
           if (log_decay)
-            add_scores_adjoint<T, vectors, true>(rows.q + i, rows.k + i, rows.e + i, key, gscores, own_gq + i, own_gk + i, through + i, pairs);
+            add_scores_adjoint<T, vectors, true>(rows.q + i, rows.k + i, rows.e + i, key, gscores, own_gq + i, own_gk + i, through + i,
+                                                 pairs);
           else
             add_scores_adjoint<T, vectors, false>(rows.q + i, rows.k + i, nullptr, key, gscores, own_gq + i, own_gk + i, nullptr, nullptr);
         });
@@ -487,25 +518,29 @@ std::size_t CpuBackend::gated_scratch(DType type, const GatedDims& d, bool adjoi
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     const Index key = padded<T>(d.key), value = padded<T>(d.value), size = key * value, chunks = (d.steps + chunk - 1) / chunk;
-    const Index slabs = adjoint ? 1 : std::max<Index>(1, d.value / value_slab), segments = std::max<Index>(1, (chunks + kept_every - 1) / kept_every);
+    const Index slabs = adjoint ? 1 : std::max<Index>(1, d.value / value_slab),
+                segments = std::max<Index>(1, (chunks + kept_every - 1) / kept_every);
     const Index there = PaddedRows<T>::size(key, value) + 3 * size + chunk * value + chunk * chunk;
-    const Index back = PaddedRows<T>::size(key, value) + (segments + kept_every + 9) * size + value + chunk * (5 * key + 2 * value + 2 * chunk + 24 * lanes<T>);
+    const Index back = PaddedRows<T>::size(key, value) + (segments + kept_every + 9) * size + value +
+                       chunk * (5 * key + 2 * value + 2 * chunk + 24 * lanes<T>);
     const Index of_thread = (adjoint ? back : there) + Line<T>::size;
-    bytes = static_cast<std::size_t>(std::min<Index>(thread_count(), d.heads * slabs) * of_thread + (adjoint ? d.heads * d.key * d.value : 0)) * sizeof(T);
+    bytes =
+        static_cast<std::size_t>(std::min<Index>(thread_count(), d.heads * slabs) * of_thread + (adjoint ? d.heads * d.key * d.value : 0)) *
+        sizeof(T);
   });
   return bytes;
 }
 
-void CpuBackend::gated(DType type, const GatedDims& d, const void* q, const void* k, const void* v, const void* log_decay, const void* initial, void* o,
-                       void* final_state, std::stop_token stop) {
+void CpuBackend::gated(DType type, const GatedDims& d, const void* q, const void* k, const void* v, const void* log_decay,
+                       const void* initial, void* o, void* final_state, std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     cpu::gated(d, as<T>(q), as<T>(k), as<T>(v), as<T>(log_decay), as<T>(initial), as<T>(o), as<T>(final_state), stop);
   });
 }
-void CpuBackend::gated_adjoint(DType type, const GatedDims& d, const void* q, const void* k, const void* v, const void* log_decay, const void* initial,
-                               const void* go, const void* gfinal, void* gq, void* gk, void* gv, void* glog_decay, void* ginitial, int* exponent,
-                               std::stop_token stop) {
+void CpuBackend::gated_adjoint(DType type, const GatedDims& d, const void* q, const void* k, const void* v, const void* log_decay,
+                               const void* initial, const void* go, const void* gfinal, void* gq, void* gk, void* gv, void* glog_decay,
+                               void* ginitial, int* exponent, std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     cpu::gated_adjoint(d, as<T>(q), as<T>(k), as<T>(v), as<T>(log_decay), as<T>(initial), as<T>(go), as<T>(gfinal), as<T>(gq), as<T>(gk),

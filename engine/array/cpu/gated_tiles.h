@@ -71,7 +71,8 @@ class Room {
 /// f(0) ... f(n - 1), the numbers as constants: what is indexed by them stays in registers.
 template <int n, class F>
 RECLAB_INLINE inline void each(const F& f) {
-  [&]<int... i>(std::integer_sequence<int, i...>) RECLAB_INLINE { (f(std::integral_constant<int, i>{}), ...); }(std::make_integer_sequence<int, n>{});
+  [&]<int... i>(std::integer_sequence<int, i...>)
+      RECLAB_INLINE { (f(std::integral_constant<int, i>{}), ...); }(std::make_integer_sequence<int, n>{});
 }
 
 // ---- Dense products ----------------------------------------------------------------------------------------------------------------
@@ -166,12 +167,14 @@ RECLAB_INLINE inline void add_four_sums(const Vector<T> (&x)[4], T* to) {
                     __builtin_shufflevector(c, d, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
     const auto all = __builtin_shufflevector(ab, cd, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +
                      __builtin_shufflevector(ab, cd, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-    const auto half = __builtin_shufflevector(all, all, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15);
+    const auto half =
+        __builtin_shufflevector(all, all, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15);
     sums += __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
   } else if constexpr (lanes<T> == 8) {
     const auto ab = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) + __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
     const auto cd = __builtin_shufflevector(c, d, 0, 8, 2, 10, 4, 12, 6, 14) + __builtin_shufflevector(c, d, 1, 9, 3, 11, 5, 13, 7, 15);
-    const auto all = __builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) + __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15);
+    const auto all =
+        __builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) + __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15);
     sums += __builtin_shufflevector(all, all, 0, 1, 2, 3) + __builtin_shufflevector(all, all, 4, 5, 6, 7);
   } else if constexpr (lanes<T> == 4) {
     const auto ab = __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
@@ -290,9 +293,25 @@ struct PaddedRows {
   T *q, *k, *v, *e, *left, *right, *prefix, *suffix, *whole;
 
   PaddedRows(const GatedDims& dims, const T* qs, const T* ks, const T* vs, const T* as, Index h, Index from, Index n, Room<T>& room)
-      : d(dims), key(padded<T>(dims.key)), value(padded<T>(n)), q_in(qs), k_in(ks), v_in(vs), a_in(as), head(h), first_value(from), values(n),
-        q(room.take(chunk * key)), k(room.take(chunk * key)), v(room.take(chunk * value)), e(room.take(chunk * key)), left(room.take(chunk * key)),
-        right(room.take(chunk * key)), prefix(room.take(chunk * key)), suffix(room.take(chunk * key)), whole(room.take(key)) {
+      : d(dims),
+        key(padded<T>(dims.key)),
+        value(padded<T>(n)),
+        q_in(qs),
+        k_in(ks),
+        v_in(vs),
+        a_in(as),
+        head(h),
+        first_value(from),
+        values(n),
+        q(room.take(chunk * key)),
+        k(room.take(chunk * key)),
+        v(room.take(chunk * value)),
+        e(room.take(chunk * key)),
+        left(room.take(chunk * key)),
+        right(room.take(chunk * key)),
+        prefix(room.take(chunk * key)),
+        suffix(room.take(chunk * key)),
+        whole(room.take(key)) {
     std::fill(whole, whole + key, T(1));
   }
   static Index size(Index key, Index value) { return chunk * (7 * key + value) + key; }
@@ -314,8 +333,8 @@ struct PaddedRows {
     }
   }
   void fill_values(const T* from, Index t, T* to) const { fill(from, t, d.value, first_value, values, to, value); }
-  /// Where the memory is read before its update, what it is after step t is read by the next step: so the chunk from step t on is that of the
-  /// reads from read_from(t) on, and the memory before the first step is left, read by step 0.
+  /// Where the memory is read before its update, what it is after step t is read by the next step: so the chunk from step t on is that of
+  /// the reads from read_from(t) on, and the memory before the first step is left, read by step 0.
   Index read_from(Index t) const { return d.read == ReadOrder::before ? t + 1 : t; }
   void fill_reads(const T* from, Index t, T* to) const { fill_values(from, read_from(t), to); }
   /// In: keys and decays of the chunk from step t on.
@@ -399,9 +418,11 @@ void step_tile(const Steps<T>& p, Index i0, Index j0) {
   using V = Vector<T>;
   V m[height][width];
   T* memory = p.memory + i0 * p.columns + j0;
-  each<height>([&](auto i) RECLAB_INLINE { each<width>([&](auto j) RECLAB_INLINE { m[i][j] = at(memory + i * p.columns + j * lanes<T>); }); });
+  each<height>([&](auto i)
+                   RECLAB_INLINE { each<width>([&](auto j) RECLAB_INLINE { m[i][j] = at(memory + i * p.columns + j * lanes<T>); }); });
   for (Index t = 0; t < chunk; ++t) {
-    const T *x = p.x + t * p.rows + i0, *y = p.y + t * p.columns + j0, *decay = p.decay + t * (decays == Onto::rows ? p.rows : p.columns) + (decays == Onto::rows ? i0 : j0);
+    const T *x = p.x + t * p.rows + i0, *y = p.y + t * p.columns + j0,
+            *decay = p.decay + t * (decays == Onto::rows ? p.rows : p.columns) + (decays == Onto::rows ? i0 : j0);
     V in[width], factor[width], out[width];
     each<width>([&](auto j) RECLAB_INLINE {
       in[j] = at(y + j * lanes<T>);
@@ -420,7 +441,8 @@ void step_tile(const Steps<T>& p, Index i0, Index j0) {
     });
     if constexpr (reads) each<width>([&](auto j) RECLAB_INLINE { at(p.out + t * p.columns + j0 + j * lanes<T>) = out[j]; });
   }
-  each<height>([&](auto i) RECLAB_INLINE { each<width>([&](auto j) RECLAB_INLINE { at(memory + i * p.columns + j * lanes<T>) = m[i][j]; }); });
+  each<height>([&](auto i)
+                   RECLAB_INLINE { each<width>([&](auto j) RECLAB_INLINE { at(memory + i * p.columns + j * lanes<T>) = m[i][j]; }); });
 }
 template <Onto decays, bool reads, class T>
 void take_steps(const Steps<T>& p) {
@@ -435,7 +457,8 @@ template <class T>
 void read_memory(Index rows, Index columns, const T* z, const T* memory, T* out) {
   in_vectors<T>(columns, [&](Index j0, auto width) {
     Vector<T> sum[width]{};
-    for (Index i = 0; i < rows; ++i) each<width>([&](auto j) RECLAB_INLINE { sum[j] += z[i] * at(memory + i * columns + j0 + j * lanes<T>); });
+    for (Index i = 0; i < rows; ++i)
+      each<width>([&](auto j) RECLAB_INLINE { sum[j] += z[i] * at(memory + i * columns + j0 + j * lanes<T>); });
     each<width>([&](auto j) RECLAB_INLINE { at(out + j0 + j * lanes<T>) = sum[j]; });
   });
 }

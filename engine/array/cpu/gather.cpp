@@ -17,7 +17,8 @@ void for_rows(const Strided& shape, F&& f) {
   const int outer = std::max(0, shape.rank - 2);
   std::int64_t index[6] = {};
   std::int64_t at = shape.offset, dense = 0;
-  const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1, rows = shape.rank > 1 ? shape.size[outer] : 1, step = shape.rank > 1 ? shape.stride[outer] : 0;
+  const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1, rows = shape.rank > 1 ? shape.size[outer] : 1,
+                     step = shape.rank > 1 ? shape.stride[outer] : 0;
   const std::int64_t visits = inner * rows > 0 ? shape.elements / (inner * rows) : 0;
   const std::int64_t some = std::max<std::int64_t>(1, between_looks / std::max<std::int64_t>(1, inner));
   for (std::int64_t visit = 0; visit < visits; ++visit) {
@@ -50,7 +51,8 @@ void move(DType type, const Strided& shape, F&& row, void* strided, void* dense)
     const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1, stride = shape.rank ? shape.stride[shape.rank - 1] : 1;
     for_rows(shape, [&](std::int64_t at, std::int64_t to) {
       std::int64_t from = 0;
-      for (; inner - from > between_looks; from += between_looks, check_stop()) row(as<T>(strided) + at + from * stride, as<T>(dense) + to + from, between_looks, stride);
+      for (; inner - from > between_looks; from += between_looks, check_stop())
+        row(as<T>(strided) + at + from * stride, as<T>(dense) + to + from, between_looks, stride);
       row(as<T>(strided) + at + from * stride, as<T>(dense) + to + from, inner - from, stride);
     });
   });
@@ -59,29 +61,35 @@ void move(DType type, const Strided& shape, F&& row, void* strided, void* dense)
 }  // namespace
 
 void CpuBackend::gather(DType type, const Strided& shape, const void* strided, void* dense, bool accumulate) {
-  move(type, shape, [&](auto* from_strided, auto* to_dense, std::int64_t inner, std::int64_t stride) {
-    if (accumulate && stride == 1)
-      for (std::int64_t i = 0; i < inner; ++i) to_dense[i] += from_strided[i];
-    else if (accumulate)
-      for (std::int64_t i = 0; i < inner; ++i) to_dense[i] += from_strided[i * stride];
-    else if (stride == 1)
-      copy_row(from_strided, to_dense, inner);
-    else
-      for (std::int64_t i = 0; i < inner; ++i) to_dense[i] = from_strided[i * stride];
-  }, const_cast<void*>(strided), dense);
+  move(
+      type, shape,
+      [&](auto* from_strided, auto* to_dense, std::int64_t inner, std::int64_t stride) {
+        if (accumulate && stride == 1)
+          for (std::int64_t i = 0; i < inner; ++i) to_dense[i] += from_strided[i];
+        else if (accumulate)
+          for (std::int64_t i = 0; i < inner; ++i) to_dense[i] += from_strided[i * stride];
+        else if (stride == 1)
+          copy_row(from_strided, to_dense, inner);
+        else
+          for (std::int64_t i = 0; i < inner; ++i) to_dense[i] = from_strided[i * stride];
+      },
+      const_cast<void*>(strided), dense);
 }
 
 void CpuBackend::scatter(DType type, const Strided& shape, const void* dense, void* strided, bool accumulate) {
-  move(type, shape, [&](auto* to_strided, auto* from_dense, std::int64_t inner, std::int64_t stride) {
-    if (accumulate && stride == 1)
-      for (std::int64_t i = 0; i < inner; ++i) to_strided[i] += from_dense[i];
-    else if (accumulate)
-      for (std::int64_t i = 0; i < inner; ++i) to_strided[i * stride] += from_dense[i];
-    else if (stride == 1)
-      copy_row(from_dense, to_strided, inner);
-    else
-      for (std::int64_t i = 0; i < inner; ++i) to_strided[i * stride] = from_dense[i];
-  }, strided, const_cast<void*>(dense));
+  move(
+      type, shape,
+      [&](auto* to_strided, auto* from_dense, std::int64_t inner, std::int64_t stride) {
+        if (accumulate && stride == 1)
+          for (std::int64_t i = 0; i < inner; ++i) to_strided[i] += from_dense[i];
+        else if (accumulate)
+          for (std::int64_t i = 0; i < inner; ++i) to_strided[i * stride] += from_dense[i];
+        else if (stride == 1)
+          copy_row(from_dense, to_strided, inner);
+        else
+          for (std::int64_t i = 0; i < inner; ++i) to_strided[i * stride] = from_dense[i];
+      },
+      strided, const_cast<void*>(dense));
 }
 
 }  // namespace reclab::cpu

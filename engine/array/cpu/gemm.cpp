@@ -24,7 +24,8 @@ struct Lanes {
   typedef T type __attribute__((vector_size(vector_bytes), aligned(sizeof(T))));
 };
 
-/// The sums of a tile whose entries will be written, not added to: their lines are asked for, since a store that misses the caches holds up those behind it.
+/// The sums of a tile whose entries will be written, not added to: their lines are asked for, since a store that misses the caches holds up
+/// those behind it.
 template <class T, int Rows, int Vectors>
 [[gnu::always_inline]] inline void start_at_zero(typename Lanes<T>::type (&sum)[Rows][Vectors], T* to, std::int64_t ldc) {
   constexpr int lanes = vector_bytes / sizeof(T), of_line = 64 / vector_bytes;
@@ -40,7 +41,8 @@ template <class T, int Rows, int Vectors>
 
 /// Sums that begin as a tile's entries, or with them added: `here` columns of them, and zeros where the tile goes on.
 template <class T, int Rows, int Vectors, bool Added>
-[[gnu::always_inline]] inline void take(typename Lanes<T>::type (&sum)[Rows][Vectors], const T* entries, std::int64_t row, std::int64_t here) {
+[[gnu::always_inline]] inline void take(typename Lanes<T>::type (&sum)[Rows][Vectors], const T* entries, std::int64_t row,
+                                        std::int64_t here) {
   using V = typename Lanes<T>::type;
   constexpr int lanes = vector_bytes / sizeof(T), wide = Vectors * lanes;
   for (int i = 0; i < Rows; ++i) {
@@ -58,7 +60,8 @@ template <class T, int Rows, int Vectors, bool Added>
 }
 
 template <class T, int Rows, int Vectors>
-[[gnu::always_inline]] inline void put(const typename Lanes<T>::type (&sum)[Rows][Vectors], T* entries, std::int64_t row, std::int64_t here) {
+[[gnu::always_inline]] inline void put(const typename Lanes<T>::type (&sum)[Rows][Vectors], T* entries, std::int64_t row,
+                                       std::int64_t here) {
   using V = typename Lanes<T>::type;
   constexpr int lanes = vector_bytes / sizeof(T), wide = Vectors * lanes;
   for (int i = 0; i < Rows; ++i) {
@@ -71,8 +74,8 @@ template <class T, int Rows, int Vectors>
 }
 
 template <class T, int Rows, int Vectors>
-void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* panel, std::int64_t ldp, T* c, std::int64_t ldc, std::int64_t columns,
-          bool accumulate) {
+void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* panel, std::int64_t ldp, T* c, std::int64_t ldc,
+          std::int64_t columns, bool accumulate) {
   using V = typename Lanes<T>::type;
   constexpr int lanes = vector_bytes / sizeof(T), wide = Vectors * lanes;
   for (std::int64_t j0 = 0; j0 < columns; j0 += wide) {
@@ -96,8 +99,8 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, c
 }
 
 template <class T, int Vectors>
-void tiles(std::int64_t rows, std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* panel, std::int64_t ldp, T* c, std::int64_t ldc,
-           std::int64_t columns, bool accumulate) {
+void tiles(std::int64_t rows, std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* panel, std::int64_t ldp, T* c,
+           std::int64_t ldc, std::int64_t columns, bool accumulate) {
   std::int64_t i = 0;
   const auto some = [&](auto count) {
     tile<T, count, Vectors>(k, a + i * a_row, a_row, a_step, panel, ldp, c + i * ldc, ldc, columns, accumulate);
@@ -146,12 +149,12 @@ void row_times_matrix(std::int64_t n, std::int64_t k, const T* a, std::int64_t a
   }
 }
 
-// `Rows` rows against `depth` rows of `Panels` packed panels, which are `panel` entries apart; of none: of the first vector of one. Rows lie one after
-// another, `lda` entries apart, or side by side in a panel of their own. What is `added`, if anything, comes last,
-// rows `added_row` entries apart.
+// `Rows` rows against `depth` rows of `Panels` packed panels, which are `panel` entries apart; of none: of the first vector of one. Rows
+// lie one after another, `lda` entries apart, or side by side in a panel of their own. What is `added`, if anything, comes last, rows
+// `added_row` entries apart.
 template <class T, int Rows, int Panels, bool SideBySide>
-void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packed, std::int64_t panel, T* c, std::int64_t ldc, std::int64_t columns,
-                bool accumulate, const T* added, std::int64_t added_row) {
+void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packed, std::int64_t panel, T* c, std::int64_t ldc,
+                std::int64_t columns, bool accumulate, const T* added, std::int64_t added_row) {
   using V = typename Lanes<T>::type;
   constexpr int lanes = vector_bytes / sizeof(T), nr = column_tile<T>, vectors = nr / lanes;  // of a panel
   constexpr int parts = Panels == 0 ? 1 : Panels == 1 ? 2 : 8, wide = parts * lanes;          // a part of a panel, or of several
@@ -237,8 +240,8 @@ void pack_rows(std::int64_t m, std::int64_t k, const T* a, T* packed) {
 }
 
 template <class T>
-void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, bool by_panels, const T* packed, const T* added, std::int64_t added_row, T* c,
-                 bool accumulate) {
+void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, bool by_panels, const T* packed, const T* added,
+                 std::int64_t added_row, T* c, bool accumulate) {
   constexpr int nr = column_tile<T>;
   static_assert(row_tile <= packed_rows && packed_rows % row_tile == 0);
   constexpr std::int64_t row_block = 96, deep = 512, one_vector = vector_bytes / sizeof(T);
@@ -260,7 +263,8 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, boo
             T* to = c + i * n + panel * nr;
             const T* more = of_panel ? of_panel + i * added_row : nullptr;
             if (by_panels)
-              panel_tile<T, count, wide, true>(depth, a + i / packed_rows * packed_rows * k + p0 * packed_rows + i % packed_rows, 0, from, k * nr, to, n, columns, onto, more, added_row);
+              panel_tile<T, count, wide, true>(depth, a + i / packed_rows * packed_rows * k + p0 * packed_rows + i % packed_rows, 0, from,
+                                               k * nr, to, n, columns, onto, more, added_row);
             else
               panel_tile<T, count, wide, false>(depth, a + i * k + p0, k, from, k * nr, to, n, columns, onto, more, added_row);
             i += count;
@@ -292,7 +296,8 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, boo
     }
     if (k == 0)
       for (std::int64_t i = row; i < row + rows; ++i)
-        for (std::int64_t j = first * nr; j < std::min(n, last * nr); ++j) c[i * n + j] = (accumulate ? c[i * n + j] : T(0)) + (added ? added[i * added_row + j] : T(0));
+        for (std::int64_t j = first * nr; j < std::min(n, last * nr); ++j)
+          c[i * n + j] = (accumulate ? c[i * n + j] : T(0)) + (added ? added[i * added_row + j] : T(0));
   };
   constexpr std::int64_t worth_threads = std::int64_t{1} << 16;
   const std::int64_t blocks = (m + row_block - 1) / row_block, groups = panels / 4, threads = thread_count();
@@ -311,10 +316,10 @@ template void pack<float>(bool, std::int64_t, std::int64_t, const float*, float*
 template void pack<double>(bool, std::int64_t, std::int64_t, const double*, double*);
 template void pack_rows<float>(std::int64_t, std::int64_t, const float*, float*);
 template void pack_rows<double>(std::int64_t, std::int64_t, const double*, double*);
-template void gemm_packed<float>(std::int64_t, std::int64_t, std::int64_t, const float*, bool, const float*, const float*, std::int64_t, float*,
-                                   bool);
-template void gemm_packed<double>(std::int64_t, std::int64_t, std::int64_t, const double*, bool, const double*, const double*, std::int64_t, double*,
-                                   bool);
+template void gemm_packed<float>(std::int64_t, std::int64_t, std::int64_t, const float*, bool, const float*, const float*, std::int64_t,
+                                 float*, bool);
+template void gemm_packed<double>(std::int64_t, std::int64_t, std::int64_t, const double*, bool, const double*, const double*, std::int64_t,
+                                  double*, bool);
 
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
@@ -329,7 +334,7 @@ void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, st
   }
   constexpr int nr = column_tile<T>;
   constexpr std::int64_t lanes = vector_bytes / sizeof(T), near = 16384 / sizeof(T);  // so many entries stay in the nearest cache
-  thread_local std::vector<T> packed_b(static_cast<std::size_t>(gemm_depth * nr));  // of one size, whatever the product's
+  thread_local std::vector<T> packed_b(static_cast<std::size_t>(gemm_depth * nr));    // of one size, whatever the product's
   const bool by_rows = transpose_a && m >= row_tile && gemm_turns<T>(n);
   const UnsetScratch<T> packed_a(by_rows ? m * std::min(k, gemm_depth) : 0);
   for (std::int64_t p0 = 0; p0 < k; p0 += gemm_depth) {
@@ -355,8 +360,10 @@ void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, st
         if (transpose_b)
           turn_into_panel(depth, columns, b + j0 * ldb + p0, ldb, packed_b.data(), nr);
         else
-          for (std::int64_t p = 0; p < depth; ++p) std::copy(b + (p0 + p) * ldb + j0, b + (p0 + p) * ldb + j0 + columns, packed_b.data() + p * nr);
-        for (std::int64_t p = 0; columns < nr && p < depth; ++p) std::fill(packed_b.data() + p * nr + columns, packed_b.data() + (p + 1) * nr, T(0));
+          for (std::int64_t p = 0; p < depth; ++p)
+            std::copy(b + (p0 + p) * ldb + j0, b + (p0 + p) * ldb + j0 + columns, packed_b.data() + p * nr);
+        for (std::int64_t p = 0; columns < nr && p < depth; ++p)
+          std::fill(packed_b.data() + p * nr + columns, packed_b.data() + (p + 1) * nr, T(0));
       }
       if (columns <= lanes)
         tiles<T, 1>(m, depth, rows, rows_row, rows_step, panel, ldp, c + j0, ldc, columns, accumulate || p0 > 0);
@@ -366,8 +373,8 @@ void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, st
   }
 }
 
-template void gemm<float>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const float*, std::int64_t, const float*, std::int64_t, float*,
-                          std::int64_t, bool);
+template void gemm<float>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const float*, std::int64_t, const float*, std::int64_t,
+                          float*, std::int64_t, bool);
 template void gemm<double>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const double*, std::int64_t, const double*, std::int64_t,
                            double*, std::int64_t, bool);
 

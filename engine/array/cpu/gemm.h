@@ -42,12 +42,12 @@ inline constexpr std::int64_t packed_rows = 8;
 constexpr std::int64_t packed_rows_size(std::int64_t m, std::int64_t k) { return (m + packed_rows - 1) / packed_rows * packed_rows * k; }
 template <class T>
 void pack_rows(std::int64_t m, std::int64_t k, const T* a, T* packed);
-/// C (m x n) = A (m x k) times what pack() packed, or += with `accumulate`, rows one after another; on all processors where it is worth it. `added`
-/// (null: nothing) comes last, one row for all or rows `added_row` entries apart. With `by_panels` A is what pack_rows() packed. The same bits as gemm()
-/// and an addition.
+/// C (m x n) = A (m x k) times what pack() packed, or += with `accumulate`, rows one after another; on all processors where it is worth it.
+/// `added` (null: nothing) comes last, one row for all or rows `added_row` entries apart. With `by_panels` A is what pack_rows() packed.
+/// The same bits as gemm() and an addition.
 template <class T>
-void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, bool by_panels, const T* packed, const T* added, std::int64_t added_row, T* c,
-                 bool accumulate);
+void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, bool by_panels, const T* packed, const T* added,
+                 std::int64_t added_row, T* c, bool accumulate);
 
 /// The transpose of a matrix.
 template <class T>
@@ -63,12 +63,12 @@ extern template void pack<float>(bool, std::int64_t, std::int64_t, const float*,
 extern template void pack<double>(bool, std::int64_t, std::int64_t, const double*, double*);
 extern template void pack_rows<float>(std::int64_t, std::int64_t, const float*, float*);
 extern template void pack_rows<double>(std::int64_t, std::int64_t, const double*, double*);
-extern template void gemm_packed<float>(std::int64_t, std::int64_t, std::int64_t, const float*, bool, const float*, const float*, std::int64_t, float*,
-                                          bool);
-extern template void gemm_packed<double>(std::int64_t, std::int64_t, std::int64_t, const double*, bool, const double*, const double*, std::int64_t, double*,
-                                          bool);
-extern template void gemm<float>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const float*, std::int64_t, const float*, std::int64_t,
-                                 float*, std::int64_t, bool);
+extern template void gemm_packed<float>(std::int64_t, std::int64_t, std::int64_t, const float*, bool, const float*, const float*,
+                                        std::int64_t, float*, bool);
+extern template void gemm_packed<double>(std::int64_t, std::int64_t, std::int64_t, const double*, bool, const double*, const double*,
+                                         std::int64_t, double*, bool);
+extern template void gemm<float>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const float*, std::int64_t, const float*,
+                                 std::int64_t, float*, std::int64_t, bool);
 extern template void gemm<double>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const double*, std::int64_t, const double*,
                                   std::int64_t, double*, std::int64_t, bool);
 

@@ -30,8 +30,8 @@ std::size_t CpuBackend::outer_scratch(DType, const OuterDims& d, bool attention,
   return static_cast<std::size_t>(d.key * d.value + d.value + (adjoint ? d.steps : 0) + sums) * sizeof(double);
 }
 
-void CpuBackend::outer(DType type, const OuterDims& d, bool attention, const void* q_, const void* k_, const void* v_, const void* initial_, void* o_,
-                       void* states_, void* final_, std::stop_token stop) {
+void CpuBackend::outer(DType type, const OuterDims& d, bool attention, const void* q_, const void* k_, const void* v_, const void* initial_,
+                       void* o_, void* states_, void* final_, std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     const std::int64_t size = d.key * d.value;
@@ -82,9 +82,9 @@ void CpuBackend::outer(DType type, const OuterDims& d, bool attention, const voi
   });
 }
 
-void CpuBackend::outer_adjoint(DType type, const OuterDims& d, bool attention, const void* q_, const void* k_, const void* v_, const void* initial_,
-                               const void* go_, const void* carried_, void* gq_, void* gk_, void* gv_, void* ginitial_, double* log2_norm,
-                               std::stop_token stop) {
+void CpuBackend::outer_adjoint(DType type, const OuterDims& d, bool attention, const void* q_, const void* k_, const void* v_,
+                               const void* initial_, const void* go_, const void* carried_, void* gq_, void* gk_, void* gv_,
+                               void* ginitial_, double* log2_norm, std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     const std::int64_t size = d.key * d.value, own = d.read == ReadOrder::after ? 1 : 0;
@@ -96,7 +96,8 @@ void CpuBackend::outer_adjoint(DType type, const OuterDims& d, bool attention, c
       const auto value_at = [&](auto* p, std::int64_t t) { return as<T>(p) + (t * d.heads + h) * d.value; };
       if (attention) {
         // Keys' and values' adjoints are sums over later steps: kept in double until they are whole.
-        cpu::Scratch<double> gk(static_cast<std::size_t>(d.steps * d.key)), gvs(static_cast<std::size_t>(d.steps * d.value)), gq(static_cast<std::size_t>(d.key));
+        cpu::Scratch<double> gk(static_cast<std::size_t>(d.steps * d.key)), gvs(static_cast<std::size_t>(d.steps * d.value)),
+            gq(static_cast<std::size_t>(d.key));
         for (std::int64_t t = 0; t < d.steps; ++t) {
           poll(stop);
           const T* q = key_at(q_, t);

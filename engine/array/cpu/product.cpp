@@ -18,13 +18,15 @@ namespace {
 bool is_large(const MatMul& shape) { return shape.batch * shape.m * shape.n * shape.k >= std::int64_t{1} << 17; }  // worth threads
 /// Whether the right-hand matrix is packed as a whole before it is multiplied with.
 bool is_packed(const MatMul& shape) { return is_large(shape) && shape.batch == 1 && shape.m >= 16; }
-/// A tall matrix, transposed, times a narrow one, as in the gradient of what few inputs are weighted with: nothing need be transposed or packed.
+/// A tall matrix, transposed, times a narrow one, as in the gradient of what few inputs are weighted with: nothing need be transposed or
+/// packed.
 bool is_narrow(const MatMul& shape) { return shape.transpose_a && !shape.transpose_b && shape.batch == 1 && shape.n <= 8 && shape.m >= 16; }
 
-/// C (m x n) = A^T B, columns [from, to) of A (k x m) by columns [j0, j0 + N) of B. Every entry is summed over k in order with one rounding a term,
-/// as gemm() does.
+/// C (m x n) = A^T B, columns [from, to) of A (k x m) by columns [j0, j0 + N) of B. Every entry is summed over k in order with one rounding
+/// a term, as gemm() does.
 template <class T, int N>
-void narrow_product(const MatMul& shape, std::int64_t from, std::int64_t to, std::int64_t j0, const T* a, const T* b, T* c, bool accumulate) {
+void narrow_product(const MatMul& shape, std::int64_t from, std::int64_t to, std::int64_t j0, const T* a, const T* b, T* c,
+                    bool accumulate) {
   typedef T V __attribute__((vector_size(vector_bytes), aligned(sizeof(T))));
   constexpr std::int64_t lanes = vector_bytes / sizeof(T);
   const std::int64_t m = shape.m, n = shape.n;
@@ -78,11 +80,13 @@ void CpuBackend::matmul(DType type, const MatMul& shape, const void* a, const vo
     using T = decltype(zero);
     const std::int64_t lda = shape.transpose_a ? shape.m : shape.k, ldb = shape.transpose_b ? shape.k : shape.n;
     /// Rows [row, row + rows) by columns [column, column + columns) of the products [first, last).
-    const auto block = [&](std::int64_t first, std::int64_t last, std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) {
+    const auto block = [&](std::int64_t first, std::int64_t last, std::int64_t row, std::int64_t rows, std::int64_t column,
+                           std::int64_t columns) {
       for (std::int64_t i = first; i < last; ++i)
-        cpu::gemm<T>(shape.transpose_a, shape.transpose_b, rows, columns, shape.k, as<T>(a) + i * shape.stride_a + row * (shape.transpose_a ? 1 : lda), lda,
-                     as<T>(b) + i * shape.stride_b + column * (shape.transpose_b ? ldb : 1), ldb, as<T>(c) + i * shape.stride_c + row * shape.n + column, shape.n,
-                     accumulate || (i > 0 && shape.stride_c == 0));
+        cpu::gemm<T>(shape.transpose_a, shape.transpose_b, rows, columns, shape.k,
+                     as<T>(a) + i * shape.stride_a + row * (shape.transpose_a ? 1 : lda), lda,
+                     as<T>(b) + i * shape.stride_b + column * (shape.transpose_b ? ldb : 1), ldb,
+                     as<T>(c) + i * shape.stride_c + row * shape.n + column, shape.n, accumulate || (i > 0 && shape.stride_c == 0));
     };
     // Every entry is summed in the same order however the product is cut.
     constexpr std::int64_t least = 64;
@@ -99,10 +103,12 @@ void CpuBackend::matmul(DType type, const MatMul& shape, const void* a, const vo
       return;
     }
     if (is_packed(shape)) {
-      const cpu::UnsetScratch<T> packed(cpu::packed_size(shape.k, shape.n)), rows(shape.transpose_a ? cpu::packed_rows_size(shape.m, shape.k) : 0);
+      const cpu::UnsetScratch<T> packed(cpu::packed_size(shape.k, shape.n)),
+          rows(shape.transpose_a ? cpu::packed_rows_size(shape.m, shape.k) : 0);
       cpu::pack(shape.transpose_b, shape.k, shape.n, as<T>(b), packed.data());
       if (shape.transpose_a) cpu::pack_rows(shape.m, shape.k, as<T>(a), rows.data());
-      cpu::gemm_packed<T>(shape.m, shape.n, shape.k, shape.transpose_a ? rows.data() : as<T>(a), shape.transpose_a, packed.data(), nullptr, 0, as<T>(c), accumulate);
+      cpu::gemm_packed<T>(shape.m, shape.n, shape.k, shape.transpose_a ? rows.data() : as<T>(a), shape.transpose_a, packed.data(), nullptr,
+                          0, as<T>(c), accumulate);
       return;
     }
     if (large && shape.batch >= 4 && shape.stride_c) {
@@ -130,8 +136,8 @@ void CpuBackend::pack(DType type, std::int64_t k, std::int64_t n, bool transpose
   with_real(type, [&](auto zero) { cpu::pack(transpose, k, n, as<decltype(zero)>(b), as<decltype(zero)>(packed)); });
 }
 
-void CpuBackend::matmul_packed(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool, const void* a, const void*, const void* packed,
-                               const void* added, bool by_rows, void* c, bool accumulate) {
+void CpuBackend::matmul_packed(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool, const void* a, const void*,
+                               const void* packed, const void* added, bool by_rows, void* c, bool accumulate) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     cpu::gemm_packed(m, n, k, as<T>(a), false, as<T>(packed), as<T>(added), by_rows ? n : 0, as<T>(c), accumulate);
@@ -149,7 +155,8 @@ void CpuBackend::matmul_biased(DType type, const MatMul& shape, const void* a, c
 }
 
 void CpuBackend::invert_unit_lower(DType type, std::int64_t batch, std::int64_t n, const void* a_, void* x_) {
-  // Panels of rows, each from those above it: with X the inverse of what is above and A of the panel [L M], its rows are [-M' L X, M'], M' that of I + M.
+  // Panels of rows, each from those above it: with X the inverse of what is above and A of the panel [L M], its rows are [-M' L X, M'], M'
+  // that of I + M.
   constexpr std::int64_t panel = 64, wide = 256;
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
@@ -175,7 +182,8 @@ void CpuBackend::invert_unit_lower(DType type, std::int64_t batch, std::int64_t 
         const T* a = all + m * n * n;
         T* x = inverse + m * n * n;
         const cpu::UnsetScratch<T> seen(rows * columns), negative(rows * rows);
-        cpu::gemm<T>(false, false, rows, columns, from - first, a + from * n + first, n, x + first * n + first, n, seen.data(), columns, false);
+        cpu::gemm<T>(false, false, rows, columns, from - first, a + from * n + first, n, x + first * n + first, n, seen.data(), columns,
+                     false);
         for (std::int64_t i = 0; i < rows; ++i)
           for (std::int64_t j = 0; j < rows; ++j) negative.data()[i * rows + j] = -x[(from + i) * n + from + j];
         cpu::gemm<T>(false, false, rows, columns, rows, negative.data(), rows, seen.data(), columns, x + from * n + first, n, false);

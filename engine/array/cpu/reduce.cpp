@@ -25,7 +25,8 @@ std::size_t norm_sums(std::int64_t rows, std::int64_t n) {
   return static_cast<std::size_t>(std::min(blocks, norm_blocks) * 2 * n);
 }
 
-/// A row of Backend::norm: z_j = (unit x_j - mean) scale. Rows of floats so large that their inverse root is next to nothing are made smaller first.
+/// A row of Backend::norm: z_j = (unit x_j - mean) scale. Rows of floats so large that their inverse root is next to nothing are made
+/// smaller first.
 template <class T>
 struct NormedRow {
   const T* x;
@@ -94,7 +95,8 @@ void CpuBackend::sum(DType type, std::int64_t outer, std::int64_t n, std::int64_
   });
 }
 
-void CpuBackend::norm(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, const void* x, const void* weight, const void* bias, void* y_) {
+void CpuBackend::norm(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, const void* x, const void* weight,
+                      const void* bias, void* y_) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     const auto each = [&](const auto& finish) {
@@ -119,8 +121,8 @@ void CpuBackend::norm(DType type, std::int64_t rows, std::int64_t n, bool centre
   });
 }
 
-void CpuBackend::norm_adjoint(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, const void* x, const void* weight, const void* gy_, void* gx_,
-                              bool accumulate, void* gweight, void* gbias) {
+void CpuBackend::norm_adjoint(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, const void* x, const void* weight,
+                              const void* gy_, void* gx_, bool accumulate, void* gweight, void* gbias) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     // The rows of a block add up to sums of their own, so that the order is the same on any number of threads.
@@ -137,8 +139,11 @@ void CpuBackend::norm_adjoint(DType type, std::int64_t rows, std::int64_t n, boo
         const T* gy = as<T>(gy_) + r * n;
         if (gx_) {
           const auto g = [gy, w, weighted](std::int64_t j) { return weighted() ? gy[j] * w[j] : gy[j]; };
-          const auto mean_g = static_cast<T>(centred ? in_lanes(n, [&](std::int64_t j) { return static_cast<double>(g(j)); }) / static_cast<double>(n) : 0.0);
-          const auto mean_gz = static_cast<T>(in_lanes(n, [&](std::int64_t j) { return static_cast<double>(g(j)) * static_cast<double>(row(j)); }) / static_cast<double>(n));
+          const auto mean_g = static_cast<T>(
+              centred ? in_lanes(n, [&](std::int64_t j) { return static_cast<double>(g(j)); }) / static_cast<double>(n) : 0.0);
+          const auto mean_gz =
+              static_cast<T>(in_lanes(n, [&](std::int64_t j) { return static_cast<double>(g(j)) * static_cast<double>(row(j)); }) /
+                             static_cast<double>(n));
           const auto root = static_cast<T>(row.inverse_root);
           T* gx = as<T>(gx_) + r * n;
           if (accumulate)
@@ -170,11 +175,11 @@ void CpuBackend::norm_adjoint(DType type, std::int64_t rows, std::int64_t n, boo
     }
   });
 }
-std::size_t CpuBackend::norm_scratch(std::int64_t rows, std::int64_t n) const {
-  return norm_sums(rows, n) * sizeof(double);
-}
+std::size_t CpuBackend::norm_scratch(std::int64_t rows, std::int64_t n) const { return norm_sums(rows, n) * sizeof(double); }
 
-std::size_t CpuBackend::cumulative_sum_scratch(DType type, std::int64_t inner) const { return static_cast<std::size_t>(inner) * bytes_of(type); }
+std::size_t CpuBackend::cumulative_sum_scratch(DType type, std::int64_t inner) const {
+  return static_cast<std::size_t>(inner) * bytes_of(type);
+}
 
 void CpuBackend::cumulative_sum(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner, bool reverse, const void* x_, void* y_,
                                 bool accumulate) {

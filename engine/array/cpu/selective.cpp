@@ -8,8 +8,8 @@
 #include <cmath>
 #include <vector>
 
-#include "array/cpu/processor/exponents.h"
 #include "array/cpu/gemm.h"
+#include "array/cpu/processor/exponents.h"
 #include "array/cpu/processor/norms.h"
 #include "array/cpu/processor/scratch.h"
 #include "array/cpu/processor/stream.h"
@@ -75,7 +75,8 @@ struct ChannelPart {
 
 /// h <- exp(dt a) h + drive b, y = sum c h.
 template <class T>
-void advance(Index states, const T* __restrict dt, const T* __restrict a, const T* __restrict drive, const T* b, const T* c, T* __restrict h, T* __restrict y) {
+void advance(Index states, const T* __restrict dt, const T* __restrict a, const T* __restrict drive, const T* b, const T* c,
+             T* __restrict h, T* __restrict y) {
   std::fill_n(y, slab, T(0));
   for (Index n = 0; n < states; ++n) {
     const T in = b[n], out = c[n];
@@ -150,19 +151,23 @@ constexpr Index most_together = 4;  // parts that one thread takes through time 
 
 template <class T>
 std::size_t scratch_of(const SelectiveDims& d, bool adjoint) {
-  const Index N = d.states, size = N * slab, parts = d.batch * ChannelPart<T>::count(d), threads = std::min<Index>(thread_count(), parts), line = 64;
-  if (!adjoint) return static_cast<std::size_t>(threads * ((most_together * 2 + 1) * size + 4 * slab)) * sizeof(T) + static_cast<std::size_t>(threads * (2 * most_together + 5) * line);
+  const Index N = d.states, size = N * slab, parts = d.batch * ChannelPart<T>::count(d), threads = std::min<Index>(thread_count(), parts),
+              line = 64;
+  if (!adjoint)
+    return static_cast<std::size_t>(threads * ((most_together * 2 + 1) * size + 4 * slab)) * sizeof(T) +
+           static_cast<std::size_t>(threads * (2 * most_together + 5) * line);
   const Index tile = tile_of<T>(d), tiles = (d.steps + tile - 1) / tile;
   const Index of_thread = (tiles + 2 * tile + 6) * size + 3 * tile * slab + 5 * slab + N;
   const Index of_part = 2 * d.steps * N + size, doubles = size + d.steps;  // one more, which the others are copies of
-  return static_cast<std::size_t>(threads * of_thread + (parts + 1) * of_part) * sizeof(T) + static_cast<std::size_t>(parts * doubles) * sizeof(double) + static_cast<std::size_t>(threads * 17 * line);
+  return static_cast<std::size_t>(threads * of_thread + (parts + 1) * of_part) * sizeof(T) +
+         static_cast<std::size_t>(parts * doubles) * sizeof(double) + static_cast<std::size_t>(threads * 17 * line);
 }
 
 }  // namespace
 
 template <class T>
-void selective(const SelectiveDims& d, const T* dt, const T* a, const T* x, const T* b, const T* c, const T* initial, T* y, T* states, T* final_state,
-               const std::stop_token& stop) {
+void selective(const SelectiveDims& d, const T* dt, const T* a, const T* x, const T* b, const T* c, const T* initial, T* y, T* states,
+               T* final_state, const std::stop_token& stop) {
   const Index size = d.states * slab, parts = d.batch * ChannelPart<T>::count(d);
   // Neighbours go through time together, so that what is read of a row lies in one piece; no more than the first cache holds.
   const Index together = std::clamp<Index>(parts / thread_count(), 1, most_together);
@@ -199,11 +204,14 @@ void selective(const SelectiveDims& d, const T* dt, const T* a, const T* x, cons
 }
 
 template <class T>
-void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T* x, const T* b, const T* c, const T* initial, const T* gy, const T* gstates,
-                       const T* carried, T* gdt, T* ga, T* gx, T* gb, T* gc, T* ginitial, double* log2_norm, int* exponent, const std::stop_token& stop) {
+void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T* x, const T* b, const T* c, const T* initial, const T* gy,
+                       const T* gstates, const T* carried, T* gdt, T* ga, T* gx, T* gb, T* gc, T* ginitial, double* log2_norm,
+                       int* exponent, const std::stop_token& stop) {
   const Index N = d.states, size = N * slab, parts = d.batch * ChannelPart<T>::count(d);
   const Index tile = tile_of<T>(d), tiles = (d.steps + tile - 1) / tile;
-  const auto of_parts = [&](Index each) { return std::vector<Scratch<T>>(static_cast<std::size_t>(parts), Scratch<T>(static_cast<std::size_t>(each))); };
+  const auto of_parts = [&](Index each) {
+    return std::vector<Scratch<T>>(static_cast<std::size_t>(parts), Scratch<T>(static_cast<std::size_t>(each)));
+  };
   auto all_gb = of_parts(gb ? d.steps * N : 0), all_gc = of_parts(gc ? d.steps * N : 0), ends = of_parts(ginitial ? size : 0);
   std::vector<Scratch<double>> all_ga(static_cast<std::size_t>(ga ? parts : 0)), norms(static_cast<std::size_t>(log2_norm ? parts : 0));
   std::vector<int> powers(static_cast<std::size_t>(parts), no_exponent);
@@ -243,13 +251,14 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
       for (Index t = from; t < to; ++t) {
         const Index i = t - from;
         load(t, i);
-        unroll(N, step + i * slab, rate.data(), drive + i * slab, part.of_step(b, t), states + i * size, factors + i * size, states + (i + 1) * size);
+        unroll(N, step + i * slab, rate.data(), drive + i * slab, part.of_step(b, t), states + i * size, factors + i * size,
+               states + (i + 1) * size);
       }
       for (Index t = to - 1; t >= from; --t) {
         poll(stop, t);
         const Index i = t - from;
-        const T *before = states + i * size, *after = before + size, *factor = factors + i * size, *now_dt = step + i * slab, *now_in = in + i * slab,
-                *now_drive = drive + i * slab, *now_b = part.of_step(b, t), *now_c = part.of_step(c, t);
+        const T *before = states + i * size, *after = before + size, *factor = factors + i * size, *now_dt = step + i * slab,
+                *now_in = in + i * slab, *now_drive = drive + i * slab, *now_b = part.of_step(b, t), *now_c = part.of_step(c, t);
         part.load(gy, t, back.data());
         // Bring lambda and the new terms to a common power of two, the larger one's.
         const int of_back = exponent_of(slab, back.data());
@@ -283,7 +292,7 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
           T* __restrict carry = lambda + n * slab;
           T* __restrict to_drive = gdrive.data();
           T* __restrict to_rate = grate.data();
-          const T *__restrict f = factor + n * slab, *__restrict s = before + n * slab, *__restrict r = rate + n * slab, *__restrict g = row.data();
+          const T* __restrict f = factor + n * slab, * __restrict s = before + n * slab, * __restrict r = rate + n * slab, * __restrict g = row.data();
           T here[slab], product[slab];
           for (Index l = 0; l < slab; ++l) {
             here[l] = carry[l] + g[l] * c_now;
@@ -340,7 +349,8 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
     for (Index l = 0; l < part.width; ++l)
       for (Index n = 0; n < N; ++n) {
         double sum = 0.0;
-        for (Index number = first; number < parts; number += ChannelPart<T>::count(d)) sum += all_ga[static_cast<std::size_t>(number)][static_cast<std::size_t>(n * slab + l)];
+        for (Index number = first; number < parts; number += ChannelPart<T>::count(d))
+          sum += all_ga[static_cast<std::size_t>(number)][static_cast<std::size_t>(n * slab + l)];
         ga[(part.first + l) * N + n] += static_cast<T>(sum);
       }
   }
@@ -362,20 +372,21 @@ std::size_t CpuBackend::selective_scratch(DType type, const SelectiveDims& d, bo
   return type == DType::f32 ? scratch_of<float>(d, adjoint) : scratch_of<double>(d, adjoint);
 }
 
-void CpuBackend::selective(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x, const void* b, const void* c, const void* initial, void* y,
-                           void* states, void* final_state, std::stop_token stop) {
+void CpuBackend::selective(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x, const void* b, const void* c,
+                           const void* initial, void* y, void* states, void* final_state, std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     cpu::selective(d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), as<T>(c), as<T>(initial), as<T>(y), as<T>(states), as<T>(final_state), stop);
   });
 }
-void CpuBackend::selective_adjoint(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x, const void* b, const void* c, const void* initial,
-                                   const void* gy, const void* gstates, const void* carried, void* gdt, void* ga, void* gx, void* gb, void* gc, void* ginitial,
-                                   double* log2_norm, int* exponent, std::stop_token stop) {
+void CpuBackend::selective_adjoint(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x, const void* b,
+                                   const void* c, const void* initial, const void* gy, const void* gstates, const void* carried, void* gdt,
+                                   void* ga, void* gx, void* gb, void* gc, void* ginitial, double* log2_norm, int* exponent,
+                                   std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
-    cpu::selective_adjoint(d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), as<T>(c), as<T>(initial), as<T>(gy), as<T>(gstates), as<T>(carried), as<T>(gdt), as<T>(ga),
-                           as<T>(gx), as<T>(gb), as<T>(gc), as<T>(ginitial), log2_norm, exponent, stop);
+    cpu::selective_adjoint(d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), as<T>(c), as<T>(initial), as<T>(gy), as<T>(gstates), as<T>(carried),
+                           as<T>(gdt), as<T>(ga), as<T>(gx), as<T>(gb), as<T>(gc), as<T>(ginitial), log2_norm, exponent, stop);
   });
 }
 

@@ -123,14 +123,16 @@ void KernelBackend<Machine>::softmax_adjoint(DType type, Index rows, Index colum
   });
 }
 template <class Machine>
-void KernelBackend<Machine>::by_distance(DType type, Index batch, Index rows, Index columns, Index distances, Index first, const void* far, void* scores) {
+void KernelBackend<Machine>::by_distance(DType type, Index batch, Index rows, Index columns, Index distances, Index first, const void* far,
+                                         void* scores) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     machine_.each(batch * rows * columns, ByDistance<T>{as<T>(far), as<T>(scores), rows, columns, distances, first});
   });
 }
 template <class Machine>
-void KernelBackend<Machine>::by_distance_adjoint(DType type, Index batch, Index rows, Index columns, Index distances, Index first, const void* gscores, void* gfar) {
+void KernelBackend<Machine>::by_distance_adjoint(DType type, Index batch, Index rows, Index columns, Index distances, Index first,
+                                                 const void* gscores, void* gfar) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     machine_.each(batch * rows * distances, ByDistanceAdjoint<T>{as<T>(gscores), as<T>(gfar), rows, columns, distances, first});
@@ -144,23 +146,26 @@ void KernelBackend<Machine>::keep_columns(DType type, Index batch, Index rows, I
   });
 }
 template <class Machine>
-void KernelBackend<Machine>::weigh(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row, const void* column, const void* row_low,
-                                   const void* column_low, void* scores) {
+void KernelBackend<Machine>::weigh(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row,
+                                   const void* column, const void* row_low, const void* column_low, void* scores) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
-    machine_.each(batch * rows * columns, Weigh<T>{as<T>(row), as<T>(column), as<T>(row_low), as<T>(column_low), as<T>(scores), steps, rows, columns, first});
+    machine_.each(batch * rows * columns,
+                  Weigh<T>{as<T>(row), as<T>(column), as<T>(row_low), as<T>(column_low), as<T>(scores), steps, rows, columns, first});
   });
 }
 template <class Machine>
-void KernelBackend<Machine>::weigh_adjoint(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row, const void* column, const void* row_low,
-                                           const void* column_low, const void* p, void* g, void* grow, void* gcolumn) {
+void KernelBackend<Machine>::weigh_adjoint(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row,
+                                           const void* column, const void* row_low, const void* column_low, const void* p, void* g,
+                                           void* grow, void* gcolumn) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     Scratch<T> both(machine_, batch * rows * columns);
     machine_.each(batch * rows * columns, Both<T>{as<T>(p), as<T>(g), both.data});
     if (grow) machine_.each(batch * rows, BlockSum<T>{both.data, as<T>(grow), steps, rows, columns, first, false});
     if (gcolumn) machine_.each(batch * columns, BlockSum<T>{both.data, as<T>(gcolumn), steps, rows, columns, first, true});
-    machine_.each(batch * rows * columns, Weigh<T>{as<T>(row), as<T>(column), as<T>(row_low), as<T>(column_low), as<T>(g), steps, rows, columns, first});
+    machine_.each(batch * rows * columns,
+                  Weigh<T>{as<T>(row), as<T>(column), as<T>(row_low), as<T>(column_low), as<T>(g), steps, rows, columns, first});
   });
 }
 

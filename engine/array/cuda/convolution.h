@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Depth-wise convolution, the kernels of long convolutions, and these by Fourier transforms. The transforms are our own, not cuFFT's: they are in
-// double for every type, lengths are powers of two, and since the spectra are only multiplied and go back they stay in the order in which the
-// passes leave them, so no pass restores one. They need a table of roots a length, and can be recorded.
+// Depth-wise convolution, the kernels of long convolutions, and these by Fourier transforms. The transforms are our own, not cuFFT's: they
+// are in double for every type, lengths are powers of two, and since the spectra are only multiplied and go back they stay in the order in
+// which the passes leave them, so no pass restores one. They need a table of roots a length, and can be recorded.
 #pragma once
 
 #include "array/cuda/kernel_backend.h"
@@ -236,7 +236,8 @@ void KernelBackend<Machine>::depthwise(DType type, const DepthwiseDims& d, const
   });
 }
 template <class Machine>
-void KernelBackend<Machine>::depthwise_adjoint(DType type, const DepthwiseDims& d, const void* x, const void* w, const void* gy, void* gx, void* gw) {
+void KernelBackend<Machine>::depthwise_adjoint(DType type, const DepthwiseDims& d, const void* x, const void* w, const void* gy, void* gx,
+                                               void* gw) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     if (gx) machine_.each((d.steps + d.taps - 1) * d.batch * d.channels, DepthwiseInputAdjoint<T>{d, as<T>(w), as<T>(gy), as<T>(gx)});
@@ -245,7 +246,8 @@ void KernelBackend<Machine>::depthwise_adjoint(DType type, const DepthwiseDims& 
 }
 
 template <class Machine>
-void KernelBackend<Machine>::vandermonde(DType complex, Index channels, Index modes, Index steps, const void* w, const void* a, void* kernel) {
+void KernelBackend<Machine>::vandermonde(DType complex, Index channels, Index modes, Index steps, const void* w, const void* a,
+                                         void* kernel) {
   with_real(real_of(complex), [&](auto zero) {
     using T = Complex<decltype(zero)>;
     const Vandermonde<T> f{as<T>(w), as<T>(a), as<T>(kernel), modes, steps};
@@ -253,8 +255,8 @@ void KernelBackend<Machine>::vandermonde(DType complex, Index channels, Index mo
   });
 }
 template <class Machine>
-void KernelBackend<Machine>::vandermonde_adjoint(DType complex, Index channels, Index modes, Index steps, const void* w, const void* a, const void* gkernel,
-                                                 void* gw, void* ga) {
+void KernelBackend<Machine>::vandermonde_adjoint(DType complex, Index channels, Index modes, Index steps, const void* w, const void* a,
+                                                 const void* gkernel, void* gw, void* ga) {
   with_real(real_of(complex), [&](auto zero) {
     using T = Complex<decltype(zero)>;
     machine_.each(channels * modes, VandermondeAdjoint<T>{as<T>(w), as<T>(a), as<T>(gkernel), as<T>(gw), as<T>(ga), modes, steps});
@@ -291,7 +293,8 @@ void KernelBackend<Machine>::transform(const Fourier& fourier, Wave* x, Index co
   const FourierInside neighbours{x, fourier.roots, fourier.size, static_cast<int>(inside), back};
   if (back) machine_.blocks(count * (fourier.size / inside), neighbours);
   for (Index step = inside; step < fourier.size; step *= 2)
-    machine_.each(count * fourier.size / 2, FourierPass{x, fourier.roots, fourier.size, back ? step : fourier.size / 2 * inside / step, back});
+    machine_.each(count * fourier.size / 2,
+                  FourierPass{x, fourier.roots, fourier.size, back ? step : fourier.size / 2 * inside / step, back});
   if (!back) machine_.blocks(count * (fourier.size / inside), neighbours);
 }
 template <class Machine>
@@ -325,8 +328,8 @@ void KernelBackend<Machine>::convolve(DType type, Index steps, Index batch, Inde
   });
 }
 template <class Machine>
-void KernelBackend<Machine>::convolve_adjoint(DType type, Index steps, Index batch, Index channels, const void* kernel, const void* u, const void* gy,
-                                              void* gkernel, void* gu) {
+void KernelBackend<Machine>::convolve_adjoint(DType type, Index steps, Index batch, Index channels, const void* kernel, const void* u,
+                                              const void* gy, void* gkernel, void* gu) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     const Fourier fourier = fourier_of(steps);

@@ -36,10 +36,10 @@ class Cublas {
 #define RECLAB_TEXT_OF(name) #name
 #define RECLAB_TEXT(name) RECLAB_TEXT_OF(name)
 #define RECLAB_TAKE(member, name) take(library, RECLAB_TEXT(name), cublas->member)
-    const bool complete = RECLAB_TAKE(create_, cublasCreate) && RECLAB_TAKE(destroy_, cublasDestroy) && RECLAB_TAKE(version_, cublasGetVersion) &&
-                          RECLAB_TAKE(set_stream_, cublasSetStream) && RECLAB_TAKE(set_math_mode_, cublasSetMathMode) &&
-                          RECLAB_TAKE(status_name_, cublasGetStatusName) && RECLAB_TAKE(multiply_f32_, cublasSgemmStridedBatched) &&
-                          RECLAB_TAKE(multiply_f64_, cublasDgemmStridedBatched);
+    const bool complete = RECLAB_TAKE(create_, cublasCreate) && RECLAB_TAKE(destroy_, cublasDestroy) &&
+                          RECLAB_TAKE(version_, cublasGetVersion) && RECLAB_TAKE(set_stream_, cublasSetStream) &&
+                          RECLAB_TAKE(set_math_mode_, cublasSetMathMode) && RECLAB_TAKE(status_name_, cublasGetStatusName) &&
+                          RECLAB_TAKE(multiply_f32_, cublasSgemmStridedBatched) && RECLAB_TAKE(multiply_f64_, cublasDgemmStridedBatched);
 #undef RECLAB_TAKE
 #undef RECLAB_TEXT
 #undef RECLAB_TEXT_OF
@@ -79,7 +79,8 @@ class Cublas {
     const auto call = [&](auto* function) {
       // A product may be several kernels that share the handle's workspace: those of two threads must not mix.
       const std::lock_guard lock(mutex_);
-      return function(handle_, turn(p.transpose_a), turn(p.transpose_b), p.m, p.n, p.k, &one, p.a, p.lda, p.stride_a, p.b, p.ldb, p.stride_b, &p.beta, p.c, p.ldc, p.stride_c, p.batch);
+      return function(handle_, turn(p.transpose_a), turn(p.transpose_b), p.m, p.n, p.k, &one, p.a, p.lda, p.stride_a, p.b, p.ldb,
+                      p.stride_b, &p.beta, p.c, p.ldc, p.stride_c, p.batch);
     };
     cublasStatus_t status;
     if constexpr (std::is_same_v<T, float>)

@@ -54,8 +54,8 @@ __global__ void __launch_bounds__(threads) run_blocks(F f, Index n) {
   for (Index i = blockIdx.x; i < n; i += gridDim.x) f(block, i, shared);
 }
 
-/// What makes products: cuBLAS those that are worth it, where there is cuBLAS; or, by the variable RECLAB_CUDA_PRODUCTS, one of the two all of
-/// them (cuBLAS all that it can), so that they can be compared.
+/// What makes products: cuBLAS those that are worth it, where there is cuBLAS; or, by the variable RECLAB_CUDA_PRODUCTS, one of the two all
+/// of them (cuBLAS all that it can), so that they can be compared.
 enum class Products { by_size, own, cublas };
 Products chosen_products() {
   const char* words = std::getenv("RECLAB_CUDA_PRODUCTS");
@@ -70,7 +70,10 @@ constexpr double worth_cublas = 1 << 22;
 
 class CudaMachine {
  public:
-  CudaMachine(std::string name, bool pools) : name_(std::move(name)), pools_(pools), pool_([this](std::size_t bytes) { return plain_memory(bytes); }, [this](void* memory) { free_plain(memory); }) {
+  CudaMachine(std::string name, bool pools)
+      : name_(std::move(name)),
+        pools_(pools),
+        pool_([this](std::size_t bytes) { return plain_memory(bytes); }, [this](void* memory) { free_plain(memory); }) {
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "start a stream of work");
     if (pools_) {  // keep what was released for the next array
       std::uint64_t keep = ~std::uint64_t{0};
@@ -214,7 +217,9 @@ class CudaMachine {
       cudaGetLastError();
       health_.lose(words);
     }
-    if (no_memory) throw DeviceError(DeviceError::Kind::memory, words, "The CUDA device has not enough free memory to " + std::string(doing) + " (" + words + "): choose device cpu.");
+    if (no_memory)
+      throw DeviceError(DeviceError::Kind::memory, words,
+                        "The CUDA device has not enough free memory to " + std::string(doing) + " (" + words + "): choose device cpu.");
     health_.failed(doing, words);
   }
   cudaError_t end_capture(cudaGraph_t* graph) noexcept {
@@ -278,7 +283,8 @@ Found look() {
     int driver = 0;
     const bool has_driver = cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
     found.why_not = "no CUDA device";
-    if (has_driver && status != cudaSuccess && status != cudaErrorNoDevice) found.why_not += " (" + std::string(cudaGetErrorString(status)) + ")";
+    if (has_driver && status != cudaSuccess && status != cudaErrorNoDevice)
+      found.why_not += " (" + std::string(cudaGetErrorString(status)) + ")";
     return found;
   }
   try {

@@ -198,8 +198,8 @@ void KernelBackend<Machine>::run_line(const Line<T>& line, bool scan, T* out, co
 }
 
 template <class Machine>
-void KernelBackend<Machine>::diagonal(DType type, const DiagonalDims& d, ScanMethod method, const void* a, const void* b, const void* initial, void* s,
-                                      std::stop_token stop) {
+void KernelBackend<Machine>::diagonal(DType type, const DiagonalDims& d, ScanMethod method, const void* a, const void* b,
+                                      const void* initial, void* s, std::stop_token stop) {
   const bool scan = method != ScanMethod::steps;  // a chunk a thread block, joined by their last states: both in one
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
@@ -208,9 +208,9 @@ void KernelBackend<Machine>::diagonal(DType type, const DiagonalDims& d, ScanMet
 }
 
 template <class Machine>
-void KernelBackend<Machine>::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod method, const void* a, const void* s, const void* initial, const void* g,
-                                              const void* carried, void* ga, void* gb, void* ginitial, double* log2_norm, int* exponent,
-                                              std::stop_token stop) {
+void KernelBackend<Machine>::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod method, const void* a, const void* s,
+                                              const void* initial, const void* g, const void* carried, void* ga, void* gb, void* ginitial,
+                                              double* log2_norm, int* exponent, std::stop_token stop) {
   const Index n = d.steps * d.width;
   if (n == 0) return;
   const bool scan = method != ScanMethod::steps;
@@ -251,14 +251,15 @@ void KernelBackend<Machine>::diagonal_adjoint(DType type, const DiagonalDims& d,
 }
 
 template <class Machine>
-void KernelBackend<Machine>::independent(Unary f, DType type, const DiagonalDims& d, const void* u, const void* x, const void* initial, void* s,
-                                         std::stop_token stop) {
+void KernelBackend<Machine>::independent(Unary f, DType type, const DiagonalDims& d, const void* u, const void* x, const void* initial,
+                                         void* s, std::stop_token stop) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (!complex_v<T>) {  // with braces: nvcc loses its place where a discarded loop has none
       for (Index from = 0; from < d.steps; from += stretch) {
         poll(stop, from);
-        machine_.each(d.width, RunIndependent<T>{f, as<T>(u), as<T>(x), as<T>(initial), as<T>(s), from, std::min(d.steps, from + stretch), d.width, d.period});
+        machine_.each(d.width, RunIndependent<T>{f, as<T>(u), as<T>(x), as<T>(initial), as<T>(s), from, std::min(d.steps, from + stretch),
+                                                 d.width, d.period});
       }
     }
   });

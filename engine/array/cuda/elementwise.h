@@ -86,7 +86,10 @@ struct UnaryValue {
         y[i] = {magnitude * std::cos(at.im), magnitude * std::sin(at.im)};
         return;
       }
-      y[i] = op == Unary::square ? at * at : op == Unary::reciprocal ? fn::quotient(T(1), at) : op == Unary::mean_exp ? fn::MeanExp::value(at, p, q) : fn::Affine::value(at, p, q);
+      y[i] = op == Unary::square       ? at * at
+             : op == Unary::reciprocal ? fn::quotient(T(1), at)
+             : op == Unary::mean_exp   ? fn::MeanExp::value(at, p, q)
+                                       : fn::Affine::value(at, p, q);
     } else {
       y[i] = with_unary<T>(op, [=, this](auto f) { return decltype(f)::value(at, p, q); });
     }
@@ -198,7 +201,8 @@ void KernelBackend<Machine>::unary(Unary op, DType type, Index n, const void* x,
 }
 
 template <class Machine>
-void KernelBackend<Machine>::unary_adjoint(Unary op, DType type, Index n, const void* x, const void* y, const void* gy, void* gx, double p, double q) {
+void KernelBackend<Machine>::unary_adjoint(Unary op, DType type, Index n, const void* x, const void* y, const void* gy, void* gx, double p,
+                                           double q) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     machine_.each(n, UnaryAdjoint<T>{op, as<T>(x), as<T>(y), as<T>(gy), as<T>(gx), p, q});
@@ -214,8 +218,8 @@ void KernelBackend<Machine>::binary(Binary op, DType type, const Broadcast& shap
 }
 
 template <class Machine>
-void KernelBackend<Machine>::binary_adjoint(Binary op, DType type, const Broadcast& shape, const void* x, const void* y, const void* gz, void* gx,
-                                            void* gy) {
+void KernelBackend<Machine>::binary_adjoint(Binary op, DType type, const Broadcast& shape, const void* x, const void* y, const void* gz,
+                                            void* gx, void* gy) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     for (const bool of_y : {false, true}) {

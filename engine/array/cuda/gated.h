@@ -53,7 +53,8 @@ struct GatedScores {
   RECLAB_HD void operator()(Index index) const {
     const Index j = index % g.chunk, h = index / g.chunk % g.d.heads, t = index / g.chunk / g.d.heads, u = t / g.chunk * g.chunk + j;
     T sum(0);
-    for (Index i = 0; u <= t && i < size; ++i) sum += x[(t * g.d.heads + h) * size + i] * (y[(u * g.d.heads + h) * size + i] * fn::exp(g.between(u, t, h, i)));
+    for (Index i = 0; u <= t && i < size; ++i)
+      sum += x[(t * g.d.heads + h) * size + i] * (y[(u * g.d.heads + h) * size + i] * fn::exp(g.between(u, t, h, i)));
     scores[index] = sum;
   }
 };
@@ -66,12 +67,14 @@ struct GatedPass {
   T* starts;
   Index from, to;
   RECLAB_HD void operator()(Index index) const {
-    const Index j = index % g.d.value, i = index / g.d.value % g.d.key, h = index / g.d.value / g.d.key, all = g.d.heads * g.d.key * g.d.value;
+    const Index j = index % g.d.value, i = index / g.d.value % g.d.key, h = index / g.d.value / g.d.key,
+                all = g.d.heads * g.d.key * g.d.value;
     double cell = memory[index];
     for (Index c = from; c < to; ++c) {
       if (starts) starts[c * all + index] = static_cast<T>(cell);
       cell *= static_cast<double>(fn::exp(g.between(c * g.chunk - 1, g.end(c) - 1, h, i)));
-      for (Index t = c * g.chunk; t < g.end(c); ++t) cell += static_cast<double>(right[(t * g.d.heads + h) * g.d.key + i]) * static_cast<double>(v[(t * g.d.heads + h) * g.d.value + j]);
+      for (Index t = c * g.chunk; t < g.end(c); ++t)
+        cell += static_cast<double>(right[(t * g.d.heads + h) * g.d.key + i]) * static_cast<double>(v[(t * g.d.heads + h) * g.d.value + j]);
     }
     memory[index] = cell;
   }
@@ -108,14 +111,17 @@ struct GatedPassAdjoint {
   T* ends;
   Index from, to;
   RECLAB_HD void operator()(Index index) const {
-    const Index j = index % g.d.value, i = index / g.d.value % g.d.key, h = index / g.d.value / g.d.key, all = g.d.heads * g.d.key * g.d.value;
+    const Index j = index % g.d.value, i = index / g.d.value % g.d.key, h = index / g.d.value / g.d.key,
+                all = g.d.heads * g.d.key * g.d.value;
     double state = lambda[index];
     int power = powers[index];
     for (Index c = to - 1; c >= from; --c) {
       ends[c * all + index] = static_cast<T>(power ? scaled(state, power) : state);
       decay_in_units(g.template between<double>(c * g.chunk - 1, g.end(c) - 1, h, i), state, power);
       double fresh = 0.0;
-      for (Index t = c * g.chunk; t < g.end(c); ++t) fresh += static_cast<double>(left[(t * g.d.heads + h) * g.d.key + i]) * static_cast<double>(go[(t * g.d.heads + h) * g.d.value + j]);
+      for (Index t = c * g.chunk; t < g.end(c); ++t)
+        fresh +=
+            static_cast<double>(left[(t * g.d.heads + h) * g.d.key + i]) * static_cast<double>(go[(t * g.d.heads + h) * g.d.value + j]);
       add_in_units(fresh, state, power);
     }
     lambda[index] = state;
@@ -148,7 +154,8 @@ struct GatedKeyAdjoint {
     through[index] = x[index] * sum;
     for (Index u = of_query ? first : t; u < (of_query ? t + 1 : g.end(c)); ++u) {
       const Index late = of_query ? t : u, early = of_query ? u : t;
-      sum += gscores[(late * g.d.heads + h) * g.chunk + early - first] * (y[(u * g.d.heads + h) * g.d.key + i] * fn::exp(g.between(early, late, h, i)));
+      sum += gscores[(late * g.d.heads + h) * g.chunk + early - first] *
+             (y[(u * g.d.heads + h) * g.d.key + i] * fn::exp(g.between(early, late, h, i)));
     }
     if (gx) gx[index] += sum;
   }
@@ -163,7 +170,8 @@ struct GatedValueAdjoint {
     const T* lambda = ends + (c * g.d.heads + h) * g.d.key * g.d.value + j;
     T sum(0);
     for (Index i = 0; i < g.d.key; ++i) sum += right[row * g.d.key + i] * lambda[i * g.d.value];
-    for (Index u = t; u < g.end(c); ++u) sum += scores[(u * g.d.heads + h) * g.chunk + t - c * g.chunk] * go[(u * g.d.heads + h) * g.d.value + j];
+    for (Index u = t; u < g.end(c); ++u)
+      sum += scores[(u * g.d.heads + h) * g.chunk + t - c * g.chunk] * go[(u * g.d.heads + h) * g.d.value + j];
     gv[index] += sum;
   }
 };
@@ -187,15 +195,16 @@ struct GatedDecayAdjoint {
         const Index late = u * g.d.heads + h;
         sum += static_cast<double>(through_q[late * g.d.key + i]);
         for (Index l = first; l < t; ++l)
-          sum += static_cast<double>(gscores[late * g.chunk + l - first] * q[late * g.d.key + i] * (k[(l * g.d.heads + h) * g.d.key + i] * fn::exp(g.between(l, u, h, i))));
+          sum += static_cast<double>(gscores[late * g.chunk + l - first] * q[late * g.d.key + i] *
+                                     (k[(l * g.d.heads + h) * g.d.key + i] * fn::exp(g.between(l, u, h, i))));
       }
     }
     ga[index] += static_cast<T>(sum);
   }
 };
 
-/// The same memory step by step, for steps in order: M = decay M + x_t y_t^T, out_t = (or +=) sum_r M[r, p] z_t[r], a thread a column (h, p).
-/// Backward in time what is written decays after it was read. `decayed` (may be null) gets decay M of steps from <= t < to.
+/// The same memory step by step, for steps in order: M = decay M + x_t y_t^T, out_t = (or +=) sum_r M[r, p] z_t[r], a thread a column (h,
+/// p). Backward in time what is written decays after it was read. `decayed` (may be null) gets decay M of steps from <= t < to.
 template <class T>
 struct GatedSteps {
   Gates<T> g;
@@ -204,7 +213,9 @@ struct GatedSteps {
   double* memory;    // [heads, rows, columns]
   Index rows, columns, from, to;
   bool keys_are_rows, backward, accumulate;
-  RECLAB_HD double decay(Index t, Index h, Index r, Index p) const { return static_cast<double>(fn::exp(g.between(t - 1, t, h, keys_are_rows ? r : p))); }
+  RECLAB_HD double decay(Index t, Index h, Index r, Index p) const {
+    return static_cast<double>(fn::exp(g.between(t - 1, t, h, keys_are_rows ? r : p)));
+  }
   RECLAB_HD void operator()(Index index) const {
     const Index h = index / columns, p = index % columns;
     double* column = memory + h * rows * columns + p;
@@ -226,8 +237,8 @@ struct GatedSteps {
     }
   }
 };
-/// The adjoint lambda 2^powers [heads, value, key] of the memory back through steps to > t >= from: that of the keys, and `through` [to - from,
-/// heads, key] what passes through the decays, whose memories are in `decayed`. A thread a key dimension of a head.
+/// The adjoint lambda 2^powers [heads, value, key] of the memory back through steps to > t >= from: that of the keys, and `through` [to -
+/// from, heads, key] what passes through the decays, whose memories are in `decayed`. A thread a key dimension of a head.
 template <class T>
 struct GatedStepsAdjoint {
   Gates<T> g;
@@ -322,13 +333,15 @@ struct FirstReadMemory {
 /// k decayed to the end of its chunk, the memory before each chunk and, in `memory`, after the last.
 template <class Machine>
 template <class T>
-void KernelBackend<Machine>::gated_memories(const Gates<T>& g, const T* k, const T* v, const T* initial, T* right, double* memory, T* starts, const std::stop_token& stop) {
+void KernelBackend<Machine>::gated_memories(const Gates<T>& g, const T* k, const T* v, const T* initial, T* right, double* memory,
+                                            T* starts, const std::stop_token& stop) {
   const GatedDims& d = g.d;
   machine_.each(d.steps * d.heads * d.key, GatedRows<T>{g, k, right, true});
   start_memory(initial, memory, d.heads * d.key * d.value);
   for (Index from = 0; from < g.chunks(); from += stretch / g.chunk) {
     poll(stop, from * g.chunk);
-    machine_.each(d.heads * d.key * d.value, GatedPass<T>{g, right, v, memory, starts, from, std::min(g.chunks(), from + stretch / g.chunk)});
+    machine_.each(d.heads * d.key * d.value,
+                  GatedPass<T>{g, right, v, memory, starts, from, std::min(g.chunks(), from + stretch / g.chunk)});
   }
 }
 
@@ -349,16 +362,19 @@ void KernelBackend<Machine>::step_earlier(const T* x, Index steps, Index rows, T
   if (later) copy(to, x + rows, static_cast<std::size_t>(later) * sizeof(T));
   machine_.zero(to + later, static_cast<std::size_t>(rows) * sizeof(T));
 }
-/// Returns the power of two that ginitial is in units of. first_q and first_go: what step 0 reads the initial memory with, where that is not q's and go's.
+/// Returns the power of two that ginitial is in units of. first_q and first_go: what step 0 reads the initial memory with, where that is
+/// not q's and go's.
 template <class Machine>
 template <class T>
-int KernelBackend<Machine>::gated_steps_adjoint(const Gates<T>& g, const T* q, const T* k, const T* v, const T* initial, const T* go, const T* gfinal, int unit, T* gq, T* gk, T* gv, T* ga, T* ginitial,
-                                                bool in_units, const T* first_q, const T* first_go, const std::stop_token& stop) {
+int KernelBackend<Machine>::gated_steps_adjoint(const Gates<T>& g, const T* q, const T* k, const T* v, const T* initial, const T* go,
+                                                const T* gfinal, int unit, T* gq, T* gk, T* gv, T* ga, T* ginitial, bool in_units,
+                                                const T* first_q, const T* first_go, const std::stop_token& stop) {
   const GatedDims& d = g.d;
   const OuterDims dims{d.steps, d.heads, d.key, d.value};
   const Index size = d.heads * d.key * d.value, rows = d.heads * d.key;
   // The memories before every so many steps, from which those of the steps between are made again.
-  const Index block = std::min(stretch, std::max<Index>(1, static_cast<Index>(std::sqrt(static_cast<double>(d.steps))))), blocks = (d.steps + block - 1) / block;
+  const Index block = std::min(stretch, std::max<Index>(1, static_cast<Index>(std::sqrt(static_cast<double>(d.steps))))),
+              blocks = (d.steps + block - 1) / block;
   Scratch<double> memory(machine_, size), starts(machine_, ga ? blocks * size : 0), through(machine_, ga ? block * rows : 0);
   Scratch<T> decayed(machine_, ga ? block * size : 0);
   GatedSteps<T> there{g, v, k, go, gq, nullptr, memory.data, d.value, d.key, 0, 0, false, false, true};
@@ -393,7 +409,9 @@ int KernelBackend<Machine>::gated_steps_adjoint(const Gates<T>& g, const T* q, c
     }
     machine_.each(rows, GatedStepsAdjoint<T>{g, q, v, go, decayed.data, lambda.data, powers.data, gk, through.data, there.from, there.to});
     const Index length = d.key / d.decays;
-    if (ga) reduce(SumTerm<double>{through.data, length, 1}, (there.to - there.from) * d.heads * d.decays, length, ga + there.from * d.heads * d.decays, 1.0, true);
+    if (ga)
+      reduce(SumTerm<double>{through.data, length, 1}, (there.to - there.from) * d.heads * d.decays, length,
+             ga + there.from * d.heads * d.decays, 1.0, true);
   }
   if (!ginitial) return 0;
   if (first_q) machine_.each(size, FirstReadMemory<T>{first_q, first_go, lambda.data, powers.data, d.key, d.value, true});
@@ -410,8 +428,8 @@ int KernelBackend<Machine>::common_unit(const double* x, const int* exponents, I
 }
 
 template <class Machine>
-void KernelBackend<Machine>::gated(DType type, const GatedDims& d, const void* q, const void* k, const void* v, const void* log_decay, const void* initial, void* o,
-                                   void* final_state, std::stop_token stop) {
+void KernelBackend<Machine>::gated(DType type, const GatedDims& d, const void* q, const void* k, const void* v, const void* log_decay,
+                                   const void* initial, void* o, void* final_state, std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     const Gates<T> g{d, as<T>(log_decay)};
@@ -430,11 +448,13 @@ void KernelBackend<Machine>::gated(DType type, const GatedDims& d, const void* q
     if (d.method == ScanMethod::steps) {
       Scratch<double> memory(machine_, size);
       start_memory(as<T>(initial), memory.data, size);
-      gated_steps(GatedSteps<T>{g, as<T>(k), as<T>(v), as<T>(q), as<T>(o), nullptr, memory.data, d.key, d.value, 0, 0, true, false, false}, stop);
+      gated_steps(GatedSteps<T>{g, as<T>(k), as<T>(v), as<T>(q), as<T>(o), nullptr, memory.data, d.key, d.value, 0, 0, true, false, false},
+                  stop);
       if (final_state) machine_.each(size, Convert<double, T>{memory.data, as<T>(final_state)});
       return;
     }
-    Scratch<T> left(machine_, keys), right(machine_, keys), scores(machine_, d.steps * d.heads * g.chunk), starts(machine_, g.chunks() * size);
+    Scratch<T> left(machine_, keys), right(machine_, keys), scores(machine_, d.steps * d.heads * g.chunk),
+        starts(machine_, g.chunks() * size);
     Scratch<double> memory(machine_, size);
     gated_memories(g, as<T>(k), as<T>(v), as<T>(initial), right.data, memory.data, starts.data, stop);
     machine_.each(keys, GatedRows<T>{g, as<T>(q), left.data, false});
@@ -445,9 +465,9 @@ void KernelBackend<Machine>::gated(DType type, const GatedDims& d, const void* q
 }
 
 template <class Machine>
-void KernelBackend<Machine>::gated_adjoint(DType type, const GatedDims& d, const void* q, const void* k, const void* v, const void* log_decay, const void* initial,
-                                           const void* go, const void* gfinal, void* gq, void* gk, void* gv, void* glog_decay, void* ginitial, int* exponent,
-                                           std::stop_token stop) {
+void KernelBackend<Machine>::gated_adjoint(DType type, const GatedDims& d, const void* q, const void* k, const void* v,
+                                           const void* log_decay, const void* initial, const void* go, const void* gfinal, void* gq,
+                                           void* gk, void* gv, void* glog_decay, void* ginitial, int* exponent, std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     const Gates<T> g{d, as<T>(log_decay)};
@@ -456,7 +476,8 @@ void KernelBackend<Machine>::gated_adjoint(DType type, const GatedDims& d, const
     const Index key_row = d.heads * d.key, value_row = d.heads * d.value, later = before ? (d.steps - 1) * key_row : 0;
     const void *first_q = before ? q : nullptr, *first_go = before ? go : nullptr;
     void* to_gq = gq;
-    Scratch<T> next_q(machine_, before ? d.steps * key_row : 0), next_go(machine_, before ? d.steps * value_row : 0), next_gq(machine_, before && gq ? d.steps * key_row : 0);
+    Scratch<T> next_q(machine_, before ? d.steps * key_row : 0), next_go(machine_, before ? d.steps * value_row : 0),
+        next_gq(machine_, before && gq ? d.steps * key_row : 0);
     if (before) {
       step_earlier(as<T>(q), d.steps, key_row, next_q.data);
       step_earlier(as<T>(go), d.steps, value_row, next_go.data);
@@ -473,14 +494,17 @@ void KernelBackend<Machine>::gated_adjoint(DType type, const GatedDims& d, const
       if (later) machine_.each(later, AddScaled<T>{next_gq.data, as<T>(to_gq) + key_row, T(1), 0, true, true});
     };
     if (d.method == ScanMethod::steps) {
-      const int power = gated_steps_adjoint(g, as<T>(q), as<T>(k), as<T>(v), as<T>(initial), as<T>(go), as<T>(gfinal), unit, as<T>(gq), as<T>(gk), as<T>(gv), as<T>(glog_decay),
-                                            as<T>(ginitial), exponent != nullptr, as<T>(first_q), as<T>(first_go), stop);
+      const int power =
+          gated_steps_adjoint(g, as<T>(q), as<T>(k), as<T>(v), as<T>(initial), as<T>(go), as<T>(gfinal), unit, as<T>(gq), as<T>(gk),
+                              as<T>(gv), as<T>(glog_decay), as<T>(ginitial), exponent != nullptr, as<T>(first_q), as<T>(first_go), stop);
       if (exponent) *exponent = power;
       later_queries();
       return;
     }
-    const Index keys = d.steps * d.heads * d.key, pairs = d.steps * d.heads * g.chunk, size = d.heads * d.key * d.value, chunks = g.chunks();
-    Scratch<T> left(machine_, keys), right(machine_, keys), scores(machine_, pairs), gscores(machine_, pairs), starts(machine_, chunks * size), ends(machine_, chunks * size);
+    const Index keys = d.steps * d.heads * d.key, pairs = d.steps * d.heads * g.chunk, size = d.heads * d.key * d.value,
+                chunks = g.chunks();
+    Scratch<T> left(machine_, keys), right(machine_, keys), scores(machine_, pairs), gscores(machine_, pairs),
+        starts(machine_, chunks * size), ends(machine_, chunks * size);
     Scratch<double> memory(machine_, size);
     Scratch<int> powers(machine_, size);
     gated_memories(g, as<T>(k), as<T>(v), as<T>(initial), right.data, memory.data, starts.data, stop);
@@ -489,7 +513,8 @@ void KernelBackend<Machine>::gated_adjoint(DType type, const GatedDims& d, const
     machine_.each(size, Fill<int>{powers.data, unit});
     for (Index to = chunks; to > 0; to -= std::min(to, stretch / g.chunk)) {
       poll(stop, to * g.chunk);
-      machine_.each(size, GatedPassAdjoint<T>{g, left.data, as<T>(go), memory.data, powers.data, ends.data, std::max<Index>(0, to - stretch / g.chunk), to});
+      machine_.each(size, GatedPassAdjoint<T>{g, left.data, as<T>(go), memory.data, powers.data, ends.data,
+                                              std::max<Index>(0, to - stretch / g.chunk), to});
     }
     machine_.each(pairs, GatedScores<T>{g, as<T>(q), as<T>(k), scores.data, d.key});
     machine_.each(pairs, GatedScores<T>{Gates<T>{d, nullptr}, as<T>(go), as<T>(v), gscores.data, d.value});
@@ -498,10 +523,11 @@ void KernelBackend<Machine>::gated_adjoint(DType type, const GatedDims& d, const
     machine_.each(keys, GatedKeyAdjoint<T>{g, as<T>(q), as<T>(k), as<T>(go), starts.data, gscores.data, as<T>(gq), left.data, true});
     machine_.each(keys, GatedKeyAdjoint<T>{g, as<T>(k), as<T>(q), as<T>(v), ends.data, gscores.data, as<T>(gk), right.data, false});
     if (glog_decay)
-      machine_.each(d.steps * d.heads * d.decays,
-                    GatedDecayAdjoint<T>{g, as<T>(q), as<T>(k), gscores.data, starts.data, ends.data, left.data, right.data, as<T>(glog_decay)});
+      machine_.each(d.steps * d.heads * d.decays, GatedDecayAdjoint<T>{g, as<T>(q), as<T>(k), gscores.data, starts.data, ends.data,
+                                                                       left.data, right.data, as<T>(glog_decay)});
     later_queries();
-    if (before && ginitial) machine_.each(size, FirstReadMemory<T>{as<T>(first_q), as<T>(first_go), memory.data, powers.data, d.key, d.value, false});
+    if (before && ginitial)
+      machine_.each(size, FirstReadMemory<T>{as<T>(first_q), as<T>(first_go), memory.data, powers.data, d.key, d.value, false});
     const int power = exponent && ginitial ? common_unit(memory.data, powers.data, size) : 0;
     if (exponent) *exponent = power;
     if (ginitial) machine_.each(size, AddInUnits<T>{memory.data, powers.data, as<T>(ginitial), power});

@@ -44,7 +44,8 @@ class Health {
  private:
   [[noreturn]] void fail_lost() const {
     const std::string said = words();
-    throw DeviceError(DeviceError::Kind::lost, said, "The CUDA device was lost (" + said + "): choose device cpu, or start the program again.");
+    throw DeviceError(DeviceError::Kind::lost, said,
+                      "The CUDA device was lost (" + said + "): choose device cpu, or start the program again.");
   }
   std::atomic<bool> lost_{false};
   mutable std::mutex mutex_;

@@ -92,7 +92,8 @@ class KernelBackend final : public Backend {
   struct Scratch {
     Recorder<Machine>& machine;
     T* data;
-    Scratch(Recorder<Machine>& on, Index n) : machine(on), data(n ? static_cast<T*>(on.allocate(static_cast<std::size_t>(n) * sizeof(T))) : nullptr) {}
+    Scratch(Recorder<Machine>& on, Index n)
+        : machine(on), data(n ? static_cast<T*>(on.allocate(static_cast<std::size_t>(n) * sizeof(T))) : nullptr) {}
     ~Scratch() {
       if (data) machine.release(data);
     }
@@ -159,12 +160,14 @@ class KernelBackend final : public Backend {
 
   // Gated
   template <class T>
-  void gated_memories(const Gates<T>& g, const T* k, const T* v, const T* initial, T* right, double* memory, T* starts, const std::stop_token& stop);
+  void gated_memories(const Gates<T>& g, const T* k, const T* v, const T* initial, T* right, double* memory, T* starts,
+                      const std::stop_token& stop);
   template <class T>
   void gated_steps(GatedSteps<T> f, const std::stop_token& stop);
   template <class T>
-  int gated_steps_adjoint(const Gates<T>& g, const T* q, const T* k, const T* v, const T* initial, const T* go, const T* gfinal, int unit, T* gq, T* gk, T* gv, T* ga, T* ginitial,
-                          bool in_units, const T* first_q, const T* first_go, const std::stop_token& stop);
+  int gated_steps_adjoint(const Gates<T>& g, const T* q, const T* k, const T* v, const T* initial, const T* go, const T* gfinal, int unit,
+                          T* gq, T* gk, T* gv, T* ga, T* ginitial, bool in_units, const T* first_q, const T* first_go,
+                          const std::stop_token& stop);
   template <class T>
   void step_earlier(const T* x, Index steps, Index rows, T* to);
   int common_unit(const double* x, const int* exponents, Index n);

@@ -102,7 +102,8 @@ RECLAB_HD inline bool is_zero(T x) {
 template <class T>
 RECLAB_HD inline void add_in_units(T fresh, T& state, int& power) {
   const int own = exponent_of(state), added = exponent_of(fresh);
-  const int standing = own == no_exponent || own == infinite_exponent ? no_exponent : own + power, common = standing > added ? standing : added;
+  const int standing = own == no_exponent || own == infinite_exponent ? no_exponent : own + power,
+            common = standing > added ? standing : added;
   if (common != no_exponent && common != infinite_exponent && (common - power > 32 || power - common > 32)) {
     state = scaled(state, power - common);
     power = common;

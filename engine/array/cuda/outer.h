@@ -23,13 +23,13 @@ struct Causal {
   }
 };
 
-/// M[h, r, p] += x_t[h, r] y_t[h, p], and out_t[h, p] = (or +=) sum_r M[h, r, p] z_t[h, r] after it or before it, for steps in order: a thread a column (h, p).
-/// Outputs, and the adjoints of queries, keys and values, are all of this kind. M is a sum over all of time: kept in double, or a long
-/// memory in float would lose what its reads differ in.
+/// M[h, r, p] += x_t[h, r] y_t[h, p], and out_t[h, p] = (or +=) sum_r M[h, r, p] z_t[h, r] after it or before it, for steps in order: a
+/// thread a column (h, p). Outputs, and the adjoints of queries, keys and values, are all of this kind. M is a sum over all of time: kept
+/// in double, or a long memory in float would lose what its reads differ in.
 template <class T>
 struct OuterPass {
   const T *x, *y, *z;
-  T *out, *states;  // states [steps, heads, rows, columns] may be null
+  T *out, *states;           // states [steps, heads, rows, columns] may be null
   double *memory, *squares;  // squares [steps, heads, columns] of M's column, may be null
   Index steps, heads, rows, columns, from, to;
   bool backward, accumulate;
@@ -42,7 +42,8 @@ struct OuterPass {
       const auto factor = static_cast<double>(y[at * columns + p]);
       double sum = 0.0, square = 0.0;
       for (Index r = 0; r < rows; ++r) {
-        const double before = column[r * columns], cell = before + static_cast<double>(x[at * rows + r]) * factor, seen = read == ReadOrder::after ? cell : before;
+        const double before = column[r * columns], cell = before + static_cast<double>(x[at * rows + r]) * factor,
+                     seen = read == ReadOrder::after ? cell : before;
         column[r * columns] = cell;
         sum += seen * static_cast<double>(z[at * rows + r]);
         if (states) states[(at * rows + r) * columns + p] = static_cast<T>(cell);
@@ -66,7 +67,8 @@ struct Heads {
   }
   template <class V>
   auto values(V* p, Index first, Index rows) const {
-    return Matrices<Element<V>>{static_cast<Element<V>*>(p) + first * d.heads * d.value, d.heads, rows, d.value, d.heads * d.value, d.value};
+    return Matrices<Element<V>>{
+        static_cast<Element<V>*>(p) + first * d.heads * d.value, d.heads, rows, d.value, d.heads * d.value, d.value};
   }
   template <class V>
   auto memory(V* p) const {
@@ -111,16 +113,16 @@ void KernelBackend<Machine>::pass(OuterPass<T> f, const std::stop_token& stop) {
 }
 
 template <class Machine>
-void KernelBackend<Machine>::outer(DType type, const OuterDims& d, bool attention, const void* q, const void* k, const void* v, const void* initial, void* o,
-                                   void* states, void* final_state, std::stop_token stop) {
+void KernelBackend<Machine>::outer(DType type, const OuterDims& d, bool attention, const void* q, const void* k, const void* v,
+                                   const void* initial, void* o, void* states, void* final_state, std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     const Index size = d.heads * d.key * d.value;
     if (!attention) {
       Scratch<double> memory(machine_, size);
       start_memory(as<T>(initial), memory.data, size);
-      pass(OuterPass<T>{as<T>(k), as<T>(v), as<T>(q), as<T>(o), as<T>(states), memory.data, nullptr, d.steps, d.heads, d.key, d.value, 0,
-                        0, false, false, d.read},
+      pass(OuterPass<T>{as<T>(k), as<T>(v), as<T>(q), as<T>(o), as<T>(states), memory.data, nullptr, d.steps, d.heads, d.key, d.value, 0, 0,
+                        false, false, d.read},
            stop);
       if (final_state) machine_.each(size, Convert<double, T>{memory.data, as<T>(final_state)});
       return;
@@ -143,9 +145,9 @@ void KernelBackend<Machine>::outer(DType type, const OuterDims& d, bool attentio
 }
 
 template <class Machine>
-void KernelBackend<Machine>::outer_adjoint(DType type, const OuterDims& d, bool attention, const void* q, const void* k, const void* v, const void* initial,
-                                           const void* go, const void* carried, void* gq, void* gk, void* gv, void* ginitial, double* log2_norm,
-                                           std::stop_token stop) {
+void KernelBackend<Machine>::outer_adjoint(DType type, const OuterDims& d, bool attention, const void* q, const void* k, const void* v,
+                                           const void* initial, const void* go, const void* carried, void* gq, void* gk, void* gv,
+                                           void* ginitial, double* log2_norm, std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     const Index size = d.heads * d.key * d.value;
@@ -186,13 +188,13 @@ void KernelBackend<Machine>::outer_adjoint(DType type, const OuterDims& d, bool 
                       false, true, d.read},
          stop);
     start_transposed(d, as<T>(carried), memory.data);
-    pass(OuterPass<T>{as<T>(go), as<T>(q), as<T>(v), as<T>(gk), nullptr, memory.data, nullptr, d.steps, d.heads, d.value, d.key, 0, 0,
-                      true, true, d.read},
+    pass(OuterPass<T>{as<T>(go), as<T>(q), as<T>(v), as<T>(gk), nullptr, memory.data, nullptr, d.steps, d.heads, d.value, d.key, 0, 0, true,
+                      true, d.read},
          stop);
     start_memory(as<T>(carried), memory.data, size);
     Scratch<double> squares(machine_, log2_norm ? d.steps * d.heads * d.value : 0);
-    pass(OuterPass<T>{as<T>(q), as<T>(go), as<T>(k), as<T>(gv), nullptr, memory.data, squares.data, d.steps, d.heads, d.key, d.value, 0,
-                      0, true, true, d.read},
+    pass(OuterPass<T>{as<T>(q), as<T>(go), as<T>(k), as<T>(gv), nullptr, memory.data, squares.data, d.steps, d.heads, d.key, d.value, 0, 0,
+                      true, true, d.read},
          stop);
     if (ginitial) reduce(SumTerm<double>{memory.data, 1, 1}, size, 1, as<T>(ginitial), 1.0, true);
     if (log2_norm) {

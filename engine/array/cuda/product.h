@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Products of matrices, and the inverse of a triangular one. A machine that has a library for products is asked first (`product`, recorder.h).
+// Products of matrices, and the inverse of a triangular one. A machine that has a library for products is asked first (`product`,
+// recorder.h).
 #pragma once
 
 #include <optional>
@@ -115,8 +116,8 @@ struct AddShares {
   }
 };
 
-/// A product as cuBLAS takes it: C = op(A) op(B) + beta C for each of a batch, op transposes where asked, op(A) is m x k, op(B) k x n. Matrices
-/// lie column after column, `ld` entries from one column to the next.
+/// A product as cuBLAS takes it: C = op(A) op(B) + beta C for each of a batch, op transposes where asked, op(A) is m x k, op(B) k x n.
+/// Matrices lie column after column, `ld` entries from one column to the next.
 template <class T>
 struct ColumnProduct {
   bool transpose_a, transpose_b;
@@ -153,8 +154,9 @@ std::optional<ColumnProduct<T>> column_product(Gemm<T> g) {
   if (!counts(g.m, 1) || !counts(g.n, 1) || !counts(g.k, 1) || !counts(g.batch, 1) || g.batch > 65535) return std::nullopt;
   if (!counts(g.lda, g.transpose_a ? g.m : g.k) || !counts(g.ldb, g.transpose_b ? g.k : g.n) || !counts(g.ldc, g.n)) return std::nullopt;
   const auto narrow = [](Index value) { return static_cast<int>(value); };
-  return ColumnProduct<T>{g.transpose_b, g.transpose_a, narrow(g.n), narrow(g.m), narrow(g.k), g.b, narrow(g.ldb), g.stride_b, g.a, narrow(g.lda), g.stride_a,
-                          g.accumulate ? T(1) : T(0), g.c, narrow(g.ldc), g.stride_c, narrow(g.batch)};
+  return ColumnProduct<T>{g.transpose_b, g.transpose_a, narrow(g.n), narrow(g.m),    narrow(g.k), g.b,
+                          narrow(g.ldb), g.stride_b,    g.a,         narrow(g.lda),  g.stride_a,  g.accumulate ? T(1) : T(0),
+                          g.c,           narrow(g.ldc), g.stride_c,  narrow(g.batch)};
 }
 
 /// One matrix for each head, as it lies: `stride` from head to head, `line` from row to row.
@@ -172,7 +174,8 @@ struct Matrices {
 
 // ---- Launches ----------------------------------------------------------------------------------------------------------------------
 
-/// By a library where the machine has one that is worth it. Else our own kernel, which shares the sum of a product with few tiles out among more blocks.
+/// By a library where the machine has one that is worth it. Else our own kernel, which shares the sum of a product with few tiles out among
+/// more blocks.
 template <class Machine>
 template <class T>
 void KernelBackend<Machine>::gemm(Gemm<T> g) {

@@ -60,8 +60,8 @@ class Recorder {
     machine_.blocks(n, f);
   }
 
-  /// Whether the machine's library, if it has one, makes this product (kernel::ColumnProduct). None does while recording: a library's workspace
-  /// belongs to the one stream that runs, and a recording has a stream of its own.
+  /// Whether the machine's library, if it has one, makes this product (kernel::ColumnProduct). None does while recording: a library's
+  /// workspace belongs to the one stream that runs, and a recording has a stream of its own.
   template <class Product>
   bool product(const Product& product) {
     if constexpr (requires { machine_.product(product); })

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sums over axes, norms and exponents. The reductions are our own, not CUB's: what is summed is a term that is made on the way and never stored, over
-// axes that lie apart, for many sums at once, in double for every type, and in an order that follows from the shape alone; and the same
-// kernels run on the host, where they are tested.
+// Sums over axes, norms and exponents. The reductions are our own, not CUB's: what is summed is a term that is made on the way and never
+// stored, over axes that lie apart, for many sums at once, in double for every type, and in an order that follows from the shape alone; and
+// the same kernels run on the host, where they are tested.
 #pragma once
 
 #include "array/cuda/kernel_backend.h"
@@ -117,7 +117,9 @@ struct NormWeightTerm {
   Index n;
   RECLAB_HD T operator()(Index j, Index r) const {
     const T g = gy[r * n + j];
-    return statistics ? static_cast<T>(static_cast<double>(g) * (static_cast<double>(x[r * n + j]) - statistics[2 * r]) * statistics[2 * r + 1]) : g;
+    return statistics
+               ? static_cast<T>(static_cast<double>(g) * (static_cast<double>(x[r * n + j]) - statistics[2 * r]) * statistics[2 * r + 1])
+               : g;
   }
 };
 
@@ -170,14 +172,16 @@ struct Magnitudes {
     });
     for (int half = 128; half; half /= 2)
       block.phase([&](int thread) {
-        if (thread < half && shared.exponent[thread + half] > shared.exponent[thread]) shared.exponent[thread] = shared.exponent[thread + half];
+        if (thread < half && shared.exponent[thread + half] > shared.exponent[thread])
+          shared.exponent[thread] = shared.exponent[thread + half];
       });
     const int common = shared.exponent[0], unit = common == no_exponent || common == infinite_exponent ? 0 : common;
     block.phase([&](int thread) {
       double sum = 0.0;
       for (Index i = first + thread; i < last; i += 256) {
         if constexpr (complex_v<T>) {
-          const double re = scaled(static_cast<double>(x[i].re), power(i) - unit), im = scaled(static_cast<double>(x[i].im), power(i) - unit);
+          const double re = scaled(static_cast<double>(x[i].re), power(i) - unit),
+                       im = scaled(static_cast<double>(x[i].im), power(i) - unit);
           sum += re * re + im * im;
         } else {
           const double value = scaled(static_cast<double>(x[i]), power(i) - unit);
@@ -266,7 +270,8 @@ void KernelBackend<Machine>::sum_adjoint(DType type, Index outer, Index n, Index
 }
 
 template <class Machine>
-void KernelBackend<Machine>::norm(DType type, Index rows, Index n, bool centred, double eps, const void* x, const void* weight, const void* bias, void* y) {
+void KernelBackend<Machine>::norm(DType type, Index rows, Index n, bool centred, double eps, const void* x, const void* weight,
+                                  const void* bias, void* y) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     Scratch<double> statistics(machine_, 2 * rows);
@@ -275,8 +280,8 @@ void KernelBackend<Machine>::norm(DType type, Index rows, Index n, bool centred,
   });
 }
 template <class Machine>
-void KernelBackend<Machine>::norm_adjoint(DType type, Index rows, Index n, bool centred, double eps, const void* x, const void* weight, const void* gy, void* gx,
-                                          bool accumulate, void* gweight, void* gbias) {
+void KernelBackend<Machine>::norm_adjoint(DType type, Index rows, Index n, bool centred, double eps, const void* x, const void* weight,
+                                          const void* gy, void* gx, bool accumulate, void* gweight, void* gbias) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     Scratch<double> statistics(machine_, 2 * rows);
@@ -288,7 +293,8 @@ void KernelBackend<Machine>::norm_adjoint(DType type, Index rows, Index n, bool 
 }
 
 template <class Machine>
-void KernelBackend<Machine>::cumulative_sum(DType type, Index outer, Index n, Index inner, bool reverse, const void* x, void* y, bool accumulate) {
+void KernelBackend<Machine>::cumulative_sum(DType type, Index outer, Index n, Index inner, bool reverse, const void* x, void* y,
+                                            bool accumulate) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     machine_.each(outer * inner, CumulativeSum<T>{as<T>(x), as<T>(y), n, inner, reverse, accumulate});

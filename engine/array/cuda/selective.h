@@ -107,8 +107,8 @@ struct SelectiveStateTerm {
 // ---- Launches ----------------------------------------------------------------------------------------------------------------------
 
 template <class Machine>
-void KernelBackend<Machine>::selective(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x, const void* b, const void* c, const void* initial, void* y,
-                                       void* states, void* final_state, std::stop_token stop) {
+void KernelBackend<Machine>::selective(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x, const void* b,
+                                       const void* c, const void* initial, void* y, void* states, void* final_state, std::stop_token stop) {
   with_real(type, [&](auto one) {
     using T = decltype(one);
     const Index size = d.batch * d.channels * d.states;
@@ -121,14 +121,16 @@ void KernelBackend<Machine>::selective(DType type, const SelectiveDims& d, const
       zero(memory, bytes);
     for (Index from = 0; from < d.steps; from += stretch) {
       poll(stop, from);
-      machine_.each(d.batch * d.channels, SelectiveRun<T>{d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), as<T>(c), memory, as<T>(y), as<T>(states), from, std::min(d.steps, from + stretch)});
+      machine_.each(d.batch * d.channels, SelectiveRun<T>{d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), as<T>(c), memory, as<T>(y),
+                                                          as<T>(states), from, std::min(d.steps, from + stretch)});
     }
   });
 }
 
 template <class Machine>
-void KernelBackend<Machine>::selective_adjoint(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x, const void* b, const void* c, const void* initial,
-                                               const void* gy, const void* gstates, const void* carried, void* gdt, void* ga, void* gx, void* gb, void* gc, void* ginitial,
+void KernelBackend<Machine>::selective_adjoint(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x,
+                                               const void* b, const void* c, const void* initial, const void* gy, const void* gstates,
+                                               const void* carried, void* gdt, void* ga, void* gx, void* gb, void* gc, void* ginitial,
                                                double* log2_norm, int* exponent, std::stop_token stop) {
   with_real(type, [&](auto one) {
     using T = decltype(one);
@@ -140,9 +142,11 @@ void KernelBackend<Machine>::selective_adjoint(DType type, const SelectiveDims& 
     machine_.each(n, SelectiveReadAdjoint<T>{d, as<T>(c), as<T>(gy), as<T>(gstates), back.data});
     zero(gfactor.data, static_cast<std::size_t>(n) * sizeof(T));
     zero(gdrive.data, static_cast<std::size_t>(n) * sizeof(T));
-    diagonal_adjoint(type, line, ScanMethod::steps, factor.data, states.data, initial, back.data, carried, gfactor.data, gdrive.data, ginitial, log2_norm, exponent, stop);
+    diagonal_adjoint(type, line, ScanMethod::steps, factor.data, states.data, initial, back.data, carried, gfactor.data, gdrive.data,
+                     ginitial, log2_norm, exponent, stop);
     if (gdt || gx)
-      machine_.each(rows * d.channels, SelectiveInputAdjoint<T>{d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), factor.data, gfactor.data, gdrive.data, as<T>(gdt), as<T>(gx)});
+      machine_.each(rows * d.channels, SelectiveInputAdjoint<T>{d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), factor.data, gfactor.data,
+                                                                gdrive.data, as<T>(gdt), as<T>(gx)});
     if (ga) reduce(SelectiveRateTerm<T>{d, as<T>(dt), factor.data, gfactor.data}, d.channels * d.states, rows, as<T>(ga), 1.0, true);
     if (gb) reduce(SelectiveStateTerm<T>{d, gdrive.data, as<T>(dt), as<T>(x)}, rows * d.states, d.channels, as<T>(gb), 1.0, true);
     if (gc) reduce(SelectiveStateTerm<T>{d, states.data, as<T>(gy), nullptr}, rows * d.states, d.channels, as<T>(gc), 1.0, true);

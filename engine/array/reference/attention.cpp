@@ -36,7 +36,8 @@ void ReferenceBackend::softmax_adjoint(DType type, Index rows, Index columns, co
   });
 }
 
-void ReferenceBackend::by_distance(DType type, Index batch, Index rows, Index columns, Index distances, Index first, const void* far, void* scores) {
+void ReferenceBackend::by_distance(DType type, Index batch, Index rows, Index columns, Index distances, Index first, const void* far,
+                                   void* scores) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     for (Index r = 0; r < batch * rows; ++r)
@@ -46,7 +47,8 @@ void ReferenceBackend::by_distance(DType type, Index batch, Index rows, Index co
       }
   });
 }
-void ReferenceBackend::by_distance_adjoint(DType type, Index batch, Index rows, Index columns, Index distances, Index first, const void* gscores, void* gfar) {
+void ReferenceBackend::by_distance_adjoint(DType type, Index batch, Index rows, Index columns, Index distances, Index first,
+                                           const void* gscores, void* gfar) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     std::fill(as<T>(gfar), as<T>(gfar) + batch * rows * distances, T(0));
@@ -79,24 +81,28 @@ double weight_of(Index step_i, Index j, const T* row, const T* column, const T* 
 
 }  // namespace
 
-void ReferenceBackend::weigh(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row, const void* column, const void* row_low,
-                             const void* column_low, void* scores) {
+void ReferenceBackend::weigh(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row,
+                             const void* column, const void* row_low, const void* column_low, void* scores) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     for (Index b = 0; b < batch; ++b)
       for (Index i = 0; i < rows; ++i)
         for (Index j = 0; j < columns; ++j) {
           T& score = as<T>(scores)[(b * rows + i) * columns + j];
-          score = narrow<T>(wide(score) * weight_of(first + i, j, as<T>(row) + b * steps, as<T>(column) + b * steps, as<T>(row_low) + b * steps, as<T>(column_low) + b * steps));
+          score = narrow<T>(wide(score) * weight_of(first + i, j, as<T>(row) + b * steps, as<T>(column) + b * steps,
+                                                    as<T>(row_low) + b * steps, as<T>(column_low) + b * steps));
         }
   });
 }
-void ReferenceBackend::weigh_adjoint(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row, const void* column, const void* row_low,
-                                     const void* column_low, const void* p, void* g, void* grow, void* gcolumn) {
+void ReferenceBackend::weigh_adjoint(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row,
+                                     const void* column, const void* row_low, const void* column_low, const void* p, void* g, void* grow,
+                                     void* gcolumn) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     for (Index b = 0; b < batch; ++b) {
-      const auto both = [&](Index i, Index j) { return wide(as<T>(p)[(b * rows + i) * columns + j]) * wide(as<T>(g)[(b * rows + i) * columns + j]); };
+      const auto both = [&](Index i, Index j) {
+        return wide(as<T>(p)[(b * rows + i) * columns + j]) * wide(as<T>(g)[(b * rows + i) * columns + j]);
+      };
       for (Index i = 0; grow && i < rows; ++i) {
         double sum = 0.0;
         for (Index j = 0; j < columns; ++j) sum += both(i, j);

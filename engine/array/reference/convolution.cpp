@@ -16,19 +16,22 @@ void ReferenceBackend::depthwise(DType type, const DepthwiseDims& d, const void*
       }
   });
 }
-void ReferenceBackend::depthwise_adjoint(DType type, const DepthwiseDims& d, const void* x, const void* w, const void* gy, void* gx, void* gw) {
+void ReferenceBackend::depthwise_adjoint(DType type, const DepthwiseDims& d, const void* x, const void* w, const void* gy, void* gx,
+                                         void* gw) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     for (Index c = 0; c < d.channels; ++c) {
       for (Index r = 0; gx && r < (d.steps + d.taps - 1) * d.batch; ++r) {
         double sum = 0.0;
         for (Index j = 0; j < d.taps; ++j)
-          if (const Index of = r - j * d.batch; of >= 0 && of < d.steps * d.batch) sum += wide(as<T>(w)[c * d.taps + j]) * wide(as<T>(gy)[of * d.channels + c]);
+          if (const Index of = r - j * d.batch; of >= 0 && of < d.steps * d.batch)
+            sum += wide(as<T>(w)[c * d.taps + j]) * wide(as<T>(gy)[of * d.channels + c]);
         add(as<T>(gx)[r * d.channels + c], sum);
       }
       for (Index j = 0; gw && j < d.taps; ++j) {
         double sum = 0.0;
-        for (Index r = 0; r < d.steps * d.batch; ++r) sum += wide(as<T>(x)[(r + j * d.batch) * d.channels + c]) * wide(as<T>(gy)[r * d.channels + c]);
+        for (Index r = 0; r < d.steps * d.batch; ++r)
+          sum += wide(as<T>(x)[(r + j * d.batch) * d.channels + c]) * wide(as<T>(gy)[r * d.channels + c]);
         add(as<T>(gw)[c * d.taps + j], sum);
       }
     }
@@ -41,12 +44,14 @@ void ReferenceBackend::vandermonde(DType complex, Index channels, Index modes, I
     for (Index c = 0; c < channels; ++c)
       for (Index k = 0; k < steps; ++k) {
         std::complex<double> sum{};
-        for (Index n = 0; n < modes; ++n) sum += wide(as<T>(w)[c * modes + n]) * std::pow(wide(as<T>(a)[c * modes + n]), static_cast<int>(k));
+        for (Index n = 0; n < modes; ++n)
+          sum += wide(as<T>(w)[c * modes + n]) * std::pow(wide(as<T>(a)[c * modes + n]), static_cast<int>(k));
         as<T>(kernel)[c * steps + k] = narrow<T>(sum);
       }
   });
 }
-void ReferenceBackend::vandermonde_adjoint(DType complex, Index channels, Index modes, Index steps, const void* w, const void* a, const void* gkernel, void* gw, void* ga) {
+void ReferenceBackend::vandermonde_adjoint(DType complex, Index channels, Index modes, Index steps, const void* w, const void* a,
+                                           const void* gkernel, void* gw, void* ga) {
   with_real(real_of(complex), [&](auto zero) {
     using T = std::complex<decltype(zero)>;
     for (Index i = 0; i < channels * modes; ++i) {
@@ -75,7 +80,8 @@ void ReferenceBackend::convolve(DType type, Index steps, Index batch, Index chan
         }
   });
 }
-void ReferenceBackend::convolve_adjoint(DType type, Index steps, Index batch, Index channels, const void* kernel, const void* u, const void* gy, void* gkernel, void* gu) {
+void ReferenceBackend::convolve_adjoint(DType type, Index steps, Index batch, Index channels, const void* kernel, const void* u,
+                                        const void* gy, void* gkernel, void* gu) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     const auto at = [&](const void* x, Index t, Index b, Index c) { return wide(as<T>(x)[(t * batch + b) * channels + c]); };

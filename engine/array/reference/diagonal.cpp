@@ -23,7 +23,8 @@ double value(Unary f, double x) {
 
 }  // namespace
 
-void ReferenceBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod, const void* a_, const void* b, const void* initial, void* s, std::stop_token stop) {
+void ReferenceBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod, const void* a_, const void* b, const void* initial, void* s,
+                                std::stop_token stop) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     std::vector<wide_t<T>> state(static_cast<std::size_t>(d.width));
@@ -40,16 +41,17 @@ void ReferenceBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod, c
   });
 }
 
-void ReferenceBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod, const void* a_, const void* s, const void* initial, const void* g,
-                                        const void* carried, void* ga_, void* gb, void* ginitial, double* log2_norm, int* exponent,
-                                        std::stop_token stop) {
+void ReferenceBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod, const void* a_, const void* s, const void* initial,
+                                        const void* g, const void* carried, void* ga_, void* gb, void* ginitial, double* log2_norm,
+                                        int* exponent, std::stop_token stop) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     using W = wide_t<T>;
     const auto a = [&](Index t, Index i) { return conjugate(wide(as<T>(a_)[d.period ? i % d.period : t * d.width + i])); };
     std::vector<Ranged<W>> lambda(static_cast<std::size_t>(d.width));
     std::vector<W> ga(ga_ ? static_cast<std::size_t>(d.period ? d.period : d.steps * d.width) : 0);
-    for (Index i = 0; carried && i < d.width; ++i) lambda[static_cast<std::size_t>(i)] = Ranged<W>(wide(as<T>(carried)[i]), exponent ? *exponent : 0);
+    for (Index i = 0; carried && i < d.width; ++i)
+      lambda[static_cast<std::size_t>(i)] = Ranged<W>(wide(as<T>(carried)[i]), exponent ? *exponent : 0);
     for (Index t = d.steps - 1; t >= 0; --t) {
       poll(stop);
       for (Index i = 0; i < d.width; ++i) {

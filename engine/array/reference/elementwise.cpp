@@ -82,7 +82,8 @@ double slope(Unary op, double x, double p) {
     case Unary::softplus: return sigmoid(x);
     case Unary::silu: return sigmoid(x) + x * sigmoid(x) * sigmoid(-x);
     case Unary::gelu: return normal_distribution(x) + x * normal_density(x);
-    case Unary::gelu_tanh: return 0.5 * (1.0 + std::tanh(cubic(x))) + 0.5 * x * 4.0 * sigmoid(2.0 * cubic(x)) * sigmoid(-2.0 * cubic(x)) * cubic_slope(x);
+    case Unary::gelu_tanh:
+      return 0.5 * (1.0 + std::tanh(cubic(x))) + 0.5 * x * 4.0 * sigmoid(2.0 * cubic(x)) * sigmoid(-2.0 * cubic(x)) * cubic_slope(x);
     case Unary::normal_cdf: return normal_density(x);
     case Unary::elu: return x > 0.0 ? 1.0 : std::exp(x);
     case Unary::abs: return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : 0.0;
@@ -176,7 +177,8 @@ void ReferenceBackend::unary(Unary op, DType type, Index n, const void* x, void*
     for (Index i = 0; i < n; ++i) as<T>(y)[i] = narrow<T>(value(op, wide(as<T>(x)[i]), p, q));
   });
 }
-void ReferenceBackend::unary_adjoint(Unary op, DType type, Index n, const void* x, const void*, const void* gy, void* gx, double p, double) {
+void ReferenceBackend::unary_adjoint(Unary op, DType type, Index n, const void* x, const void*, const void* gy, void* gx, double p,
+                                     double) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     for (Index i = 0; i < n; ++i) add(as<T>(gx)[i], wide(as<T>(gy)[i]) * conjugate(slope(op, wide(as<T>(x)[i]), p)));
@@ -205,7 +207,8 @@ void ReferenceBackend::binary_adjoint(Binary op, DType type, const Broadcast& sh
       std::vector<wide_t<T>> sums(static_cast<std::size_t>((by_y ? last.y : last.x) + 1));
       for (Index i = 0; i < shape.elements; ++i) {
         const Operands at = operands(shape, i);
-        sums[static_cast<std::size_t>(by_y ? at.y : at.x)] += wide(as<T>(gz)[i]) * conjugate(slope(op, by_y, wide(as<T>(x)[at.x]), wide(as<T>(y)[at.y])));
+        sums[static_cast<std::size_t>(by_y ? at.y : at.x)] +=
+            wide(as<T>(gz)[i]) * conjugate(slope(op, by_y, wide(as<T>(x)[at.x]), wide(as<T>(y)[at.y])));
       }
       for (std::size_t i = 0; i < sums.size(); ++i) add(g[i], sums[i]);
     }
@@ -234,7 +237,8 @@ void ReferenceBackend::part(DType complex, int which, Index n, const void* z, vo
 void ReferenceBackend::part_adjoint(DType complex, int which, Index n, const void* gy, void* gz) {
   with_real(real_of(complex), [&](auto zero) {
     using T = decltype(zero);
-    for (Index i = 0; i < n; ++i) as<std::complex<T>>(gz)[i] += which == 0 ? std::complex<T>(as<T>(gy)[i], 0) : std::complex<T>(0, as<T>(gy)[i]);
+    for (Index i = 0; i < n; ++i)
+      as<std::complex<T>>(gz)[i] += which == 0 ? std::complex<T>(as<T>(gy)[i], 0) : std::complex<T>(0, as<T>(gy)[i]);
   });
 }
 

@@ -16,7 +16,8 @@ double log_decay_of(const GatedDims& d, const T* log_decay, Index t, Index h, In
 
 /// The memories of head h before each step and, last, after all of them: [steps + 1, key, value].
 template <class T>
-std::vector<double> memories_of(const GatedDims& d, const T* k, const T* v, const T* log_decay, const T* initial, Index h, const std::stop_token& stop) {
+std::vector<double> memories_of(const GatedDims& d, const T* k, const T* v, const T* log_decay, const T* initial, Index h,
+                                const std::stop_token& stop) {
   const Index size = d.key * d.value;
   std::vector<double> memories(static_cast<std::size_t>((d.steps + 1) * size));
   for (Index c = 0; initial && c < size; ++c) memories[static_cast<std::size_t>(c)] = wide(initial[h * size + c]);
@@ -27,7 +28,8 @@ std::vector<double> memories_of(const GatedDims& d, const T* k, const T* v, cons
     for (Index i = 0; i < d.key; ++i) {
       const double decay = std::exp(log_decay_of(d, log_decay, t, h, i));
       for (Index j = 0; j < d.value; ++j)
-        after[i * d.value + j] = decay * before[i * d.value + j] + wide(k[(t * d.heads + h) * d.key + i]) * wide(v[(t * d.heads + h) * d.value + j]);
+        after[i * d.value + j] =
+            decay * before[i * d.value + j] + wide(k[(t * d.heads + h) * d.key + i]) * wide(v[(t * d.heads + h) * d.value + j]);
     }
   }
   return memories;
@@ -35,8 +37,8 @@ std::vector<double> memories_of(const GatedDims& d, const T* k, const T* v, cons
 
 }  // namespace
 
-void ReferenceBackend::gated(DType type, const GatedDims& d, const void* q, const void* k, const void* v, const void* log_decay, const void* initial, void* o,
-                             void* final_state, std::stop_token stop) {
+void ReferenceBackend::gated(DType type, const GatedDims& d, const void* q, const void* k, const void* v, const void* log_decay,
+                             const void* initial, void* o, void* final_state, std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     const Index size = d.key * d.value;
@@ -45,17 +47,20 @@ void ReferenceBackend::gated(DType type, const GatedDims& d, const void* q, cons
       for (Index t = 0; t < d.steps; ++t)
         for (Index j = 0; j < d.value; ++j) {
           double read = 0.0;
-          for (Index i = 0; i < d.key; ++i) read += memories[static_cast<std::size_t>((d.read == ReadOrder::before ? t : t + 1) * size + i * d.value + j)] * wide(as<T>(q)[(t * d.heads + h) * d.key + i]);
+          for (Index i = 0; i < d.key; ++i)
+            read += memories[static_cast<std::size_t>((d.read == ReadOrder::before ? t : t + 1) * size + i * d.value + j)] *
+                    wide(as<T>(q)[(t * d.heads + h) * d.key + i]);
           as<T>(o)[(t * d.heads + h) * d.value + j] = narrow<T>(read);
         }
-      for (Index c = 0; final_state && c < size; ++c) as<T>(final_state)[h * size + c] = narrow<T>(memories[static_cast<std::size_t>(d.steps * size + c)]);
+      for (Index c = 0; final_state && c < size; ++c)
+        as<T>(final_state)[h * size + c] = narrow<T>(memories[static_cast<std::size_t>(d.steps * size + c)]);
     }
   });
 }
 
-void ReferenceBackend::gated_adjoint(DType type, const GatedDims& d, const void* q_, const void* k_, const void* v_, const void* log_decay, const void* initial,
-                                     const void* go_, const void* gfinal, void* gq, void* gk, void* gv, void* glog_decay, void* ginitial, int* exponent,
-                                     std::stop_token stop) {
+void ReferenceBackend::gated_adjoint(DType type, const GatedDims& d, const void* q_, const void* k_, const void* v_, const void* log_decay,
+                                     const void* initial, const void* go_, const void* gfinal, void* gq, void* gk, void* gv,
+                                     void* glog_decay, void* ginitial, int* exponent, std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     const Index size = d.key * d.value;
@@ -67,13 +72,15 @@ void ReferenceBackend::gated_adjoint(DType type, const GatedDims& d, const void*
       for (Index t = d.steps - 1; t >= 0; --t) {
         poll(stop);
         const Index row = t * d.heads + h;
-        const T *q = as<T>(q_) + row * d.key, *k = as<T>(k_) + row * d.key, *v = as<T>(v_) + row * d.value, *go = as<T>(go_) + row * d.value;
+        const T *q = as<T>(q_) + row * d.key, *k = as<T>(k_) + row * d.key, *v = as<T>(v_) + row * d.value,
+                *go = as<T>(go_) + row * d.value;
         std::vector<double> of_v(static_cast<std::size_t>(d.value));
         for (Index i = 0; i < d.key; ++i) {
           const Ranged<double> decay = exp_of(log_decay_of(d, as<T>(log_decay), t, h, i));
           double of_q = 0.0, of_k = 0.0, of_decay = 0.0;
           for (Index j = 0; j < d.value; ++j) {
-            const double before = memories[static_cast<std::size_t>(t * size + i * d.value + j)], after = memories[static_cast<std::size_t>((t + 1) * size + i * d.value + j)];
+            const double before = memories[static_cast<std::size_t>(t * size + i * d.value + j)],
+                         after = memories[static_cast<std::size_t>((t + 1) * size + i * d.value + j)];
             Ranged<double>& own = lambda[static_cast<std::size_t>(h * size + i * d.value + j)];
             const Ranged<double> read(wide(q[i]) * wide(go[j]));
             if (d.read == ReadOrder::after) own = own + read;

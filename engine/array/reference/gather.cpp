@@ -19,7 +19,8 @@ Index offset_of(const Strided& shape, Index i) {
 void ReferenceBackend::gather(DType type, const Strided& shape, const void* strided, void* dense, bool accumulate) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
-    for (Index i = 0; i < shape.elements; ++i) as<T>(dense)[i] = as<T>(strided)[offset_of(shape, i)] + (accumulate ? as<T>(dense)[i] : T(0));
+    for (Index i = 0; i < shape.elements; ++i)
+      as<T>(dense)[i] = as<T>(strided)[offset_of(shape, i)] + (accumulate ? as<T>(dense)[i] : T(0));
   });
 }
 void ReferenceBackend::scatter(DType type, const Strided& shape, const void* dense, void* strided, bool accumulate) {

@@ -7,8 +7,8 @@
 
 namespace reclab::reference {
 
-void ReferenceBackend::outer(DType type, const OuterDims& d, bool, const void* q, const void* k, const void* v, const void* initial, void* o, void* states,
-                             void* final_state, std::stop_token stop) {
+void ReferenceBackend::outer(DType type, const OuterDims& d, bool, const void* q, const void* k, const void* v, const void* initial,
+                             void* o, void* states, void* final_state, std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     const Index size = d.key * d.value;
@@ -35,9 +35,9 @@ void ReferenceBackend::outer(DType type, const OuterDims& d, bool, const void* q
   });
 }
 
-void ReferenceBackend::outer_adjoint(DType type, const OuterDims& d, bool attention, const void* q, const void* k, const void* v, const void* initial,
-                                     const void* go, const void* carried, void* gq, void* gk, void* gv, void* ginitial, double* log2_norm,
-                                     std::stop_token stop) {
+void ReferenceBackend::outer_adjoint(DType type, const OuterDims& d, bool attention, const void* q, const void* k, const void* v,
+                                     const void* initial, const void* go, const void* carried, void* gq, void* gk, void* gv, void* ginitial,
+                                     double* log2_norm, std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     const Index size = d.key * d.value;

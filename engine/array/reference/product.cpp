@@ -14,7 +14,8 @@ void ReferenceBackend::matmul(DType type, const MatMul& s, const void* a_, const
         for (Index column = 0; column < s.n; ++column) {
           double sum = 0.0;
           for (Index l = 0; l < s.k; ++l)
-            sum += wide(s.transpose_a ? a[l * s.m + row] : a[row * s.k + l]) * wide(s.transpose_b ? b[column * s.k + l] : b[l * s.n + column]);
+            sum +=
+                wide(s.transpose_a ? a[l * s.m + row] : a[row * s.k + l]) * wide(s.transpose_b ? b[column * s.k + l] : b[l * s.n + column]);
           T& to = c[row * s.n + column];
           to = narrow<T>(sum + (onto ? wide(to) : 0.0));
         }

@@ -16,7 +16,9 @@ namespace reclab::reference {
 inline double size_of(double x) { return std::abs(x); }
 inline double size_of(std::complex<double> x) { return std::max(std::abs(x.real()), std::abs(x.imag())); }
 inline double times_power(double x, int power) { return std::ldexp(x, power); }
-inline std::complex<double> times_power(std::complex<double> x, int power) { return {std::ldexp(x.real(), power), std::ldexp(x.imag(), power)}; }
+inline std::complex<double> times_power(std::complex<double> x, int power) {
+  return {std::ldexp(x.real(), power), std::ldexp(x.imag(), power)};
+}
 
 /// mantissa 2^power, W being double or complex of it.
 template <class W>

@@ -75,19 +75,21 @@ std::pair<double, double> mean_and_inverse_root(Index n, const T* x, bool centre
 
 }  // namespace
 
-void ReferenceBackend::norm(DType type, Index rows, Index n, bool centred, double eps, const void* x_, const void* weight, const void* bias, void* y) {
+void ReferenceBackend::norm(DType type, Index rows, Index n, bool centred, double eps, const void* x_, const void* weight, const void* bias,
+                            void* y) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     for (Index r = 0; r < rows; ++r) {
       const T* x = as<T>(x_) + r * n;
       const auto [mean, root] = mean_and_inverse_root(n, x, centred, eps);
       for (Index j = 0; j < n; ++j)
-        as<T>(y)[r * n + j] = narrow<T>((wide(x[j]) - mean) * root * (weight ? wide(as<T>(weight)[j]) : 1.0) + (bias ? wide(as<T>(bias)[j]) : 0.0));
+        as<T>(y)[r * n + j] =
+            narrow<T>((wide(x[j]) - mean) * root * (weight ? wide(as<T>(weight)[j]) : 1.0) + (bias ? wide(as<T>(bias)[j]) : 0.0));
     }
   });
 }
-void ReferenceBackend::norm_adjoint(DType type, Index rows, Index n, bool centred, double eps, const void* x_, const void* weight, const void* gy_, void* gx,
-                                    bool accumulate, void* gweight, void* gbias) {
+void ReferenceBackend::norm_adjoint(DType type, Index rows, Index n, bool centred, double eps, const void* x_, const void* weight,
+                                    const void* gy_, void* gx, bool accumulate, void* gweight, void* gbias) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     for (Index r = 0; r < rows; ++r) {
@@ -111,7 +113,8 @@ void ReferenceBackend::norm_adjoint(DType type, Index rows, Index n, bool centre
     }
   });
 }
-void ReferenceBackend::cumulative_sum(DType type, Index outer, Index n, Index inner, bool reverse, const void* x, void* y, bool accumulate) {
+void ReferenceBackend::cumulative_sum(DType type, Index outer, Index n, Index inner, bool reverse, const void* x, void* y,
+                                      bool accumulate) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     for (Index o = 0; o < outer; ++o)

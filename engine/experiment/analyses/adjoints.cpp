@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What an error at the last step sends back through a layer's states, factor by factor: dL/ds_T of the outputs of that step alone, passed from Jacobian to Jacobian.
+// What an error at the last step sends back through a layer's states, factor by factor: dL/ds_T of the outputs of that step alone, passed
+// from Jacobian to Jacobian.
 //
-// Of a cell each Jacobian is told apart (recurrence/mixing/passed_back.h): what passes no matrix, a gate's doing, and what comes back through the matrices, which is
-// first scaled by slopes and then turned. Of a linear recurrence with a matrix all is the matrix's doing, of one with a factor for each entry all the gate's. Where a
-// layer names the one matrix W (recurrence/mixing/mixing.h) and keeps nothing beside, W bounds ds_T/ds_t; any other has the bound of its Jacobians.
+// Of a cell each Jacobian is told apart (recurrence/mixing/passed_back.h): what passes no matrix, a gate's doing, and what comes back
+// through the matrices, which is first scaled by slopes and then turned. Of a linear recurrence with a matrix all is the matrix's doing, of
+// one with a factor for each entry all the gate's. Where a layer names the one matrix W (recurrence/mixing/mixing.h) and keeps nothing
+// beside, W bounds ds_T/ds_t; any other has the bound of its Jacobians.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -30,12 +32,15 @@ class Adjoints final : public Analysis {
  public:
   using Analysis::Analysis;
   Kinds kinds() const override { return {Kind::jacobian_bound, Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment}; }
-  bool goes_back() const override { return record_.wants(Kind::jacobian_factor) || record_.wants(Kind::jacobian_share) || record_.wants(Kind::alignment); }
+  bool goes_back() const override {
+    return record_.wants(Kind::jacobian_factor) || record_.wants(Kind::jacobian_share) || record_.wants(Kind::alignment);
+  }
   bool of_states() const override { return wanted(); }
 
   void plan() override {
     if (!record_.any_transition()) {
-      record_.lacks(kinds(), "No step of this model computes its state from the state before, so no gradient is passed back from state to state.");
+      record_.lacks(kinds(),
+                    "No step of this model computes its state from the state before, so no gradient is passed back from state to state.");
       return;
     }
     bool whole = false, apart = false;
@@ -43,8 +48,14 @@ class Adjoints final : public Analysis {
       whole = whole || is_whole(record_.transition(layer));
       apart = apart || is_apart(layer);
     }
-    if (!whole) record_.lacks(kinds(), "The state of this model is a matrix, and a step does the same to each of its columns. The bound, the factors and the alignment are worked out for states that are vectors alone.");
-    if (whole && !apart) record_.lacks(of_factors, "The factors of a step (gate, slope, matrix) are worked out for cells, for a matrix that is the whole step, and where each entry of the state has a factor of its own; this model's step is none of these.");
+    if (!whole)
+      record_.lacks(kinds(),
+                    "The state of this model is a matrix, and a step does the same to each of its columns. The bound, the factors and the "
+                    "alignment are worked out for states that are vectors alone.");
+    if (whole && !apart)
+      record_.lacks(of_factors,
+                    "The factors of a step (gate, slope, matrix) are worked out for cells, for a matrix that is the whole step, and where "
+                    "each entry of the state has a factor of its own; this model's step is none of these.");
   }
 
   void begin(const Network&) override {
@@ -106,14 +117,14 @@ class Adjoints final : public Analysis {
   struct Passed {
     bool there = false, apart = false;
     Transition of;
-    std::vector<Complex> error;        // of length 1, or empty where nothing is passed
-    std::vector<double> recurrent;     // W, [n, n]; empty: none
+    std::vector<Complex> error;     // of length 1, or empty where nothing is passed
+    std::vector<double> recurrent;  // W, [n, n]; empty: none
     double largest_slope = 1.0;
-    bool bounds = false;               // some step is diag(slope) W, so that W bounds it
-    double largest = -infinity;        // log10 of the largest singular value of a Jacobian, of the steps that W does not bound
-    double radius = unknown;           // log10 of the spectral radius of a Jacobian that is the same at every step
-    std::vector<Step> passes;          // by the layer's step
-    std::vector<std::int64_t> steps;                  // of the directions
+    bool bounds = false;              // some step is diag(slope) W, so that W bounds it
+    double largest = -infinity;       // log10 of the largest singular value of a Jacobian, of the steps that W does not bound
+    double radius = unknown;          // log10 of the spectral radius of a Jacobian that is the same at every step
+    std::vector<Step> passes;         // by the layer's step
+    std::vector<std::int64_t> steps;  // of the directions
     std::vector<std::vector<Complex>> directions;
   };
   std::vector<std::vector<Complex>> errors_;  // by layer
@@ -123,7 +134,9 @@ class Adjoints final : public Analysis {
     const Probe& probe = record_.request.probe;
     return (record_.wants(Kind::jacobian_bound) || goes_back()) && (!probe.only.empty() || !probe.kinds.has_all(recordable()));
   }
-  static bool is_whole(const Transition& of) { return of.kind == Transition::Kind::diagonal || (of.in_blocks() && of.count == 1 && of.repeats == 1); }
+  static bool is_whole(const Transition& of) {
+    return of.kind == Transition::Kind::diagonal || (of.in_blocks() && of.count == 1 && of.repeats == 1);
+  }
 
   /// Whether what a step of it does can be told apart.
   bool is_apart(std::size_t layer) const {
@@ -140,7 +153,8 @@ class Adjoints final : public Analysis {
     const double n = static_cast<double>(own.of.size);
     const double seconds = own.of.in_blocks() ? (16.0 * n * n * n * product_operation) * static_cast<double>(record_.length()) : 0.0;
     if (seconds > most_seconds && record_.request.probe.only.empty()) {
-      record_.note(kinds(), "What is passed back in layer " + std::to_string(layer) + " was left out, it would take about " + about(seconds) + ": take a smaller width.");
+      record_.note(kinds(), "What is passed back in layer " + std::to_string(layer) + " was left out, it would take about " +
+                                about(seconds) + ": take a smaller width.");
       return false;
     }
     if (layer < errors_.size() && std::ssize(errors_[layer]) == own.of.width()) {
@@ -152,9 +166,14 @@ class Adjoints final : public Analysis {
         own.error.clear();
     }
     if (own.error.empty() && goes_back() && read_inside_[layer])
-      record_.note({Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment}, "The memory of layer " + std::to_string(layer) + " is read by the same operation that updates it, which tells how long the gradient at its last state is but not which way it points: there are no factors and no alignment.");
+      record_.note({Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment},
+                   "The memory of layer " + std::to_string(layer) +
+                       " is read by the same operation that updates it, which tells how long the gradient at its last state is but not "
+                       "which way it points: there are no factors and no alignment.");
     else if (own.error.empty() && goes_back())
-      record_.note({Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment}, "The loss does not depend on the last state of layer " + std::to_string(layer) + ", so no gradient is passed back from it.");
+      record_.note(
+          {Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment},
+          "The loss does not depend on the last state of layer " + std::to_string(layer) + ", so no gradient is passed back from it.");
     own.passes.assign(static_cast<std::size_t>(record_.length()), {});
     own.steps = thinned(record_.trace.steps, most_rows);
     if (record_.reversed(layer)) {
@@ -169,8 +188,10 @@ class Adjoints final : public Analysis {
   void visit(const Rollout::Segment& segment, std::size_t layer, Passed& own) {
     Network& network = segment.network;
     const auto memories = network.memories(static_cast<int>(layer));
-    if (const RecurrentMatrix* given = network.recurrent_matrix(static_cast<int>(layer)); given && own.recurrent.empty() && count(given->matrix.shape()) == own.of.size * own.of.size) {
-      own.recurrent = to_double(record_.prepared.backend, given->matrix.dtype(), network.graph().value(given->matrix), count(given->matrix.shape()));
+    if (const RecurrentMatrix* given = network.recurrent_matrix(static_cast<int>(layer));
+        given && own.recurrent.empty() && count(given->matrix.shape()) == own.of.size * own.of.size) {
+      own.recurrent =
+          to_double(record_.prepared.backend, given->matrix.dtype(), network.graph().value(given->matrix), count(given->matrix.shape()));
       own.largest_slope = given->slope;
     }
     std::vector<double> jacobian;
@@ -179,7 +200,8 @@ class Adjoints final : public Analysis {
       record_.check();
       const std::int64_t step = segment.first + t;
       const auto here = std::ranges::lower_bound(own.steps, step) - own.steps.begin();
-      if (here < std::ssize(own.steps) && own.steps[static_cast<std::size_t>(here)] == step) own.directions[static_cast<std::size_t>(here)] = own.error;
+      if (here < std::ssize(own.steps) && own.steps[static_cast<std::size_t>(here)] == step)
+        own.directions[static_cast<std::size_t>(here)] = own.error;
       auto& passes = own.passes[static_cast<std::size_t>(step)];
       if (own.of.in_blocks()) {
         jacobian.resize(static_cast<std::size_t>(own.of.entries()));
@@ -226,7 +248,8 @@ class Adjoints final : public Analysis {
     const auto n = static_cast<std::size_t>(own.of.size);
     std::vector<double> error(n);
     if (own.error.empty())
-      for (std::size_t i = 0; i < n; ++i) error[i] = std::cos(static_cast<double>(i + 1));  // of no direction: what is kept, and whether W is what returns the rest
+      for (std::size_t i = 0; i < n; ++i)
+        error[i] = std::cos(static_cast<double>(i + 1));  // of no direction: what is kept, and whether W is what returns the rest
     else
       for (std::size_t i = 0; i < n; ++i) error[i] = own.error[i].real();
     std::vector<double> next(n);
@@ -251,7 +274,8 @@ class Adjoints final : public Analysis {
       if (sloped > 0.0) passes.matrix = std::log10(length_of(parts.returned) / sloped);
       passes.whole = std::log10(whole);
       double of_gate = 0.0, of_matrix = 0.0;
-      for (std::size_t i = 0; i < n; ++i) of_gate += parts.kept[i] / whole * (next[i] / whole), of_matrix += parts.returned[i] / whole * (next[i] / whole);
+      for (std::size_t i = 0; i < n; ++i)
+        of_gate += parts.kept[i] / whole * (next[i] / whole), of_matrix += parts.returned[i] / whole * (next[i] / whole);
       if (whole > 0.0) passes.share_of_gate = of_gate, passes.share_of_matrix = of_matrix;
     }
     own.error.assign(next.begin(), next.end());
@@ -289,9 +313,12 @@ class Adjoints final : public Analysis {
           const std::int64_t passed = length - 1 - in_layer(step);
           values.push_back(passed ? static_cast<double>(passed) * log10 : std::isnan(log10) ? unknown : 0.0);
         }
-      TraceArray array = timed(key_of(Kind::jacobian_bound, number), {2}, {{"bound", "", {"singular value", "eigenvalue"}}}, "log10",
-                               of_matrix ? "log10 of what the largest singular value of W, times the largest slope of the activation, lets ds_T/ds_t be at most, and of the same of the largest eigenvalue of W."
-                                         : "log10 of what the largest singular value of any step's ds_t/ds_{t-1} lets ds_T/ds_t be at most, and of the same of the largest eigenvalue where all steps have one transition or each entry has a factor of its own.");
+      TraceArray array =
+          timed(key_of(Kind::jacobian_bound, number), {2}, {{"bound", "", {"singular value", "eigenvalue"}}}, "log10",
+                of_matrix ? "log10 of what the largest singular value of W, times the largest slope of the activation, lets ds_T/ds_t be "
+                            "at most, and of the same of the largest eigenvalue of W."
+                          : "log10 of what the largest singular value of any step's ds_t/ds_{t-1} lets ds_T/ds_t be at most, and of the "
+                            "same of the largest eigenvalue where all steps have one transition or each entry has a factor of its own.");
       array.shape[0] = std::ssize(steps);
       put_real(record_.trace, std::move(array), std::move(values));
     }
@@ -299,7 +326,9 @@ class Adjoints final : public Analysis {
     if (own.apart)
       put_factors(layer, own);
     else if (is_apart(layer))
-      record_.note(of_factors, "The units of layer " + std::to_string(layer) + " read each other directly and not through a matrix, so a step cannot be split into gates and matrices.");
+      record_.note(of_factors,
+                   "The units of layer " + std::to_string(layer) +
+                       " read each other directly and not through a matrix, so a step cannot be split into gates and matrices.");
     if (record_.wants(key_of(Kind::alignment, number))) put_alignment(layer, own);
   }
 
@@ -310,7 +339,8 @@ class Adjoints final : public Analysis {
       for (const double x : {own_step.gate, own_step.slope, own_step.matrix, own_step.whole}) lengths.push_back(x);
       for (const double x : {own_step.share_of_gate, own_step.share_of_matrix}) shares.push_back(x);
     }
-    const auto put = [&](Kind kind, const std::vector<std::string>& names, const std::string& unit, const std::string& text, std::vector<double> values) {
+    const auto put = [&](Kind kind, const std::vector<std::string>& names, const std::string& unit, const std::string& text,
+                         std::vector<double> values) {
       const std::string key = key_of(kind, static_cast<std::int64_t>(layer));
       if (!record_.wants(key)) return;
       TraceArray array = timed(key, {std::ssize(names)}, {{"factor", "", names}}, unit, text);
@@ -318,11 +348,14 @@ class Adjoints final : public Analysis {
       put_real(record_.trace, std::move(array), std::move(values));
     };
     put(Kind::jacobian_factor, {"gate", "slope", "matrix", "step"}, "log10",
-        "log10 of what ds_t/ds_{t-1} does to the length of what an error at the last step sends back through step t: along its gates, which passes no matrix; by the slopes of its activations, times the gates on that "
-        "way; by its matrices after them; and in all. What comes along the gates and what the slopes and the matrices make of the rest, two vectors, add up to the last.",
+        "log10 of what ds_t/ds_{t-1} does to the length of what an error at the last step sends back through step t: along its gates, "
+        "which passes no matrix; by the slopes of its activations, times the gates on that "
+        "way; by its matrices after them; and in all. What comes along the gates and what the slopes and the matrices make of the rest, "
+        "two vectors, add up to the last.",
         std::move(lengths));
     put(Kind::jacobian_share, {"gate", "matrix"}, "",
-        "Which part of what an error at the last step sends back through step t comes along the gates and which through the matrices: each one's projection on the sum of both, as a share of it. They sum to 1; one "
+        "Which part of what an error at the last step sends back through step t comes along the gates and which through the matrices: each "
+        "one's projection on the sum of both, as a share of it. They sum to 1; one "
         "below 0 takes away from the other.",
         std::move(shares));
   }
@@ -343,8 +376,10 @@ class Adjoints final : public Analysis {
       for (std::int64_t& step : own.steps) step = record_.length() - 1 - step;
       std::ranges::reverse(own.steps);
     }
-    TraceArray array = timed(key_of(Kind::alignment, static_cast<std::int64_t>(layer)), {static_cast<std::int64_t>(n)}, {{"earlier step", "", {}}}, "",
-                             "The cosine between what an error at the last step sends back to the state of step t and to that of another step: 1 where they are the same direction.");
+    TraceArray array =
+        timed(key_of(Kind::alignment, static_cast<std::int64_t>(layer)), {static_cast<std::int64_t>(n)}, {{"earlier step", "", {}}}, "",
+              "The cosine between what an error at the last step sends back to the state of step t and to that of another step: 1 where "
+              "they are the same direction.");
     for (const std::int64_t step : own.steps) array.axes.back().labels.push_back(std::to_string(step));
     array.shape[0] = static_cast<std::int64_t>(n);
     if (own.steps != record_.trace.steps) array.steps = own.steps;

@@ -25,7 +25,8 @@ class Flows final : public Analysis {
       array.shape = {1, n};
       array.axes = {{"time", "", {}}, {"eigenvalue", "", {}}};
       array.text = "The eigenvalues in continuous time, times the step, the same at every step.";
-      array.complex = std::make_shared<const std::vector<std::complex<double>>>(to_complex(graph.backend(), flow->exponents.dtype(), graph.value(flow->exponents), n, 0));
+      array.complex = std::make_shared<const std::vector<std::complex<double>>>(
+          to_complex(graph.backend(), flow->exponents.dtype(), graph.value(flow->exponents), n, 0));
       record_.trace.put(std::move(array));
     }
   }

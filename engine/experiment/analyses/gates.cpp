@@ -42,7 +42,9 @@ class GateValues final : public RecordedRows {
   /// As many entries as the model has heads, and not as many as it has units.
   bool is_of_heads(const Shape& shape) const {
     const Hyper& hyper = record_.prepared.hyper;
-    const auto is = [&](const char* key) { return hyper.has(key) && std::holds_alternative<std::int64_t>(hyper.value(key)) && hyper.integer(key) == shape[0]; };
+    const auto is = [&](const char* key) {
+      return hyper.has(key) && std::holds_alternative<std::int64_t>(hyper.value(key)) && hyper.integer(key) == shape[0];
+    };
     return !shape.empty() && shape[0] == count(shape) && is("heads") && !is("width");
   }
 };

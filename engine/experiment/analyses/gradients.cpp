@@ -38,18 +38,21 @@ class Gradients final : public Analysis {
       const auto gradient = to_double(backend, record_.prepared.real, network.graph().gradient(network.input()), segment.steps * width);
       for (auto row = at; row != steps.end() && *row < segment.first + segment.steps; ++row)
         for (std::int64_t j = 0; j < width; ++j)
-          input_[static_cast<std::size_t>((row - steps.begin()) * width + j)] = std::ldexp(gradient[static_cast<std::size_t>((*row - segment.first) * width + j)], scale);
+          input_[static_cast<std::size_t>((row - steps.begin()) * width + j)] =
+              std::ldexp(gradient[static_cast<std::size_t>((*row - segment.first) * width + j)], scale);
     }
     for (const auto& state : network.states()) {
       std::vector<double> log2;
       if (state.memory) {
-        if (static_cast<std::size_t>(state.slot) < state.memory->log2_norms().size()) log2 = state.memory->log2_norms()[static_cast<std::size_t>(state.slot)];
+        if (static_cast<std::size_t>(state.slot) < state.memory->log2_norms().size())
+          log2 = state.memory->log2_norms()[static_cast<std::size_t>(state.slot)];
       } else if (state.trajectory) {
         const std::int64_t n = count(state.trajectory.shape()) / segment.steps;
         const auto* gradients = static_cast<const char*>(network.graph().gradient(state.trajectory));
         for (std::int64_t t = 0; t < segment.steps; ++t) {
           record_.check();
-          log2.push_back(backend.log2_norm(state.trajectory.dtype(), n, gradients + static_cast<std::size_t>(t * n) * bytes_of(state.trajectory.dtype()), 0));
+          log2.push_back(backend.log2_norm(state.trajectory.dtype(), n,
+                                           gradients + static_cast<std::size_t>(t * n) * bytes_of(state.trajectory.dtype()), 0));
         }
       }
       if (log2.empty()) continue;
@@ -74,12 +77,14 @@ class Gradients final : public Analysis {
     if (!complete_) return;
     for (auto& [key, values] : norms_) {
       if (!record_.wants(key)) continue;
-      TraceArray array = timed(key, {}, {}, "log10", "log10 of the norm of dL/ds_t, all states of the step taken as independent coordinates.");
+      TraceArray array =
+          timed(key, {}, {}, "log10", "log10 of the norm of dL/ds_t, all states of the step taken as independent coordinates.");
       array.shape[0] = rows;
       put_real(record_.trace, std::move(array), std::move(values));
     }
     if (record_.wants(key_of(Kind::gradient, "input"))) {
-      TraceArray array = timed(key_of(Kind::gradient, "input"), {record_.request.sequence->width}, {{"channel", "", record_.request.sequence->names}}, "", "dL/dx_t.");
+      TraceArray array = timed(key_of(Kind::gradient, "input"), {record_.request.sequence->width},
+                               {{"channel", "", record_.request.sequence->names}}, "", "dL/dx_t.");
       array.shape[0] = rows;
       put_real(record_.trace, std::move(array), std::move(input_));
     }

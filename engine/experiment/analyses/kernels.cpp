@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Of every memory that is linear and the same at every step: the convolution kernel, the frequency response and the time constant of each channel.
+// Of every memory that is linear and the same at every step: the convolution kernel, the frequency response and the time constant of each
+// channel.
 #include <algorithm>
 #include <map>
 #include <numbers>
@@ -52,7 +53,9 @@ class Kernels final : public Analysis {
   void forward(const Rollout::Segment& segment) override {
     if (!wanted() || !found_.empty()) return;
     visit(segment.network, [&](const LinearSystem& system, const Memory*, const Network::StateVar& state, const std::string& name) {
-      if (wants(state.layer, name)) found_.push_back({state.layer, name, record_.reversed(static_cast<std::size_t>(state.layer)), reads_states(system), Response(system, record_.prepared.backend, most_channels)});
+      if (wants(state.layer, name))
+        found_.push_back({state.layer, name, record_.reversed(static_cast<std::size_t>(state.layer)), reads_states(system),
+                          Response(system, record_.prepared.backend, most_channels)});
     });
   }
 
@@ -76,26 +79,36 @@ class Kernels final : public Analysis {
       const std::string of = " of layer " + std::to_string(own.layer) + "'s " + own.name + way(own);
       const std::string columns = text_of_columns(own);
       const std::int64_t lags = std::max<std::int64_t>(1, std::min({record_.length(), most_lags, most_entries / n}));
-      if (const std::string key = key_of(Kind::kernel, own.layer, own.name); worth(key, own.response.kernel_work() * static_cast<double>(lags)))
-        any = put(key, {lags, n}, {{"lag", "steps", {}}, channel}, "", "The kernel" + of + ": what each channel returns so many steps after an impulse." + columns, own.response.kernels(lags));
-      if (const std::string key = response_key(own.layer, own.name); worth(key, own.response.response_work() * static_cast<double>(points))) {
+      if (const std::string key = key_of(Kind::kernel, own.layer, own.name);
+          worth(key, own.response.kernel_work() * static_cast<double>(lags)))
+        any = put(key, {lags, n}, {{"lag", "steps", {}}, channel}, "",
+                  "The kernel" + of + ": what each channel returns so many steps after an impulse." + columns, own.response.kernels(lags));
+      if (const std::string key = response_key(own.layer, own.name);
+          worth(key, own.response.response_work() * static_cast<double>(points))) {
         if (const std::string axis = key_of(Kind::response, "frequency"); !record_.trace.find(axis))
           put(axis, {points}, {{"frequency", "1/step", {}}}, "1/step", "The frequencies of every response, in cycles a step.", frequencies);
         TraceArray array;
         array.key = key;
         array.shape = {points, n};
         array.axes = {{"frequency", "1/step", {}}, channel};
-        array.text = "The frequency response" + of + ": a tone of each frequency is multiplied with its size and moved by its phase, once what was before has died away; infinite where it meets an eigenvalue on the unit circle." + columns;
+        array.text = "The frequency response" + of +
+                     ": a tone of each frequency is multiplied with its size and moved by its phase, once what was before has died away; "
+                     "infinite where it meets an eigenvalue on the unit circle." +
+                     columns;
         array.complex = std::make_shared<const std::vector<std::complex<double>>>(own.response.responses(angles));
         record_.trace.put(std::move(array));
         any = true;
       }
       if (const std::string key = key_of(Kind::time_constant, own.layer, own.name); record_.wants(key))
         any = put(key, {n}, {channel}, "steps",
-                  "The time constant of each channel" + of + (own.response.finite() ? ": the lag within which its kernel has 1 − 1/e of the sum of its sizes." : ": −1/ln|λ| of the slowest eigenvalue; infinite where it does not fall off.") + columns,
+                  "The time constant of each channel" + of +
+                      (own.response.finite() ? ": the lag within which its kernel has 1 − 1/e of the sum of its sizes."
+                                             : ": −1/ln|λ| of the slowest eigenvalue; infinite where it does not fall off.") +
+                      columns,
                   own.response.time_constants());
       if (const std::int64_t left = own.response.left_out())
-        record_.note(kinds(), "kernel, response and time_constant" + of + " have " + plural(n, "channel") + "; " + std::to_string(left) + " more are left out.");
+        record_.note(kinds(), "kernel, response and time_constant" + of + " have " + plural(n, "channel") + "; " + std::to_string(left) +
+                                  " more are left out.");
     }
     return any;
   }
@@ -114,7 +127,8 @@ class Kernels final : public Analysis {
 
   bool wanted() const { return record_.wants(Kind::kernel) || record_.wants(Kind::response) || record_.wants(Kind::time_constant); }
   bool wants(std::int64_t layer, const std::string& name) const {
-    return record_.wants(key_of(Kind::kernel, layer, name)) || record_.wants(response_key(layer, name)) || record_.wants(key_of(Kind::time_constant, layer, name));
+    return record_.wants(key_of(Kind::kernel, layer, name)) || record_.wants(response_key(layer, name)) ||
+           record_.wants(key_of(Kind::time_constant, layer, name));
   }
   /// Whether these kinds were chosen, and not just everything that there is: only then is it worth saying that most models have none.
   bool asked() const { return !record_.request.probe.only.empty() || !record_.request.probe.kinds.has_all(recordable()); }
@@ -127,7 +141,9 @@ class Kernels final : public Analysis {
     record_.note({parse_key(key)->kind}, key + " would take about " + about(seconds) + "; --record " + key + " makes it.");
     return false;
   }
-  static std::string response_key(std::int64_t layer, const std::string& name) { return key_of(Kind::response, std::to_string(layer) + "/" + name); }
+  static std::string response_key(std::int64_t layer, const std::string& name) {
+    return key_of(Kind::response, std::to_string(layer) + "/" + name);
+  }
 
   /// f(system, its memory or null, the state that it makes or the buffer that it reads, its name in keys) of each.
   template <class F>
@@ -153,14 +169,18 @@ class Kernels final : public Analysis {
     return nullptr;
   }
 
-  /// The buffer that a convolution of the last inputs, or of all of them, reads: what it reads is the buffer before the sequence and then the sequence.
+  /// The buffer that a convolution of the last inputs, or of all of them, reads: what it reads is the buffer before the sequence and then
+  /// the sequence.
   static const Network::StateVar* buffer_of(const Network& network, Var read, const std::map<int, Producer>& producers) {
     Producer around{read};
     for (int joins = 0; joins < 2; ++joins)  // of the two, and of copies of that
       for (const Var var : Producer(around))
-        if (const auto made = producers.find(var.id); made != producers.end()) around.insert(around.end(), made->second.begin(), made->second.end());
+        if (const auto made = producers.find(var.id); made != producers.end())
+          around.insert(around.end(), made->second.begin(), made->second.end());
     for (const auto& state : network.states())
-      if (!state.memory && (state.final_state.id == read.id || std::ranges::any_of(around, [&](Var var) { return var.id == state.initial.id; }))) return &state;
+      if (!state.memory &&
+          (state.final_state.id == read.id || std::ranges::any_of(around, [&](Var var) { return var.id == state.initial.id; })))
+        return &state;
     return nullptr;
   }
 
@@ -178,7 +198,8 @@ class Kernels final : public Analysis {
     for (const auto& [why, layers] : reasons_) {
       std::string names;
       for (const int layer : layers) names += (names.empty() ? "" : ", ") + std::to_string(layer);
-      all.push_back((layers.size() == 1 ? "Layer " + names + " has" : "Layers " + names + " have") + " no convolution kernel, because " + why + ".");
+      all.push_back((layers.size() == 1 ? "Layer " + names + " has" : "Layers " + names + " have") + " no convolution kernel, because " +
+                    why + ".");
     }
     return all;
   }
@@ -201,7 +222,8 @@ class Kernels final : public Analysis {
     return channel.alike > 1 ? text + " (" + std::to_string(channel.alike) + " alike)" : text;
   }
 
-  bool put(const std::string& key, Shape shape, std::vector<Axis> axes, const std::string& unit, std::string text, std::vector<double> values) {
+  bool put(const std::string& key, Shape shape, std::vector<Axis> axes, const std::string& unit, std::string text,
+           std::vector<double> values) {
     TraceArray array;
     array.key = key;
     array.shape = std::move(shape);

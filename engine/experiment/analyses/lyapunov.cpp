@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The Lyapunov exponents of each layer along the sequence: how fast nearby states part, direction by direction.
 //
-// An orthonormal frame Q is carried by the Jacobians J_t = ds_t/ds_{t-1} and made orthonormal again at every step, J_t Q_{t-1} = Q_t R_t; the
-// exponents are the means over t of ln R_t[j][j]. Only logarithms are added up, so nothing under- or overflows. A diagonal transition needs no
-// frame: its exponents are the means of ln|a_t|. Blocks have a frame each, and an exponent of a block counts for every column that it acts on.
-// Sources: Benettin, Galgani, Giorgilli & Strelcyn, Meccanica 15 (1980) 9 and 21; Engelken, Wolf & Abbott, Phys. Rev. Research 5 (2023) 043044
-// (recurrent networks); Vogt, Puelma Touzel, Shlizerman & Lajoie, Front. Appl. Math. Stat. 8 (2022) 818799 (trained ones, under an input).
+// An orthonormal frame Q is carried by the Jacobians J_t = ds_t/ds_{t-1} and made orthonormal again at every step, J_t Q_{t-1} = Q_t R_t;
+// the exponents are the means over t of ln R_t[j][j]. Only logarithms are added up, so nothing under- or overflows. A diagonal transition
+// needs no frame: its exponents are the means of ln|a_t|. Blocks have a frame each, and an exponent of a block counts for every column that
+// it acts on. Sources: Benettin, Galgani, Giorgilli & Strelcyn, Meccanica 15 (1980) 9 and 21; Engelken, Wolf & Abbott, Phys. Rev. Research
+// 5 (2023) 043044 (recurrent networks); Vogt, Puelma Touzel, Shlizerman & Lajoie, Front. Appl. Math. Stat. 8 (2022) 818799 (trained ones,
+// under an input).
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -22,15 +23,16 @@ namespace {
 using namespace columns;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-/// What all exponents of a layer may take before only the leading ones are computed, what one may take before there are none unless they are
-/// asked for by name, and what a floating-point operation of a frame takes on one core of the slower kind; seconds.
+/// What all exponents of a layer may take before only the leading ones are computed, what one may take before there are none unless they
+/// are asked for by name, and what a floating-point operation of a frame takes on one core of the slower kind; seconds.
 constexpr double all_seconds = 10.0, one_seconds = 60.0, frame_operation = 4e-10;
 constexpr std::int64_t most_entries = std::int64_t{1} << 20;  ///< of a layer's array; more rows are thinned, which a running mean bears
 
 /// k orthonormal directions among n, carried by one Jacobian after another.
 class Frame {
  public:
-  Frame(std::int64_t n, std::int64_t k) : n_(n), k_(k), q_(n, k), y_(n, k), reflectors_(n, k), rows_(n, n), taus_(static_cast<std::size_t>(k)), logs_(taus_.size()) {
+  Frame(std::int64_t n, std::int64_t k)
+      : n_(n), k_(k), q_(n, k), y_(n, k), reflectors_(n, k), rows_(n, n), taus_(static_cast<std::size_t>(k)), logs_(taus_.size()) {
     // No direction of a model is likely to be at right angles to what is drawn, so that the first column turns to the one that grows most.
     Rng rng = Rng(1).split("lyapunov");
     for (std::int64_t j = 0; j < k; ++j)
@@ -79,7 +81,8 @@ class Frame {
       check_stop();
       double* x = y_[j];
       const double whole = norm(x, 0, n_), rest = norm(x, j, n_);
-      logs_[static_cast<std::size_t>(j)] = rest > 2.0 * static_cast<double>(n_) * std::numeric_limits<double>::epsilon() * whole ? std::log(rest) : -infinity;
+      logs_[static_cast<std::size_t>(j)] =
+          rest > 2.0 * static_cast<double>(n_) * std::numeric_limits<double>::epsilon() * whole ? std::log(rest) : -infinity;
       double* v = reflectors_[j];
       std::fill_n(v, reflectors_.height(), 0.0);
       taus_[static_cast<std::size_t>(j)] = 0.0;
@@ -102,8 +105,8 @@ class Frame {
   std::vector<double> taus_, logs_;
 };
 
-/// Sums of logarithms over the steps from one to another, of several directions: what came before is taken off a running sum. Compensated, so
-/// that a million terms cost no digits; a logarithm of zero is remembered by its step.
+/// Sums of logarithms over the steps from one to another, of several directions: what came before is taken off a running sum. Compensated,
+/// so that a million terms cost no digits; a logarithm of zero is remembered by its step.
 class GrowthSums {
  public:
   explicit GrowthSums(std::size_t n) : sum_(n), carry_(n), last_zero_(n, -1) {}
@@ -133,10 +136,12 @@ class Lyapunov final : public Analysis {
   bool of_states() const override { return wanted(); }
 
   void plan() override {
-    if (!record_.any_transition()) record_.lacks({Kind::lyapunov}, "No step of this model computes its state from the state before, so it has no Lyapunov exponents.");
+    if (!record_.any_transition())
+      record_.lacks({Kind::lyapunov}, "No step of this model computes its state from the state before, so it has no Lyapunov exponents.");
     if (!wanted()) return;
     for (std::size_t layer = 0; layer < record_.layers(); ++layer)
-      if (const Transition own = record_.transition(layer); own.kind == Transition::Kind::none && record_.carries(layer) && record_.wants(key_of(Kind::lyapunov, layer)))
+      if (const Transition own = record_.transition(layer);
+          own.kind == Transition::Kind::none && record_.carries(layer) && record_.wants(key_of(Kind::lyapunov, layer)))
         record_.note({Kind::lyapunov}, "Layer " + std::to_string(layer) + " has no Lyapunov exponents, because " + own.why + ".");
   }
 
@@ -145,7 +150,9 @@ class Lyapunov final : public Analysis {
     for (std::size_t layer = 0; layer < record_.layers(); ++layer)
       if (record_.wants(key_of(Kind::lyapunov, layer))) {
         const auto width = static_cast<double>(record_.transition(layer).width());
-        bytes += 8.0 * (record_.request.every > 0 ? width : std::min(width, static_cast<double>(most_entries) / static_cast<double>(record_.length())));
+        bytes +=
+            8.0 * (record_.request.every > 0 ? width
+                                             : std::min(width, static_cast<double>(most_entries) / static_cast<double>(record_.length())));
       }
     return bytes;
   }
@@ -155,7 +162,8 @@ class Lyapunov final : public Analysis {
     record_.where = "in the Lyapunov exponents";
     std::vector<LayerExponents> layers;
     for (std::size_t layer = 0; layer < record_.layers(); ++layer)
-      if (record_.wants(key_of(Kind::lyapunov, layer)) && record_.transition(layer).kind != Transition::Kind::none) layers.emplace_back(layer, record_.transition(layer));
+      if (record_.wants(key_of(Kind::lyapunov, layer)) && record_.transition(layer).kind != Transition::Kind::none)
+        layers.emplace_back(layer, record_.transition(layer));
     if (layers.empty()) return false;
     const auto visit = [&](const Rollout::Segment& segment) {
       for (LayerExponents& own : layers) visit_layer(segment, own);
@@ -175,21 +183,21 @@ class Lyapunov final : public Analysis {
     std::size_t layer;
     Transition of;
     bool begun = false, finite = true;
-    std::int64_t k = 0;                // exponents that are recorded; 0: too long
-    std::vector<std::int64_t> steps;   // of the rows, as the layer goes: those of one that runs backward are turned round at the end
-    std::vector<Frame> frames;         // one a block
+    std::int64_t k = 0;               // exponents that are recorded; 0: too long
+    std::vector<std::int64_t> steps;  // of the rows, as the layer goes: those of one that runs backward are turned round at the end
+    std::vector<Frame> frames;        // one a block
     GrowthSums sums;
-    std::vector<double> before;        // [rows, sums]: the sums at the step with which a row begins
-    std::size_t begins = 0, row = 0;   // the next row to begin, and to end
-    std::vector<double> values;        // [rows, k]
+    std::vector<double> before;       // [rows, sums]: the sums at the step with which a row begins
+    std::size_t begins = 0, row = 0;  // the next row to begin, and to end
+    std::vector<double> values;       // [rows, k]
     std::vector<double> jacobians, logs;
     std::vector<std::complex<double>> factors;
-    bool read = false;                 // the Jacobian of a transition that does not change
+    bool read = false;  // the Jacobian of a transition that does not change
   };
 
   bool wanted() const { return record_.wants(Kind::lyapunov); }
-  /// A row is the mean over the steps from this one on. The first quarter of those before it is left out: the state still comes from where it
-  /// began, and the frame turns to the directions that grow most.
+  /// A row is the mean over the steps from this one on. The first quarter of those before it is left out: the state still comes from where
+  /// it began, and the frame turns to the directions that grow most.
   static std::int64_t first_of(std::int64_t step) { return (step + 1) / 4; }
 
   /// How many exponents a layer has, by what they take, and at which steps.
@@ -199,7 +207,8 @@ class Lyapunov final : public Analysis {
     own.k = width;
     if (own.of.in_blocks()) {
       const bool named = !record_.request.probe.only.empty();
-      const auto size = static_cast<double>(own.of.size), blocks = static_cast<double>(own.of.count), steps = static_cast<double>(record_.length());
+      const auto size = static_cast<double>(own.of.size), blocks = static_cast<double>(own.of.count),
+                 steps = static_cast<double>(record_.length());
       const auto seconds = [&](std::int64_t k) {
         return steps * (jacobian_seconds(memory, segment.steps) + blocks * Frame::work(size, static_cast<double>(k)) * frame_operation);
       };
@@ -208,14 +217,16 @@ class Lyapunov final : public Analysis {
         while (k > 1 && seconds(k) > all_seconds) --k;
       const std::string key = key_of(Kind::lyapunov, own.layer);
       if (!named && seconds(k) > one_seconds) {
-        record_.note({Kind::lyapunov}, "The Lyapunov exponents of layer " + std::to_string(own.layer) + " were left out, the largest alone would take about " + about(seconds(k)) +
+        record_.note({Kind::lyapunov}, "The Lyapunov exponents of layer " + std::to_string(own.layer) +
+                                           " were left out, the largest alone would take about " + about(seconds(k)) +
                                            ": ask for them with --record lyapunov, or take a smaller width.");
         own.k = 0;
         return;
       }
       if (k < own.of.size) {
         own.k = k;
-        record_.note({Kind::lyapunov}, key + " has the largest " + std::to_string(k) + " of the " + std::to_string(width) + " Lyapunov exponents; all would take about " + about(seconds(own.of.size)) +
+        record_.note({Kind::lyapunov}, key + " has the largest " + std::to_string(k) + " of the " + std::to_string(width) +
+                                           " Lyapunov exponents; all would take about " + about(seconds(own.of.size)) +
                                            ": ask for them with --record lyapunov.");
       }
       for (std::int64_t block = 0; block < own.of.count; ++block) own.frames.emplace_back(own.of.size, k);
@@ -227,7 +238,8 @@ class Lyapunov final : public Analysis {
     const std::vector<std::int64_t>& all = record_.trace.steps;
     own.steps = record_.request.every > 0 ? all : thinned(all, std::max<std::int64_t>(2, most_entries / own.k));
     if (own.steps.size() < all.size())
-      record_.note({Kind::lyapunov}, key_of(Kind::lyapunov, own.layer) + " has " + plural(std::ssize(own.steps), "row") + " of the " + std::to_string(all.size()) + " recorded, since a running mean moves slowly; --every " +
+      record_.note({Kind::lyapunov}, key_of(Kind::lyapunov, own.layer) + " has " + plural(std::ssize(own.steps), "row") + " of the " +
+                                         std::to_string(all.size()) + " recorded, since a running mean moves slowly; --every " +
                                          std::to_string(record_.every) + " makes them all.");
     if (record_.reversed(own.layer)) {
       for (std::int64_t& step : own.steps) step = record_.length() - 1 - step;
@@ -251,7 +263,8 @@ class Lyapunov final : public Analysis {
       own.finite = own.finite && logs_at(memories, t, own);
       for (std::size_t i = 0; i < own.sums.size(); ++i) own.sums.add(i, own.logs[i], step);
       if (own.row < own.steps.size() && own.steps[own.row] == step) record_values(own);
-      if (t % 256 == 0) record_.report(0.85 + 0.15 * static_cast<double>(step) / static_cast<double>(record_.length()), "Lyapunov exponents");
+      if (t % 256 == 0)
+        record_.report(0.85 + 0.15 * static_cast<double>(step) / static_cast<double>(record_.length()), "Lyapunov exponents");
     }
   }
 
@@ -289,7 +302,8 @@ class Lyapunov final : public Analysis {
     }
     std::vector<double> all;
     for (std::size_t i = 0; i < own.sums.size(); ++i)
-      for (std::int64_t column = 0; column < own.of.repeats; ++column) all.push_back(own.sums.since(i, first, before[i]) / static_cast<double>(step + 1 - first));
+      for (std::int64_t column = 0; column < own.of.repeats; ++column)
+        all.push_back(own.sums.since(i, first, before[i]) / static_cast<double>(step + 1 - first));
     std::ranges::sort(all, std::greater<>());
     std::copy_n(all.begin(), own.k, to);
   }
@@ -298,16 +312,20 @@ class Lyapunov final : public Analysis {
     if (own.k == 0) return false;
     if (record_.reversed(own.layer)) {
       const auto rows = static_cast<std::ptrdiff_t>(own.steps.size());
-      for (std::ptrdiff_t row = 0; row < rows / 2; ++row) std::swap_ranges(own.values.begin() + row * own.k, own.values.begin() + (row + 1) * own.k, own.values.begin() + (rows - 1 - row) * own.k);
+      for (std::ptrdiff_t row = 0; row < rows / 2; ++row)
+        std::swap_ranges(own.values.begin() + row * own.k, own.values.begin() + (row + 1) * own.k,
+                         own.values.begin() + (rows - 1 - row) * own.k);
       for (std::int64_t& step : own.steps) step = record_.length() - 1 - step;
       std::ranges::reverse(own.steps);
     }
-    TraceArray array = timed(key_of(Kind::lyapunov, own.layer), {own.k}, {{"rank", "", {}}}, "1/step",
-                             std::string("Lyapunov exponents, natural logarithm a step, largest first: the mean over the steps up to this one") +
-                                 (record_.reversed(own.layer) ? ", the layer running from the end to the start," : "") + " without their first quarter.");
+    TraceArray array =
+        timed(key_of(Kind::lyapunov, own.layer), {own.k}, {{"rank", "", {}}}, "1/step",
+              std::string("Lyapunov exponents, natural logarithm a step, largest first: the mean over the steps up to this one") +
+                  (record_.reversed(own.layer) ? ", the layer running from the end to the start," : "") + " without their first quarter.");
     array.shape[0] = std::ssize(own.steps);
     if (own.steps != record_.trace.steps) array.steps = own.steps;
-    record_.note_not_finite(array.key, own.steps, std::ssize(own.values), [&](std::size_t i) { return !std::isnan(own.values[i]) && own.values[i] != infinity; });
+    record_.note_not_finite(array.key, own.steps, std::ssize(own.values),
+                            [&](std::size_t i) { return !std::isnan(own.values[i]) && own.values[i] != infinity; });
     array.real = std::make_shared<const std::vector<double>>(std::move(own.values));
     record_.trace.put(std::move(array));
     return true;

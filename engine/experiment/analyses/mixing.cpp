@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The mixing matrices: which weight each step's value has in what a memory reads at each step, where the memory is linear in what is written into it.
+// The mixing matrices: which weight each step's value has in what a memory reads at each step, where the memory is linear in what is
+// written into it.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -16,7 +17,8 @@ namespace {
 constexpr std::int64_t most_columns = 512, most_groups = 16, most_entries = std::int64_t{1} << 21;
 /// What all of the steps as one segment may take, in bytes.
 constexpr double most_bytes = 2048.0 * 1048576.0;
-/// Seconds that it may take unless it was asked for by name, and those of a floating-point operation and of a call of the backend, of the slower kind.
+/// Seconds that it may take unless it was asked for by name, and those of a floating-point operation and of a call of the backend, of the
+/// slower kind.
 constexpr double most_seconds = 5.0, an_operation = 2e-10, a_call = 5e-7;
 
 /// Of an exponential that is shown as it is: its sums and squares are numbers too, and it is one in float32.
@@ -30,18 +32,23 @@ class MixingMatrices final : public Analysis {
   void plan() override {
     const auto& mixings = record_.probe().mixings();
     if (mixings.empty())
-      record_.lacks(kinds(), "No memory of this model is linear, entry by entry, in what is written into it: what a step adds is changed on its way by what else the state holds, so no fixed weight says what is left of it.");
+      record_.lacks(kinds(),
+                    "No memory of this model is linear, entry by entry, in what is written into it: what a step adds is changed on its way "
+                    "by what else the state holds, so no fixed weight says what is left of it.");
     else if (std::ranges::none_of(mixings, [](const Network::MixingVar& own) { return own.mixing.unnormalised || own.mixing.normaliser; }))
-      record_.lacks({Kind::mixing_unnormalised}, "What this model reads is not divided by a normaliser that its memory has beside it: there is one mixing matrix.");
+      record_.lacks({Kind::mixing_unnormalised},
+                    "What this model reads is not divided by a normaliser that its memory has beside it: there is one mixing matrix.");
     if (wanted()) parameters_ = record_.prepared.parameters;  // they become part of the trace when the recording ends
   }
 
   bool revisit(Rollout& run) override {
     if (!wanted() || record_.probe().mixings().empty()) return false;
     record_.where = "in the mixing matrices";
-    const double bytes = static_cast<double>(run.bytes()) / static_cast<double>(run.segment_steps()) * static_cast<double>(record_.length());
+    const double bytes =
+        static_cast<double>(run.bytes()) / static_cast<double>(run.segment_steps()) * static_cast<double>(record_.length());
     if (bytes > most_bytes) {
-      record_.note(kinds(), "The mixing matrices were left out: all steps at once would take about " + std::to_string(std::llround(bytes / 1e9)) + " GB; take a shorter sequence.");
+      record_.note(kinds(), "The mixing matrices were left out: all steps at once would take about " +
+                                std::to_string(std::llround(bytes / 1e9)) + " GB; take a shorter sequence.");
       return false;
     }
     Prepared& prepared = record_.prepared;
@@ -58,7 +65,9 @@ class MixingMatrices final : public Analysis {
     rollout.set_initial(initial.values);
     double pushes = 0.0;
     for (const Network::MixingVar& own : rollout.network().mixings())
-      pushes += own.mixing.joined ? static_cast<double>(mixing_weights(rollout.network(), own.mixing)) / static_cast<double>(own.mixing.groups * own.mixing.reads) : 1.0;
+      pushes += own.mixing.joined ? static_cast<double>(mixing_weights(rollout.network(), own.mixing)) /
+                                        static_cast<double>(own.mixing.groups * own.mixing.reads)
+                                  : 1.0;
     const std::int64_t n = columns(rollout.cost(), pushes);
     if (rollout.forward([&](const Rollout::Segment& segment) { put(segment.network, n); }, record_.stop)) return false;
     return true;
@@ -70,7 +79,8 @@ class MixingMatrices final : public Analysis {
   /// As the sensitivities only where they were chosen: as wide as the sequence is long.
   bool wanted() const {
     const Probe& probe = record_.request.probe;
-    return (record_.wants(Kind::mixing) || record_.wants(Kind::mixing_unnormalised)) && (!probe.only.empty() || !probe.kinds.has_all(recordable()));
+    return (record_.wants(Kind::mixing) || record_.wants(Kind::mixing_unnormalised)) &&
+           (!probe.only.empty() || !probe.kinds.has_all(recordable()));
   }
 
   /// How many columns are worth their time.
@@ -81,23 +91,35 @@ class MixingMatrices final : public Analysis {
     std::int64_t n = std::min(all, most_columns);
     if (record_.request.probe.only.empty()) n = std::clamp(static_cast<std::int64_t>(most_seconds / column), std::int64_t{1}, n);
     if (n < all)
-      record_.note(kinds(), "Mixing matrices have the columns of " + std::to_string(n) + " of the " + std::to_string(all) + " steps, evenly spaced" +
-                                (n < std::min(all, most_columns) ? "; those of " + std::to_string(std::min(all, most_columns)) + " would take about " + about(column * static_cast<double>(std::min(all, most_columns))) : std::string()) + ".");
+      record_.note(
+          kinds(),
+          "Mixing matrices have the columns of " + std::to_string(n) + " of the " + std::to_string(all) + " steps, evenly spaced" +
+              (n < std::min(all, most_columns) ? "; those of " + std::to_string(std::min(all, most_columns)) + " would take about " +
+                                                     about(column * static_cast<double>(std::min(all, most_columns)))
+                                               : std::string()) +
+              ".");
     return n;
   }
 
   void put(Network& network, std::int64_t columns) {
     std::size_t done = 0;
     for (const Network::MixingVar& own : network.mixings()) {
-      const std::string key = key_of(Kind::mixing, own.layer, own.mixing.name), plain = key_of(Kind::mixing_unnormalised, own.layer, own.mixing.name);
-      if (record_.wants(key)) put(network, own, own.mixing.output, key, columns, own.mixing.unnormalised ? ", divided by what its keys weigh" : own.mixing.is_share ? ", shares that sum to one" : "");
-      if (own.mixing.unnormalised && record_.wants(plain)) put(network, own, own.mixing.unnormalised, plain, columns, ", before it is divided by what its keys weigh");
+      const std::string key = key_of(Kind::mixing, own.layer, own.mixing.name),
+                        plain = key_of(Kind::mixing_unnormalised, own.layer, own.mixing.name);
+      if (record_.wants(key))
+        put(network, own, own.mixing.output, key, columns,
+            own.mixing.unnormalised ? ", divided by what its keys weigh"
+            : own.mixing.is_share   ? ", shares that sum to one"
+                                    : "");
+      if (own.mixing.unnormalised && record_.wants(plain))
+        put(network, own, own.mixing.unnormalised, plain, columns, ", before it is divided by what its keys weigh");
       if (own.mixing.normaliser && record_.wants(plain)) put_exponentials(network, own, plain, columns);
       record_.report(0.9 + 0.1 * static_cast<double>(++done) / static_cast<double>(network.mixings().size()), "mixing matrices");
     }
   }
 
-  /// What a softmax divides: exp(score), which in a head whose scores go beyond what an exponential may be is told as a multiple of that of the largest score.
+  /// What a softmax divides: exp(score), which in a head whose scores go beyond what an exponential may be is told as a multiple of that of
+  /// the largest score.
   void put_exponentials(Network& network, const Network::MixingVar& own, const std::string& key, std::int64_t columns) {
     const std::int64_t length = record_.length();
     std::vector<double> logs = own.mixing.normaliser->log_normalisers();
@@ -111,17 +133,23 @@ class MixingMatrices final : public Analysis {
       of_head += (of_head.empty() ? "" : ", ") + std::to_string(head) + " (" + std::to_string(std::llround(most)) + ")";
     }
     if (!of_head.empty())
-      record_.note({Kind::mixing_unnormalised}, key + " is exp(score - c) where exponentials of scores would be too large: c is the logarithm of the largest normaliser of the head, of head " + of_head + ".");
+      record_.note({Kind::mixing_unnormalised}, key +
+                                                    " is exp(score - c) where exponentials of scores would be too large: c is the "
+                                                    "logarithm of the largest normaliser of the head, of head " +
+                                                    of_head + ".");
     put(network, own, own.mixing.output, key, columns, ", the exponential of the score, before it is divided by the sum of them", logs);
   }
 
-  void put(Network& network, const Network::MixingVar& own, Var output, const std::string& key, std::int64_t n, const std::string& how, const std::vector<double>& log_factors = {}) {
+  void put(Network& network, const Network::MixingVar& own, Var output, const std::string& key, std::int64_t n, const std::string& how,
+           const std::vector<double>& log_factors = {}) {
     const std::int64_t length = record_.length(), groups = mixing_weights(network, own.mixing), reads = own.mixing.reads;
     std::vector<std::int64_t> all(static_cast<std::size_t>(length)), each(static_cast<std::size_t>(groups));
     std::iota(all.begin(), all.end(), 0);
     std::iota(each.begin(), each.end(), 0);
     const std::vector<std::int64_t> steps = thinned(all, n), some = record_.request.every > 0 ? each : thinned(each, most_groups);
-    const std::vector<std::int64_t> rows = record_.request.every > 0 ? record_.trace.steps : thinned(record_.trace.steps, std::max<std::int64_t>(2, most_entries / (n * std::ssize(some))));
+    const std::vector<std::int64_t> rows =
+        record_.request.every > 0 ? record_.trace.steps
+                                  : thinned(record_.trace.steps, std::max<std::int64_t>(2, most_entries / (n * std::ssize(some))));
     // Of all groups at once, some columns at a time, of which the groups that are kept are taken.
     const auto in_layer = [&](std::int64_t step) { return own.reversed ? length - 1 - step : step; };
     std::vector<std::complex<double>> values(rows.size() * steps.size() * some.size());
@@ -139,11 +167,13 @@ class MixingMatrices final : public Analysis {
     const std::string group = own.mixing.group.empty() ? "channel" : own.mixing.group, one = own.mixing.joined ? "entry" : group;
     TraceArray array = timed(key, {std::ssize(steps), std::ssize(some)}, {{"step written", "", {}}, {one, "", {}}}, "",
                              "The weight that what was written at a step has in what is read of " + own.mixing.name + " at step t" + how +
-                                 (own.mixing.joined ? ": y_t = Σ_s M[t, s] v_s, each M[t, s] a matrix, of which there are single entries." : ": y_t = Σ_s M[t, s] v_s."));
+                                 (own.mixing.joined ? ": y_t = Σ_s M[t, s] v_s, each M[t, s] a matrix, of which there are single entries."
+                                                    : ": y_t = Σ_s M[t, s] v_s."));
     for (const std::int64_t step : steps) array.axes[1].labels.push_back(std::to_string(step));
     const std::int64_t of_group = groups / own.mixing.groups;
     for (const std::int64_t at : some) {
-      const std::string which = std::to_string(at / of_group), entries = std::to_string(at % of_group / reads) + " → " + std::to_string(at % reads);
+      const std::string which = std::to_string(at / of_group),
+                        entries = std::to_string(at % of_group / reads) + " → " + std::to_string(at % reads);
       if (own.mixing.joined)
         array.axes[2].labels.push_back(own.mixing.groups > 1 ? entries + " of " + group + " " + which : entries);
       else
@@ -152,8 +182,10 @@ class MixingMatrices final : public Analysis {
     array.shape[0] = std::ssize(rows);
     if (rows != record_.trace.steps) array.steps = rows;
     if (std::ssize(some) < groups)
-      record_.note({parse_key(key)->kind}, "Mixing matrices were recorded of " + std::to_string(some.size()) + " of the " + (own.mixing.joined ? std::to_string(groups) + " pairs of an entry written and an entry read" : plural(groups, one)) + " of " +
-                                               own.mixing.name + " in layer " + std::to_string(own.layer) + ", evenly spaced.");
+      record_.note({parse_key(key)->kind},
+                   "Mixing matrices were recorded of " + std::to_string(some.size()) + " of the " +
+                       (own.mixing.joined ? std::to_string(groups) + " pairs of an entry written and an entry read" : plural(groups, one)) +
+                       " of " + own.mixing.name + " in layer " + std::to_string(own.layer) + ", evenly spaced.");
     if (std::ranges::all_of(values, [](const std::complex<double>& x) { return x.imag() == 0.0; })) {
       std::vector<double> plain(values.size());
       std::ranges::transform(values, plain.begin(), [](const std::complex<double>& x) { return x.real(); });

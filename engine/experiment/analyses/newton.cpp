@@ -28,13 +28,16 @@ class Newton final : public Analysis {
         any = true;
         sequential = sequential && !report->converged;
         const std::string which = stepped == 1 ? "" : "/" + std::to_string(number);
-        info.notes.push_back((info.layers > 1 || stepped > 1 ? "Layer " + std::to_string(layer) + which + ": " : "") + newton_sentence(*report));
+        info.notes.push_back((info.layers > 1 || stepped > 1 ? "Layer " + std::to_string(layer) + which + ": " : "") +
+                             newton_sentence(*report));
         TraceArray array;
         array.key = key_of(Kind::newton, layer, stepped == 1 ? "residual" : std::to_string(number) + "/residual");
         if (!record_.wants(array.key) || report->residuals.empty()) continue;
         array.axes = {{"iteration", "", {}}};
         array.unit = "log10";
-        array.text = "log10 of the largest |s_t - f(s_{t-1})| relative to the size of the states: of the first guess, then after each iteration over the whole sequence.";
+        array.text =
+            "log10 of the largest |s_t - f(s_{t-1})| relative to the size of the states: of the first guess, then after each iteration "
+            "over the whole sequence.";
         std::vector<double> logs;
         for (const double residual : report->residuals)
           if (std::isfinite(residual)) logs.push_back(std::log10(residual));  // the sentence tells of the others

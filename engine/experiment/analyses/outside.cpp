@@ -14,7 +14,9 @@ class Outside final : public RecordedRows {
   Kinds kinds() const override { return {Kind::input, Kind::output, Kind::target, Kind::mask}; }
   bool outside() const override { return true; }
   bool inside() const override { return false; }
-  double bytes_a_row() const override { return 8.0 * static_cast<double>(record_.request.sequence->width * 2 + record_.probe().output().dim(-1) + 2); }
+  double bytes_a_row() const override {
+    return 8.0 * static_cast<double>(record_.request.sequence->width * 2 + record_.probe().output().dim(-1) + 2);
+  }
 
   void begin(const Network& network) override {
     const Sequence& sequence = record_.request.sequence;
@@ -25,7 +27,8 @@ class Outside final : public RecordedRows {
     const bool asked = record_.prepared.loss.kind() == LossKind::task, classes = asked && sequence.target_kind == TargetKind::classify;
     if (asked && !classes) record_.trace.output_names = sequence.target_names;
     add(timed(key_of(Kind::output), {network.output().dim(-1)}, {{"channel", "", record_.trace.output_names}}, classes ? "logit" : "",
-              classes ? "What the network returns: logits of classes, whose softmax is the probability of each." : "What the network returns."),
+              classes ? "What the network returns: logits of classes, whose softmax is the probability of each."
+                      : "What the network returns."),
         network, [](const Network& n) { return n.output(); });
   }
 
@@ -39,11 +42,14 @@ class Outside final : public RecordedRows {
     if (!rows || sequence.target_kind == TargetKind::none || record_.prepared.loss.kind() != LossKind::task) return;
     std::vector<double> target, mask;
     for (const auto t : record_.trace.steps) {
-      target.insert(target.end(), sequence.target.begin() + t * sequence.target_width, sequence.target.begin() + (t + 1) * sequence.target_width);
+      target.insert(target.end(), sequence.target.begin() + t * sequence.target_width,
+                    sequence.target.begin() + (t + 1) * sequence.target_width);
       mask.push_back(sequence.mask[static_cast<std::size_t>(t)]);
     }
-    TraceArray array = timed(key_of(Kind::target), {sequence.target_width}, {{"channel", "", sequence.target_names}}, "",
-                           sequence.target_kind == TargetKind::classify ? "The number of the class that the output should be where the mask is 1." : "What the output should be where the mask is 1.");
+    TraceArray array =
+        timed(key_of(Kind::target), {sequence.target_width}, {{"channel", "", sequence.target_names}}, "",
+              sequence.target_kind == TargetKind::classify ? "The number of the class that the output should be where the mask is 1."
+                                                           : "What the output should be where the mask is 1.");
     array.shape[0] = rows;
     put_real(record_.trace, std::move(array), std::move(target));
     TraceArray counts = timed(key_of(Kind::mask), {}, {}, "", "1 where the target counts.");
@@ -65,8 +71,10 @@ class Outside final : public RecordedRows {
       high = std::max(high, squares);
     }
     if (width > 1 && high > 0.0 && high - low < 1e-2 * high)
-      record_.note({Kind::gradient}, "The last layer normalises its output, so ½|y|² hardly depends on the state and its gradients are close to zero: their course "
-                                  "through time is right, their level says little; a task with a target has a loss that does depend on it.");
+      record_.note(
+          {Kind::gradient},
+          "The last layer normalises its output, so ½|y|² hardly depends on the state and its gradients are close to zero: their course "
+          "through time is right, their level says little; a task with a target has a loss that does depend on it.");
   }
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // |ds_t/ds_s| over all pairs of steps: the largest singular value of the product of the Jacobians between them.
 //
-// The steps are gone through once, last first; each row of the picture begins a product of its own at its step, which all factors before it join.
+// The steps are gone through once, last first; each row of the picture begins a product of its own at its step, which all factors before it
+// join.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -25,7 +26,9 @@ class JacobianPairs final : public Analysis {
   bool of_states() const override { return wanted(); }
 
   void plan() override {
-    if (!record_.any_transition()) record_.lacks(kinds(), "No step of this model computes its state from the state before, so there is no Jacobian ds_t/ds_s between them.");
+    if (!record_.any_transition())
+      record_.lacks(kinds(),
+                    "No step of this model computes its state from the state before, so there is no Jacobian ds_t/ds_s between them.");
   }
 
   bool revisit(Rollout& rollout) override {
@@ -48,7 +51,7 @@ class JacobianPairs final : public Analysis {
  private:
   /// The product from one row's step down to where the walk is.
   struct Row {
-    std::vector<JacobianProduct> dense;  // one a block
+    std::vector<JacobianProduct> dense;     // one a block
     std::vector<DiagonalProduct> diagonal;  // one, or none
   };
   struct LayerPairs {
@@ -68,18 +71,21 @@ class JacobianPairs final : public Analysis {
     if (own.of.kind == Transition::Kind::none || !record_.wants(key_of(Kind::jacobian_pairs, static_cast<std::int64_t>(layer)))) return;
     const double n = static_cast<double>(own.of.size), length = static_cast<double>(record_.length());
     // A row has as many factors as steps before it, each of them and each singular value about 8 n³ operations a block.
-    const double factor = own.of.in_blocks() ? 8.0 * n * n * n * static_cast<double>(own.of.count) * product_operation : static_cast<double>(own.of.width()) * 1e-9;
+    const double factor = own.of.in_blocks() ? 8.0 * n * n * n * static_cast<double>(own.of.count) * product_operation
+                                             : static_cast<double>(own.of.width()) * 1e-9;
     const auto seconds = [&](double rows) { return 0.5 * rows * (length + rows) * factor * static_cast<double>(record_.layers()); };
     std::int64_t rows = std::min<std::int64_t>(most_rows, std::ssize(record_.trace.steps));
     while (rows > least_rows && seconds(static_cast<double>(rows)) > most_seconds) --rows;
     const std::string key = key_of(Kind::jacobian_pairs, static_cast<std::int64_t>(layer));
     if (seconds(static_cast<double>(rows)) > 8.0 * most_seconds && record_.request.probe.only.empty()) {
-      record_.note(kinds(), key + " was left out, it would take about " + about(seconds(static_cast<double>(rows))) + ": ask for it with --record jacobian_pairs, or take a smaller width.");
+      record_.note(kinds(), key + " was left out, it would take about " + about(seconds(static_cast<double>(rows))) +
+                                ": ask for it with --record jacobian_pairs, or take a smaller width.");
       return;
     }
     own.steps = thinned(record_.trace.steps, rows);
     if (own.steps.size() < record_.trace.steps.size())
-      record_.note(kinds(), "The map of all pairs in layer " + std::to_string(layer) + " is of " + std::to_string(own.steps.size()) + " of the " + std::to_string(record_.trace.steps.size()) + " steps recorded, evenly spaced.");
+      record_.note(kinds(), "The map of all pairs in layer " + std::to_string(layer) + " is of " + std::to_string(own.steps.size()) +
+                                " of the " + std::to_string(record_.trace.steps.size()) + " steps recorded, evenly spaced.");
     if (record_.reversed(layer)) {
       for (std::int64_t& step : own.steps) step = record_.length() - 1 - step;
       std::ranges::reverse(own.steps);
@@ -103,7 +109,8 @@ class JacobianPairs final : public Analysis {
           for (std::int64_t block = 0; block < own.of.count; ++block) fresh.dense.emplace_back(own.of.size);
         else
           fresh.diagonal.emplace_back(own.of.width());
-        for (auto row = static_cast<std::size_t>(here); row < own.rows.size(); ++row) own.values[row * own.steps.size() + static_cast<std::size_t>(here)] = largest_of(own.rows[row]);
+        for (auto row = static_cast<std::size_t>(here); row < own.rows.size(); ++row)
+          own.values[row * own.steps.size() + static_cast<std::size_t>(here)] = largest_of(own.rows[row]);
       }
       if (step == 0) break;
       if (own.of.in_blocks()) {
@@ -115,16 +122,21 @@ class JacobianPairs final : public Analysis {
         std::ranges::transform(factors, logs.begin(), [](const std::complex<double>& a) { return std::log(std::abs(a)); });
       }
       for (Row& row : own.rows) {
-        for (std::size_t block = 0; block < row.dense.size(); ++block) row.dense[block].multiply(std::span<const double>(matrices).subspan(block * square, square));
+        for (std::size_t block = 0; block < row.dense.size(); ++block)
+          row.dense[block].multiply(std::span<const double>(matrices).subspan(block * square, square));
         for (DiagonalProduct& product : row.diagonal) product.multiply(logs);
       }
-      if (t % 64 == 0) record_.report(0.85 + 0.15 * static_cast<double>(record_.length() - step) / static_cast<double>(record_.length()), "pairs of steps");
+      if (t % 64 == 0)
+        record_.report(0.85 + 0.15 * static_cast<double>(record_.length() - step) / static_cast<double>(record_.length()),
+                       "pairs of steps");
     }
   }
 
   static double largest_of(const Row& row) {
     double largest = -infinity;
-    const auto take = [&](double x) { largest = std::isnan(x) || std::isnan(largest) ? std::numeric_limits<double>::quiet_NaN() : std::max(largest, x); };
+    const auto take = [&](double x) {
+      largest = std::isnan(x) || std::isnan(largest) ? std::numeric_limits<double>::quiet_NaN() : std::max(largest, x);
+    };
     for (const JacobianProduct& block : row.dense) take(block.log10_largest(1)[0]);
     for (const DiagonalProduct& product : row.diagonal) take(product.log10_largest(1)[0]);
     return largest;
@@ -137,13 +149,16 @@ class JacobianPairs final : public Analysis {
       for (std::int64_t& step : own.steps) step = record_.length() - 1 - step;
       std::ranges::reverse(own.steps);
     }
-    TraceArray array = timed(key_of(Kind::jacobian_pairs, static_cast<std::int64_t>(layer)), {static_cast<std::int64_t>(n)}, {{"earlier step", "", {}}}, "log10",
-                             std::string("log10 of the largest singular value of ds_t/ds_s, what is left at step t of a change of the state at step s; −∞ where ") +
-                                 (record_.reversed(layer) ? "s comes before t, the layer running from the end to the start." : "s comes after t."));
+    TraceArray array = timed(
+        key_of(Kind::jacobian_pairs, static_cast<std::int64_t>(layer)), {static_cast<std::int64_t>(n)}, {{"earlier step", "", {}}}, "log10",
+        std::string(
+            "log10 of the largest singular value of ds_t/ds_s, what is left at step t of a change of the state at step s; −∞ where ") +
+            (record_.reversed(layer) ? "s comes before t, the layer running from the end to the start." : "s comes after t."));
     for (const std::int64_t step : own.steps) array.axes.back().labels.push_back(std::to_string(step));
     array.shape[0] = static_cast<std::int64_t>(n);
     if (own.steps != record_.trace.steps) array.steps = own.steps;
-    record_.note_not_finite(array.key, own.steps, std::ssize(own.values), [&](std::size_t i) { return !std::isnan(own.values[i]) && own.values[i] != infinity; });
+    record_.note_not_finite(array.key, own.steps, std::ssize(own.values),
+                            [&](std::size_t i) { return !std::isnan(own.values[i]) && own.values[i] != infinity; });
     put_real(record_.trace, std::move(array), std::move(own.values));
   }
 };

@@ -13,11 +13,14 @@ class Pasts final : public Analysis {
  public:
   using Analysis::Analysis;
   Kinds kinds() const override { return {Kind::signal, Kind::basis, Kind::reconstruction}; }
-  bool of_states() const override { return std::ranges::any_of(record_.probe().histories(), [this](const Network::HistoryVar& past) { return wanted(past); }); }
+  bool of_states() const override {
+    return std::ranges::any_of(record_.probe().histories(), [this](const Network::HistoryVar& past) { return wanted(past); });
+  }
   void plan() override {
     auto& notes = record_.trace.info.notes;
     for (const auto& past : record_.probe().histories())
-      if (const std::string said = Reconstruction::note(past, record_.length(), continued()); !said.empty() && wanted(past) && std::ranges::find(notes, said) == notes.end())
+      if (const std::string said = Reconstruction::note(past, record_.length(), continued());
+          !said.empty() && wanted(past) && std::ranges::find(notes, said) == notes.end())
         notes.push_back(said);
   }
   double bytes_a_row() const override {
@@ -39,14 +42,16 @@ class Pasts final : public Analysis {
     record_.aside += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   void finish(std::int64_t rows) override {
-    for (const Reconstruction& past : histories_) past.put(record_.trace, rows, [this](std::string_view key) { return record_.wants(key); });
+    for (const Reconstruction& past : histories_)
+      past.put(record_.trace, rows, [this](std::string_view key) { return record_.wants(key); });
     histories_.clear();
   }
 
  private:
   bool continued() const { return !record_.request.state.empty(); }
   bool wanted(const Network::HistoryVar& past) const {
-    return std::ranges::any_of(std::initializer_list<Kind>{Kind::signal, Kind::basis, Kind::reconstruction}, [&](Kind kind) { return record_.wants(key_of(kind, past.layer, past.state)); });
+    return std::ranges::any_of(std::initializer_list<Kind>{Kind::signal, Kind::basis, Kind::reconstruction},
+                               [&](Kind kind) { return record_.wants(key_of(kind, past.layer, past.state)); });
   }
   std::vector<Reconstruction> histories_;
 };

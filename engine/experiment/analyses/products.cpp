@@ -11,8 +11,8 @@
 namespace reclab {
 namespace {
 
-/// What products may take at all unless they are asked for by name, and what an operation of JacobianProduct::work() takes on one core of the
-/// slower kind; seconds.
+/// What products may take at all unless they are asked for by name, and what an operation of JacobianProduct::work() takes on one core of
+/// the slower kind; seconds.
 constexpr double product_seconds = 60.0, product_operation = 8e-11;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -23,11 +23,14 @@ class JacobianProducts final : public Analysis {
   bool of_states() const override { return wanted(); }
 
   void plan() override {
-    if (!record_.any_transition()) record_.lacks({Kind::jacobian, Kind::jacobian_min}, "No step of this model computes its state from the state before, so there is no Jacobian ds_T/ds_t between them.");
+    if (!record_.any_transition())
+      record_.lacks({Kind::jacobian, Kind::jacobian_min},
+                    "No step of this model computes its state from the state before, so there is no Jacobian ds_T/ds_t between them.");
     for (std::size_t layer = 0; layer < record_.layers(); ++layer) {
       const Transition own = record_.transition(layer);
       // A factor is multiplied with what was there at least; the first one shows what more there is to do.
-      const double product = 2.0 * static_cast<double>(own.entries()) * static_cast<double>(own.size) * product_operation * static_cast<double>(record_.length());
+      const double product = 2.0 * static_cast<double>(own.entries()) * static_cast<double>(own.size) * product_operation *
+                             static_cast<double>(record_.length());
       affordable_.push_back(!own.in_blocks() || !wanted() || may_take(layer, product));
     }
   }
@@ -86,8 +89,9 @@ class JacobianProducts final : public Analysis {
   /// Whether the product of all of a layer's Jacobians is worth its time; a note says where it is not.
   bool may_take(std::size_t layer, double seconds) {
     if (seconds <= product_seconds || (!record_.request.probe.only.empty() && record_.wants(Kind::jacobian))) return true;
-    record_.note({Kind::jacobian}, "The singular values of ds_T/ds_t of layer " + std::to_string(layer) + " were left out, they would take about " + about(seconds) +
-                                    ": ask for them with --record jacobian, or take a smaller width.");
+    record_.note({Kind::jacobian}, "The singular values of ds_T/ds_t of layer " + std::to_string(layer) +
+                                       " were left out, they would take about " + about(seconds) +
+                                       ": ask for them with --record jacobian, or take a smaller width.");
     return false;
   }
 
@@ -95,20 +99,22 @@ class JacobianProducts final : public Analysis {
   /// singular values take.
   bool afford(std::size_t layer, Memory& memory, const Rollout::Segment& segment, std::vector<std::int64_t>& steps) {
     double values = 0.0;
-    const double factors = over_blocks(memory, memory.next_move(record_.own_step(segment, layer, last_of(steps, segment))), [&](std::span<const double> jacobian, std::int64_t size) {
-      JacobianProduct product(size);
-      product.multiply(jacobian);
-      product.multiply(jacobian);
-      static_cast<void>(product.rank());  // what is pending too
-      const double multiplied = product.work();
-      static_cast<void>(product.log10_largest(record_.request.probe.singular_values));
-      static_cast<void>(product.log10_smallest());
-      values += product.work() - multiplied;
-      return 0.5 * multiplied;
-    });
+    const double factors = over_blocks(memory, memory.next_move(record_.own_step(segment, layer, last_of(steps, segment))),
+                                       [&](std::span<const double> jacobian, std::int64_t size) {
+                                         JacobianProduct product(size);
+                                         product.multiply(jacobian);
+                                         product.multiply(jacobian);
+                                         static_cast<void>(product.rank());  // what is pending too
+                                         const double multiplied = product.work();
+                                         static_cast<void>(product.log10_largest(record_.request.probe.singular_values));
+                                         static_cast<void>(product.log10_smallest());
+                                         values += product.work() - multiplied;
+                                         return 0.5 * multiplied;
+                                       });
     const std::int64_t blocks = memory.transition().count;
     values *= static_cast<double>(blocks) / static_cast<double>(std::min(blocks, looked_at));
-    if (!may_take(layer, (factors * product_operation + jacobian_seconds(memory, segment.steps)) * static_cast<double>(record_.length()))) return false;
+    if (!may_take(layer, (factors * product_operation + jacobian_seconds(memory, segment.steps)) * static_cast<double>(record_.length())))
+      return false;
     if (!record_.request.probe.dense_rows) steps = record_.worth(key_of(Kind::jacobian, layer), steps, values * product_operation);
     return true;
   }
@@ -144,9 +150,11 @@ class JacobianProducts final : public Analysis {
         const auto square = static_cast<std::size_t>(own.of.size * own.of.size);
         matrices.resize(own.dense.size() * square);
         memories[0]->jacobian(t, matrices);
-        for (std::size_t block = 0; block < own.dense.size(); ++block) own.dense[block]->multiply(std::span(matrices).subspan(block * square, square));
+        for (std::size_t block = 0; block < own.dense.size(); ++block)
+          own.dense[block]->multiply(std::span(matrices).subspan(block * square, square));
       }
-      if (t % 256 == 0) record_.report(0.85 + 0.15 * static_cast<double>(length - segment.first - t) / static_cast<double>(length), "singular values");
+      if (t % 256 == 0)
+        record_.report(0.85 + 0.15 * static_cast<double>(length - segment.first - t) / static_cast<double>(length), "singular values");
     }
   }
 
@@ -159,7 +167,8 @@ class JacobianProducts final : public Analysis {
     }
     for (const auto& block : own.dense) {
       const auto some = block->log10_largest(static_cast<int>(std::min(own.k, own.of.size)));
-      for (std::int64_t column = 0; column < std::min(own.of.repeats, own.k); ++column) largest.insert(largest.end(), some.begin(), some.end());
+      for (std::int64_t column = 0; column < std::min(own.of.repeats, own.k); ++column)
+        largest.insert(largest.end(), some.begin(), some.end());
       const double least = block->log10_smallest();
       smallest = std::isnan(least) || least < smallest ? least : smallest;
     }
@@ -176,12 +185,15 @@ class JacobianProducts final : public Analysis {
     const std::string product = record_.reversed(layer) ? "ds_0/ds_t, the layer running from the end to the start" : "ds_T/ds_t";
     const auto rows = static_cast<std::int64_t>(own.steps.size());
     const bool thin = own.steps != record_.trace.steps;
-    TraceArray array = timed(key_of(Kind::jacobian, layer), {own.k}, {{"rank", "", {}}}, "log10", "log10 of the largest singular values of " + product + ".");
+    TraceArray array = timed(key_of(Kind::jacobian, layer), {own.k}, {{"rank", "", {}}}, "log10",
+                             "log10 of the largest singular values of " + product + ".");
     array.shape[0] = rows;
     if (thin) array.steps = own.steps;
-    record_.note_not_finite(array.key, own.steps, std::ssize(own.largest), [&](std::size_t i) { return !std::isnan(own.largest[i]) && own.largest[i] != infinity; });
+    record_.note_not_finite(array.key, own.steps, std::ssize(own.largest),
+                            [&](std::size_t i) { return !std::isnan(own.largest[i]) && own.largest[i] != infinity; });
     if (record_.wants(array.key)) put_real(record_.trace, std::move(array), std::move(own.largest));
-    TraceArray least = timed(key_of(Kind::jacobian_min, layer), {}, {}, "log10", "log10 of the smallest singular value of " + product + ".");
+    TraceArray least =
+        timed(key_of(Kind::jacobian_min, layer), {}, {}, "log10", "log10 of the smallest singular value of " + product + ".");
     least.shape[0] = rows;
     if (thin) least.steps = own.steps;
     if (record_.wants(least.key)) put_real(record_.trace, std::move(least), std::move(own.smallest));

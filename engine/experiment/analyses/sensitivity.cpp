@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How much the input of each step moves the output of each: the Frobenius norms of the blocks dy_t/du_s of the Jacobian of all outputs by all inputs.
+// How much the input of each step moves the output of each: the Frobenius norms of the blocks dy_t/du_s of the Jacobian of all outputs by
+// all inputs.
 //
-// By forward mode: a direction in which the input of one step alone moves gives its column for all t at once. The copies of a batch, which are all the
-// sequence of the run, are moved in as many directions; what a segment leaves moved is how the next one begins. Segments are short, and between them each
-// direction gets a power of two of its own, so that what fades or grows beyond the range of numbers is told apart from what is not there.
+// By forward mode: a direction in which the input of one step alone moves gives its column for all t at once. The copies of a batch, which
+// are all the sequence of the run, are moved in as many directions; what a segment leaves moved is how the next one begins. Segments are
+// short, and between them each direction gets a power of two of its own, so that what fades or grows beyond the range of numbers is told
+// apart from what is not there.
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -21,11 +23,12 @@ namespace {
 /// Columns that a picture can show, entries of the array, and copies side by side with what they may take beside the run.
 constexpr std::int64_t most_columns = 512, most_entries = std::int64_t{1} << 21, most_copies = 32;
 constexpr double most_bytes = 256.0 * 1048576.0;
-/// Seconds that it may take unless it was asked for by name, and those of a floating-point operation and of a call of the backend, of the slower kind.
+/// Seconds that it may take unless it was asked for by name, and those of a floating-point operation and of a call of the backend, of the
+/// slower kind.
 constexpr double most_seconds = 5.0, an_operation = 2e-10, a_call = 5e-7;
-constexpr double tangent_share = 2.0;  // of what a pass forward takes: a product has a term for each factor
+constexpr double tangent_share = 2.0;                       // of what a pass forward takes: a product has a term for each factor
 constexpr std::int64_t double_steps = 32, float_steps = 8;  // of a segment: over so many the precision bears nine decades a step, and four
-constexpr int apart = 24;                      // of a direction's largest entry from 1, as powers of two, beyond which it gets another unit
+constexpr int apart = 24;  // of a direction's largest entry from 1, as powers of two, beyond which it gets another unit
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// log10 of the root of the sum of two squares, of which the logarithms are given.
@@ -52,7 +55,8 @@ class Sensitivity final : public Analysis {
     Prepared& prepared = record_.prepared;
     const Model model(prepared.architecture, prepared.hyper, parameters_, prepared.backend, prepared.real);
     width_ = request.sequence->width;
-    copies_ = std::clamp(static_cast<std::int64_t>(most_bytes / (2.0 * static_cast<double>(run.bytes()))), std::int64_t{1}, std::min(most_copies, record_.length() * width_));
+    copies_ = std::clamp(static_cast<std::int64_t>(most_bytes / (2.0 * static_cast<double>(run.bytes()))), std::int64_t{1},
+                         std::min(most_copies, record_.length() * width_));
     InitialState initial;
     if (!request.state.empty()) {
       initial = load_state(request.state, record_.probe());
@@ -60,7 +64,8 @@ class Sensitivity final : public Analysis {
     }
     Rollout::Options options;
     options.cached_steps = initial.cached_steps;
-    if (!record_.probe().needs_one_segment()) options.segment = std::min(prepared.real == DType::f32 ? float_steps : double_steps, record_.length());
+    if (!record_.probe().needs_one_segment())
+      options.segment = std::min(prepared.real == DType::f32 ? float_steps : double_steps, record_.length());
     Rollout rollout(model, Batch(request.sequence, prepared.loss, copies_), options);
     rollout.set_initial(initial.values);
     choose(rollout.cost());
@@ -89,8 +94,8 @@ class Sensitivity final : public Analysis {
   std::int64_t width_ = 1, copies_ = 1;
   std::vector<std::int64_t> rows_, columns_;  // steps
   std::vector<Block> blocks_;                 // of as many directions as there are copies
-  std::vector<int> powers_;                    // by direction: what its tangents are in units of, a power of two
-  std::vector<double> norms_;                  // [rows, columns], log10
+  std::vector<int> powers_;                   // by direction: what its tangents are in units of, a power of two
+  std::vector<double> norms_;                 // [rows, columns], log10
   DeviceArray seed_;
 
   std::int64_t directions() const { return std::ssize(columns_) * width_; }
@@ -100,7 +105,9 @@ class Sensitivity final : public Analysis {
     std::vector<std::int64_t> all(static_cast<std::size_t>(record_.length()));
     std::iota(all.begin(), all.end(), 0);
     const double pass = cost.flops * an_operation + cost.launches * a_call, block = tangent_share * pass;
-    const auto seconds = [&](std::int64_t columns) { return pass + block * std::ceil(static_cast<double>(columns * width_) / static_cast<double>(copies_)); };
+    const auto seconds = [&](std::int64_t columns) {
+      return pass + block * std::ceil(static_cast<double>(columns * width_) / static_cast<double>(copies_));
+    };
     std::int64_t n = record_.length();
     if (record_.request.every <= 0) {
       n = std::min(n, most_columns);
@@ -111,18 +118,25 @@ class Sensitivity final : public Analysis {
     rows_ = record_.request.every > 0 ? record_.trace.steps : thinned(record_.trace.steps, std::max<std::int64_t>(2, most_entries / n));
     if (n < record_.length()) {
       const std::int64_t wanted = std::min(most_columns, record_.length());
-      record_.note(kinds(), "Sensitivities are to the inputs of " + std::to_string(n) + " of the " + std::to_string(all.size()) + " steps, evenly spaced" +
-                                (n < wanted ? "; those to " + std::to_string(wanted) + " would take about " + about(seconds(wanted)) : std::string()) + ".");
+      record_.note(
+          kinds(),
+          "Sensitivities are to the inputs of " + std::to_string(n) + " of the " + std::to_string(all.size()) + " steps, evenly spaced" +
+              (n < wanted ? "; those to " + std::to_string(wanted) + " would take about " + about(seconds(wanted)) : std::string()) + ".");
     }
     if (rows_.size() < record_.trace.steps.size())
-      record_.note(kinds(), "Sensitivities are of the outputs of " + std::to_string(rows_.size()) + " of the " + std::to_string(record_.trace.steps.size()) + " steps recorded, evenly spaced.");
+      record_.note(kinds(), "Sensitivities are of the outputs of " + std::to_string(rows_.size()) + " of the " +
+                                std::to_string(record_.trace.steps.size()) + " steps recorded, evenly spaced.");
   }
 
   void push(const Rollout::Segment& segment) {
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       record_.check();
       push(segment, static_cast<std::int64_t>(b) * copies_, blocks_[b]);
-      record_.report(0.9 + 0.1 * (static_cast<double>(segment.first) + static_cast<double>(segment.steps) * static_cast<double>(b + 1) / static_cast<double>(blocks_.size())) / static_cast<double>(record_.length()), "sensitivities");
+      record_.report(0.9 + 0.1 *
+                               (static_cast<double>(segment.first) +
+                                static_cast<double>(segment.steps) * static_cast<double>(b + 1) / static_cast<double>(blocks_.size())) /
+                               static_cast<double>(record_.length()),
+                     "sensitivities");
     }
   }
 
@@ -190,10 +204,13 @@ class Sensitivity final : public Analysis {
       const Var initial = states[i].initial;
       const std::int64_t parts = is_complex(initial.dtype()) ? 2 : 1, n = count(initial.shape()) * parts;
       Moved& own = all[i];
-      own = {real_of(initial.dtype()), to_double(backend, real_of(initial.dtype()), block.states[i].data(), n), states[i].memory ? 1 : initial.dim(0), 0};
+      own = {real_of(initial.dtype()), to_double(backend, real_of(initial.dtype()), block.states[i].data(), n),
+             states[i].memory ? 1 : initial.dim(0), 0};
       own.entries = n / (own.rows * copies_);
       assert(initial.dim(states[i].memory ? 0 : 1) == copies_ && "a state of a batch has its sequences side by side");
-      visit(own.rows, own.entries, here, [&](std::int64_t copy, std::size_t at) { largest[static_cast<std::size_t>(copy)] = std::max(largest[static_cast<std::size_t>(copy)], std::abs(own.values[at])); });
+      visit(own.rows, own.entries, here, [&](std::int64_t copy, std::size_t at) {
+        largest[static_cast<std::size_t>(copy)] = std::max(largest[static_cast<std::size_t>(copy)], std::abs(own.values[at]));
+      });
     }
     std::vector<int> by(static_cast<std::size_t>(here), 0);
     for (std::size_t copy = 0; copy < by.size(); ++copy) {
@@ -205,7 +222,8 @@ class Sensitivity final : public Analysis {
     for (std::size_t i = 0; i < states.size(); ++i) {
       if (!block.states[i]) continue;
       Moved& own = all[i];
-      visit(own.rows, own.entries, here, [&](std::int64_t copy, std::size_t at) { own.values[at] = std::ldexp(own.values[at], -by[static_cast<std::size_t>(copy)]); });
+      visit(own.rows, own.entries, here,
+            [&](std::int64_t copy, std::size_t at) { own.values[at] = std::ldexp(own.values[at], -by[static_cast<std::size_t>(copy)]); });
       const auto values = narrowed(own.real, own.values);
       backend.upload(block.states[i].data(), values.data(), values.size());
     }
@@ -237,7 +255,8 @@ class Sensitivity final : public Analysis {
 
   void put() {
     TraceArray array = timed(key_of(Kind::sensitivity), {std::ssize(columns_)}, {{"input step", "", {}}}, "log10",
-                             "log10 of |dy_t/du_s|, the Frobenius norm over the channels of the output of step t and of the input of step s: −∞ where the one does not depend on the other.");
+                             "log10 of |dy_t/du_s|, the Frobenius norm over the channels of the output of step t and of the input of step "
+                             "s: −∞ where the one does not depend on the other.");
     for (const std::int64_t step : columns_) array.axes.back().labels.push_back(std::to_string(step));
     array.shape[0] = std::ssize(rows_);
     if (rows_ != record_.trace.steps) array.steps = rows_;
@@ -245,8 +264,10 @@ class Sensitivity final : public Analysis {
     const bool narrow = record_.prepared.real == DType::f32;
     const double least = narrow ? std::log10(std::numeric_limits<float>::min()) : std::log10(std::numeric_limits<double>::min());
     if (record_.probe().needs_one_segment() && std::ranges::any_of(norms_, [&](double x) { return std::isfinite(x) && x < 0.9 * least; }))
-      record_.note(kinds(), std::string("This model takes all steps at once, and what is smaller than ") + (narrow ? "10⁻³⁸" : "10⁻³⁰⁸") + " counts as 0 here: without colour may also mean that small.");
-    record_.note_not_finite(array.key, rows_, std::ssize(norms_), [&](std::size_t i) { return !std::isnan(norms_[i]) && norms_[i] != std::numeric_limits<double>::infinity(); });
+      record_.note(kinds(), std::string("This model takes all steps at once, and what is smaller than ") + (narrow ? "10⁻³⁸" : "10⁻³⁰⁸") +
+                                " counts as 0 here: without colour may also mean that small.");
+    record_.note_not_finite(array.key, rows_, std::ssize(norms_),
+                            [&](std::size_t i) { return !std::isnan(norms_[i]) && norms_[i] != std::numeric_limits<double>::infinity(); });
     put_real(record_.trace, std::move(array), std::move(norms_));
   }
 };

@@ -10,12 +10,15 @@
 namespace reclab {
 namespace {
 
-/// What an operation of eigenvalue_work() takes on one core of the slower kind, and the eigenvalues of one step at most a (size)^3; seconds.
+/// What an operation of eigenvalue_work() takes on one core of the slower kind, and the eigenvalues of one step at most a (size)^3;
+/// seconds.
 constexpr double eigenvalue_operation = 1.5e-10, eigenvalue_cost = 4e-9;
 
 /// Puts the eigenvalues of one block where they stand among all of a step's: once for every column that it acts on.
-void put_block(const Transition& of, std::int64_t block, const std::vector<std::complex<double>>& values, std::span<std::complex<double>> all) {
-  for (std::int64_t column = 0; column < of.repeats; ++column) std::copy(values.begin(), values.end(), all.begin() + (block * of.repeats + column) * of.size);
+void put_block(const Transition& of, std::int64_t block, const std::vector<std::complex<double>>& values,
+               std::span<std::complex<double>> all) {
+  for (std::int64_t column = 0; column < of.repeats; ++column)
+    std::copy(values.begin(), values.end(), all.begin() + (block * of.repeats + column) * of.size);
 }
 
 /// Of all blocks of a step.
@@ -26,7 +29,10 @@ void low_rank_spectrum(Memory& memory, std::int64_t t, std::span<std::complex<do
   memory.low_rank(t, scale, u, v);
   for (std::int64_t block = 0; block < of.count; ++block) {
     const auto from = static_cast<std::size_t>(block * each), n = static_cast<std::size_t>(each);
-    put_block(of, block, low_rank_eigenvalues(scale[static_cast<std::size_t>(block)], std::span(u).subspan(from, n), std::span(v).subspan(from, n), of.size, of.rank), all);
+    put_block(of, block,
+              low_rank_eigenvalues(scale[static_cast<std::size_t>(block)], std::span(u).subspan(from, n), std::span(v).subspan(from, n),
+                                   of.size, of.rank),
+              all);
   }
 }
 
@@ -37,7 +43,9 @@ class Spectra final : public Analysis {
 
   bool of_states() const override { return record_.request.probe.kinds.has(Kind::spectrum) || record_.request.probe.focus >= 0; }
   void plan() override {
-    if (!record_.any_transition()) record_.lacks({Kind::spectrum}, "No step of this model computes its state from the state before, so there is no matrix to have eigenvalues.");
+    if (!record_.any_transition())
+      record_.lacks({Kind::spectrum},
+                    "No step of this model computes its state from the state before, so there is no matrix to have eigenvalues.");
     note_without_transition();
   }
 
@@ -46,7 +54,8 @@ class Spectra final : public Analysis {
     for (std::size_t layer = 0; layer < record_.layers(); ++layer) {
       const Transition own = record_.transition(layer);
       const bool dense = own.kind == Transition::Kind::blocks;
-      if (record_.per_step(layer) && record_.request.probe.kinds.has(Kind::spectrum) && !(dense && record_.request.probe.dense_rows)) bytes += 16.0 * static_cast<double>(own.width());
+      if (record_.per_step(layer) && record_.request.probe.kinds.has(Kind::spectrum) && !(dense && record_.request.probe.dense_rows))
+        bytes += 16.0 * static_cast<double>(own.width());
     }
     return bytes;
   }
@@ -73,7 +82,8 @@ class Spectra final : public Analysis {
 
   double seconds_at_focus() const override {
     double seconds = 0.0;
-    for (const AtFocus& own : at_focus_) seconds += own.jacobians.empty() ? 1e-9 : eigenvalue_cost * static_cast<double>(own.of.entries()) * static_cast<double>(own.of.size);
+    for (const AtFocus& own : at_focus_)
+      seconds += own.jacobians.empty() ? 1e-9 : eigenvalue_cost * static_cast<double>(own.of.entries()) * static_cast<double>(own.of.size);
     return seconds;
   }
 
@@ -85,7 +95,8 @@ class Spectra final : public Analysis {
         eigenvalues_of_many(
             own.of.count, own.of.size,
             [&](std::int64_t i, std::span<double> matrix) { std::copy_n(own.jacobians.begin() + i * square, square, matrix.begin()); },
-            [&](std::int64_t i, const std::vector<std::complex<double>>& values) { put_block(own.of, i, values, own.values); }, record_.stop);
+            [&](std::int64_t i, const std::vector<std::complex<double>>& values) { put_block(own.of, i, values, own.values); },
+            record_.stop);
         record_.check();
       }
       TraceArray array = of_layer(own.layer, 1, own.of.width());
@@ -161,8 +172,10 @@ class Spectra final : public Analysis {
     }
     if (!without) return;
     const bool all = without == record_.trace.info.layers;
-    record_.note({Kind::spectrum, Kind::jacobian}, std::string("There are no eigenvalues and no singular values of ds_T/ds_t") + (all ? "" : " of " + std::string(without == 1 ? "layer " : "layers ") + names) +
-                                                 ": what is carried from step to step is a record of the past, or changes once a segment, and no step maps it to the next as a state of fixed size.");
+    record_.note({Kind::spectrum, Kind::jacobian}, std::string("There are no eigenvalues and no singular values of ds_T/ds_t") +
+                                                       (all ? "" : " of " + std::string(without == 1 ? "layer " : "layers ") + names) +
+                                                       ": what is carried from step to step is a record of the past, or changes once a "
+                                                       "segment, and no step maps it to the next as a state of fixed size.");
   }
 
   TraceArray of_layer(std::size_t layer, std::int64_t rows, std::int64_t n) const {
@@ -176,20 +189,23 @@ class Spectra final : public Analysis {
 
   void put(TraceArray array, const std::vector<std::int64_t>& steps, std::vector<std::complex<double>> values, bool noted) {
     if (noted)
-      record_.note_not_finite(array.key, steps, std::ssize(values), [&](std::size_t i) { return std::isfinite(values[i].real()) && std::isfinite(values[i].imag()); });
+      record_.note_not_finite(array.key, steps, std::ssize(values),
+                              [&](std::size_t i) { return std::isfinite(values[i].real()) && std::isfinite(values[i].imag()); });
     array.complex = std::make_shared<const std::vector<std::complex<double>>>(std::move(values));
     record_.trace.put(std::move(array));
   }
 
   /// What takes no iteration: of a diagonal transition, or of one of low rank.
-  static void values_at(const std::vector<Memory*>& memories, const Transition& of, std::int64_t t, std::span<std::complex<double>> values) {
+  static void values_at(const std::vector<Memory*>& memories, const Transition& of, std::int64_t t,
+                        std::span<std::complex<double>> values) {
     if (of.kind == Transition::Kind::diagonal)
       factors_at(memories, t, values);
     else
       low_rank_spectrum(*memories[0], t, values);
   }
 
-  /// The step in the segment whose transition stands for `step`: itself, or of one that is the same at all steps at which the state moves the first of these.
+  /// The step in the segment whose transition stands for `step`: itself, or of one that is the same at all steps at which the state moves
+  /// the first of these.
   std::int64_t shown_step(const Rollout::Segment& segment, std::size_t layer, const Memory& memory, std::int64_t step) const {
     const std::int64_t own = record_.own_step(segment, layer, step);
     return record_.per_step(layer) ? own : memory.next_move(own);
@@ -201,7 +217,8 @@ class Spectra final : public Analysis {
     if (!std::exchange(own.known, true)) {
       const double cores = std::max(1u, std::thread::hardware_concurrency());
       const double work = over_blocks(*memories[0], record_.own_step(segment, layer, last_of(own.steps, segment)), eigenvalue_work);
-      own.steps = record_.worth(key_of(Kind::spectrum, layer), own.steps, work * eigenvalue_operation / cores + jacobian_seconds(*memories[0], segment.steps));
+      own.steps = record_.worth(key_of(Kind::spectrum, layer), own.steps,
+                                work * eigenvalue_operation / cores + jacobian_seconds(*memories[0], segment.steps));
       own.values.resize(own.steps.size() * n);
     }
     const auto begin = std::lower_bound(own.steps.begin(), own.steps.end(), segment.first);
@@ -211,7 +228,8 @@ class Spectra final : public Analysis {
     if (own.of.kind != Transition::Kind::blocks) {
       for (auto step = begin; step != end; ++step) {
         record_.check();
-        values_at(memories, own.of, shown_step(segment, layer, *memories[0], *step), values.subspan(static_cast<std::size_t>(step - own.steps.begin()) * n, n));
+        values_at(memories, own.of, shown_step(segment, layer, *memories[0], *step),
+                  values.subspan(static_cast<std::size_t>(step - own.steps.begin()) * n, n));
       }
       return;
     }
@@ -225,7 +243,8 @@ class Spectra final : public Analysis {
       jacobians.resize(some * blocks * square);
       for (std::size_t i = 0; i < some; ++i) {
         record_.check();
-        memories[0]->jacobian(shown_step(segment, layer, *memories[0], at[static_cast<std::ptrdiff_t>(i)]), std::span(jacobians).subspan(i * blocks * square, blocks * square));
+        memories[0]->jacobian(shown_step(segment, layer, *memories[0], at[static_cast<std::ptrdiff_t>(i)]),
+                              std::span(jacobians).subspan(i * blocks * square, blocks * square));
       }
       const std::size_t row = from + static_cast<std::size_t>(at - begin);
       eigenvalues_of_many(

@@ -21,7 +21,8 @@ class States final : public RecordedRows {
     if (!record_.wants(Kind::state)) return;
     for (std::size_t i = 0; i < network.states().size(); ++i)
       if (const auto& state = network.states()[i]; state.trajectory)
-        add(timed(Rollout::state_key(state), state.row_shape(), axes_of(state.row_shape(), "unit"), "", state.text), network,
+        add(
+            timed(Rollout::state_key(state), state.row_shape(), axes_of(state.row_shape(), "unit"), "", state.text), network,
             [i](const Network& n) { return n.states()[i].trajectory; }, state.reversed);
   }
 };

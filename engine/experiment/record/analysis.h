@@ -19,8 +19,8 @@ class Analysis {
 
   /// What it records, at least one kind.
   virtual Kinds kinds() const = 0;
-  /// Whether it is of what goes in and comes out of the whole network, which every form has, and whether it is of what is inside its layers,
-  /// which a form that never forms the state leaves to the sequential form on the same weights: a second rollout then.
+  /// Whether it is of what goes in and comes out of the whole network, which every form has, and whether it is of what is inside its
+  /// layers, which a form that never forms the state leaves to the sequential form on the same weights: a second rollout then.
   virtual bool outside() const { return false; }
   virtual bool inside() const { return true; }
   /// Whether what it records is of states, or of the Jacobians and adjoints of those that keep them: the rollout then keeps them all.

@@ -20,7 +20,8 @@ constexpr double most_work = 2e9;
 
 }  // namespace
 
-Reconstruction::Reconstruction(const Network& network, std::size_t number, std::int64_t rows, bool continued) : Reconstruction(network, network.histories()[number], rows, continued) {
+Reconstruction::Reconstruction(const Network& network, std::size_t number, std::int64_t rows, bool continued)
+    : Reconstruction(network, network.histories()[number], rows, continued) {
   past_number_ = number;
 }
 
@@ -159,7 +160,8 @@ void Reconstruction::put(Trace& trace, std::int64_t rows, const std::function<bo
 
   array(key(Kind::reconstruction, "/error"), {rows, copies_}, {{"time", "", {}}, {"copy", "", {}}}, "",
         "Root of the mean square of reconstruction less signal, over that of the signal, over the steps of the window (at most " +
-            std::to_string(most_) + " of them, evenly); NaN where the signal is 0 throughout the window and its reconstruction is not, or where it is not known.",
+            std::to_string(most_) +
+            " of them, evenly); NaN where the signal is 0 throughout the window and its reconstruction is not, or where it is not known.",
         error_);
   const bool known = std::none_of(reach_.begin(), reach_.begin() + rows, [](double reach) { return std::isnan(reach); });
   array(key(Kind::reconstruction, "/window"), {rows}, {{"time", "", {}}}, "steps",

@@ -18,8 +18,8 @@ namespace reclab {
 /// run when a run is cancelled or diverges.
 class Reconstruction {
  public:
-  /// `number`: in the network's list of pasts. `rows`: how many will be recorded. `continued`: the run begins with a state, whose signal is not
-  /// known.
+  /// `number`: in the network's list of pasts. `rows`: how many will be recorded. `continued`: the run begins with a state, whose signal is
+  /// not known.
   Reconstruction(const Network& network, std::size_t number, std::int64_t rows, bool continued);
 
   /// For a window that is a parameter's (PastBasis::inverse_window): what that parameter is.
@@ -41,7 +41,7 @@ class Reconstruction {
 
   std::string name_;  // "<layer>/<state>"
   PastBasis basis_;
-  std::string unknown_;         // why the window of some rows is not known
+  std::string unknown_;                             // why the window of some rows is not known
   std::size_t past_number_ = 0, state_number_ = 0;  // in the lists of each network of the rollout
   std::int64_t copies_ = 1, order_ = 1, most_ = 1;
   bool continued_ = false;

@@ -9,8 +9,8 @@ namespace {
 
 /// What the rows of a dense analysis may take before fewer of them are computed; seconds.
 constexpr double analysis_seconds = 10.0;
-/// What a cell takes that is run forward and back for as many copies as it has states: an operation of one copy, a call, and an entry of what
-/// a call makes.
+/// What a cell takes that is run forward and back for as many copies as it has states: an operation of one copy, a call, and an entry of
+/// what a call makes.
 constexpr double cell_operation = 1e-10, cell_call = 6e-7, cell_entry = 2e-10;
 
 }  // namespace
@@ -45,15 +45,17 @@ std::vector<std::int64_t> Record::worth(const std::string& key, const std::vecto
   const double all = seconds_row * static_cast<double>(steps.size());
   if (request.every > 0 || all <= analysis_seconds) return steps;
   auto some = thinned(steps, std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis_seconds / seconds_row)));
-  note({parse_key(key)->kind}, key + " has " + plural(std::ssize(some), "row") + " of the " + std::to_string(steps.size()) + " recorded, which would take about " + about(all) +
-                                               "; --every " + std::to_string(every) + " makes them all. Every other array is complete.");
+  note({parse_key(key)->kind}, key + " has " + plural(std::ssize(some), "row") + " of the " + std::to_string(steps.size()) +
+                                   " recorded, which would take about " + about(all) + "; --every " + std::to_string(every) +
+                                   " makes them all. Every other array is complete.");
   return some;
 }
 
 bool Record::carries(std::size_t layer) const {
   const auto has = [&](const Network::StateVar& state) { return state.memory || state.trajectory; };
   const auto& states = probe().states();
-  return std::ranges::none_of(states, has) || std::ranges::any_of(states, [&](const Network::StateVar& state) { return state.layer == static_cast<int>(layer) && has(state); });
+  return std::ranges::none_of(states, has) ||
+         std::ranges::any_of(states, [&](const Network::StateVar& state) { return state.layer == static_cast<int>(layer) && has(state); });
 }
 
 bool Record::all_invariant() const {
@@ -96,7 +98,8 @@ std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::i
 }
 
 std::string about(double seconds) {
-  return seconds < 120.0 ? std::to_string(static_cast<long>(std::ceil(seconds))) + " s" : std::to_string(static_cast<long>(std::ceil(seconds / 60.0))) + " minutes";
+  return seconds < 120.0 ? std::to_string(static_cast<long>(std::ceil(seconds))) + " s"
+                         : std::to_string(static_cast<long>(std::ceil(seconds / 60.0))) + " minutes";
 }
 
 Transition transition_of(const std::vector<Memory*>& memories) {
@@ -110,7 +113,9 @@ Transition transition_of(const std::vector<Memory*>& memories) {
     all.varies = all.varies || own.varies;
     if (memories.size() == 1) return own;
   }
-  if (memories.empty()) return Transition::none("what it carries is a record of the past, which grows, and no state of a fixed size that a step maps to the next");
+  if (memories.empty())
+    return Transition::none(
+        "what it carries is a record of the past, which grows, and no state of a fixed size that a step maps to the next");
   if (none) return Transition::none("it has no memory with a transition");
   return diagonal ? all : Transition::none("its memories have transitions of several kinds");
 }
@@ -127,7 +132,10 @@ void factors_at(const std::vector<Memory*>& memories, std::int64_t t, std::span<
 double jacobian_seconds(const Memory& memory, std::int64_t steps) {
   const Cost cost = memory.cost();
   const Transition own = memory.transition();
-  return 3.0 * (cost.flops * static_cast<double>(own.size) * cell_operation + cost.launches * (cell_call + static_cast<double>(own.entries()) * cell_entry)) / static_cast<double>(steps);
+  return 3.0 *
+         (cost.flops * static_cast<double>(own.size) * cell_operation +
+          cost.launches * (cell_call + static_cast<double>(own.entries()) * cell_entry)) /
+         static_cast<double>(steps);
 }
 
 std::int64_t last_of(const std::vector<std::int64_t>& steps, const Rollout::Segment& segment) {

@@ -51,14 +51,16 @@ class Record {
   void note(Kinds kinds, const std::string& sentence);
   /// The model has no arrays of these kinds, so that whoever would show them need not wait; known before anything runs.
   void lacks(Kinds kinds, const std::string& sentence);
-  /// An analysis of a Jacobian that is out of range has no result; the first such step is named. `fine` is asked of each of so many entries.
+  /// An analysis of a Jacobian that is out of range has no result; the first such step is named. `fine` is asked of each of so many
+  /// entries.
   template <class F>
   void note_not_finite(const std::string& key, const std::vector<std::int64_t>& steps, std::ptrdiff_t entries, const F& fine) {
     for (std::ptrdiff_t i = 0; i < entries; ++i)
-      if (!fine(static_cast<std::size_t>(i))) return note_out_of_range(key, steps[static_cast<std::size_t>(i / (entries / std::ssize(steps)))]);
+      if (!fine(static_cast<std::size_t>(i)))
+        return note_out_of_range(key, steps[static_cast<std::size_t>(i / (entries / std::ssize(steps)))]);
   }
-  /// Of the recorded steps those that an analysis is worth its time at; a note says which array has fewer rows. All where --every was given:
-  /// then it is known what is asked for.
+  /// Of the recorded steps those that an analysis is worth its time at; a note says which array has fewer rows. All where --every was
+  /// given: then it is known what is asked for.
   std::vector<std::int64_t> worth(const std::string& key, const std::vector<std::int64_t>& steps, double seconds_row);
 
   bool reversed(std::size_t layer) const { return probe().layers()[layer].reversed; }
@@ -107,7 +109,8 @@ double over_blocks(Memory& memory, std::int64_t step, const F& work) {
   std::vector<double> matrices(static_cast<std::size_t>(own.entries()));
   memory.jacobian(step, matrices);
   double sum = 0.0;
-  for (std::int64_t block = 0; block < some; ++block) sum += work(std::span<const double>(matrices).subspan(static_cast<std::size_t>(block) * square, square), own.size);
+  for (std::int64_t block = 0; block < some; ++block)
+    sum += work(std::span<const double>(matrices).subspan(static_cast<std::size_t>(block) * square, square), own.size);
   return sum * static_cast<double>(own.count) / static_cast<double>(some);
 }
 

@@ -22,8 +22,8 @@ struct LearnedWeights {
 };
 using LearnedPtr = std::shared_ptr<const LearnedWeights>;
 
-/// Weights along a training, within a limit of bytes: at first of every step; where there is no room for more, every second goes and from then on
-/// half as many come. The first and the newest always stay.
+/// Weights along a training, within a limit of bytes: at first of every step; where there is no room for more, every second goes and from
+/// then on half as many come. The first and the newest always stay.
 class Checkpoints {
  public:
   static constexpr std::int64_t most = 512;  ///< however small they are

@@ -26,7 +26,8 @@ struct HistoryColumn {
   void (*put)(TrainingStep& step, double value);
 };
 constexpr HistoryColumn columns[] = {
-    {"step", [](const TrainingStep& s) { return static_cast<double>(s.step); }, [](TrainingStep& s, double v) { s.step = static_cast<std::int64_t>(v); }},
+    {"step", [](const TrainingStep& s) { return static_cast<double>(s.step); },
+     [](TrainingStep& s, double v) { s.step = static_cast<std::int64_t>(v); }},
     {"loss", [](const TrainingStep& s) { return s.loss; }, [](TrainingStep& s, double v) { s.loss = v; }},
     {"rate", [](const TrainingStep& s) { return s.rate; }, [](TrainingStep& s, double v) { s.rate = v; }},
     {"gradient_norm", [](const TrainingStep& s) { return s.norm; }, [](TrainingStep& s, double v) { s.norm = v; }},
@@ -37,7 +38,8 @@ struct JudgementColumn {
   void (*put)(Judgement& judgement, double value);
 };
 constexpr JudgementColumn judged_columns[] = {
-    {"held_out/step", [](const Judgement& j) { return static_cast<double>(j.step); }, [](Judgement& j, double v) { j.step = static_cast<std::int64_t>(v); }},
+    {"held_out/step", [](const Judgement& j) { return static_cast<double>(j.step); },
+     [](Judgement& j, double v) { j.step = static_cast<std::int64_t>(v); }},
     {"held_out/loss", [](const Judgement& j) { return j.loss; }, [](Judgement& j, double v) { j.loss = v; }},
     {"held_out/metric", [](const Judgement& j) { return j.metric; }, [](Judgement& j, double v) { j.metric = v; }}};
 
@@ -96,7 +98,9 @@ void write_history_csv(const Training& training, AtomicFile& file) {
   file.write(text);
 }
 
-Json judgement_json(const Judgement& judgement) { return {{"step", judgement.step}, {"loss", judgement.loss}, {"metric", judgement.metric}}; }
+Json judgement_json(const Judgement& judgement) {
+  return {{"step", judgement.step}, {"loss", judgement.loss}, {"metric", judgement.metric}};
+}
 
 [[noreturn]] void fail(const std::filesystem::path& file, const std::string& what) {
   throw Error(file.string() + " " + what + ": give the folder of a training that `reclab train --export` wrote.", {.file = file.string()});
@@ -127,8 +131,10 @@ Json parse_manifest(const std::filesystem::path& folder) {
 std::int64_t count_of(const Json& json, const char* key, const std::filesystem::path& file) {
   const auto found = json.find(key);
   if (found == json.end()) fail(file, "does not say where the training stands");
-  const bool whole = found->is_number_unsigned() ? found->get<std::uint64_t>() <= static_cast<std::uint64_t>(most) : found->is_number_integer() && found->get<std::int64_t>() >= 0;
-  if (!whole) fail(file, "has " + std::string(key) + " = " + printable(found->dump()) + ", which is no number from 0 to " + std::to_string(most));
+  const bool whole = found->is_number_unsigned() ? found->get<std::uint64_t>() <= static_cast<std::uint64_t>(most)
+                                                 : found->is_number_integer() && found->get<std::int64_t>() >= 0;
+  if (!whole)
+    fail(file, "has " + std::string(key) + " = " + printable(found->dump()) + ", which is no number from 0 to " + std::to_string(most));
   return found->get<std::int64_t>();
 }
 
@@ -139,7 +145,8 @@ Json read_manifest(const std::filesystem::path& folder) {
     std::map<std::string, const Json*> named;
     for (const Json& one : json.at("files")) {
       const std::string name = one.at("name").get<std::string>();
-      if (std::ranges::find(exported_files, name) == std::end(exported_files)) fail(file, "names " + printable(name) + ", which is no file of a training");
+      if (std::ranges::find(exported_files, name) == std::end(exported_files))
+        fail(file, "names " + printable(name) + ", which is no file of a training");
       if (!named.emplace(name, &one).second) fail(file, "names " + name + " twice");
       one.at("sha256").get<std::string>();
     }
@@ -148,7 +155,8 @@ Json read_manifest(const std::filesystem::path& folder) {
     // All sizes before the first hash: what is too long need not be read to its end.
     for (const auto& [name, one] : named) {
       const Json& bytes = one->at("bytes");
-      if (!bytes.is_number_unsigned() || InputFile(folder / name).size() != bytes.get<std::uint64_t>()) fail(folder / name, "has changed since it was written");
+      if (!bytes.is_number_unsigned() || InputFile(folder / name).size() != bytes.get<std::uint64_t>())
+        fail(folder / name, "has changed since it was written");
     }
     for (const auto& [name, one] : named)
       if (sha256_of_file(folder / name) != one->at("sha256").get<std::string>()) fail(folder / name, "has changed since it was written");
@@ -169,7 +177,8 @@ void write_training(const Training& training, AtomicFolder& out) {
   const bool single = training.model().real() == DType::f32;
   write("weights.npz", [&](AtomicFile& file) {
     NpzWriter archive(file);
-    for (const auto& entry : weights.entries()) archive.add(prefix_of(Kind::param) + entry.name, entry.shape, std::span<const double>(entry.values));
+    for (const auto& entry : weights.entries())
+      archive.add(prefix_of(Kind::param) + entry.name, entry.shape, std::span<const double>(entry.values));
     archive.finish();
   });
   write("weights.safetensors", [&](AtomicFile& file) {
@@ -195,7 +204,9 @@ void write_training(const Training& training, AtomicFolder& out) {
   json["changes"] = trainer.optimiser().steps();
   json["held_out"] = trainer.held_out();
   json["metric"] = trainer.metric();
-  const auto baseline_json = [](const Baseline& baseline) { return Json{{"loss", baseline.loss}, {"metric", baseline.metric}, {"text", baseline.text}}; };
+  const auto baseline_json = [](const Baseline& baseline) {
+    return Json{{"loss", baseline.loss}, {"metric", baseline.metric}, {"text", baseline.text}};
+  };
   json["baseline"] = baseline_json(trainer.baseline());
   if (trainer.linear_predictor()) json["linear_predictor"] = baseline_json(*trainer.linear_predictor());
   if (!training.judgements().empty()) json["last"] = judgement_json(training.judgements().back());
@@ -224,7 +235,9 @@ TrainingFolder training_in(const std::filesystem::path& folder) {
   const auto there = [&](const char* name) { return std::filesystem::exists(std::filesystem::symlink_status(folder / name, none)); };
   if (there(manifest)) {
     try {
-      return {.holds = TrainingFolder::Holds::training, .steps = count_of(parse_manifest(folder), "steps", folder / manifest), .file = manifest};
+      return {.holds = TrainingFolder::Holds::training,
+              .steps = count_of(parse_manifest(folder), "steps", folder / manifest),
+              .file = manifest};
     } catch (const Error&) {  // of another version, say, or damaged: it is a training's all the same, and not ours to replace
       return {.holds = TrainingFolder::Holds::training, .steps = 0, .file = manifest};
     }
@@ -247,10 +260,12 @@ void resume(Training& training, const std::filesystem::path& folder) {
   const Json json = read_manifest(folder);
   const std::int64_t steps = count_of(json, "steps", folder / manifest), changes = count_of(json, "changes", folder / manifest);
   if (changes > 0 && (steps == 0 || (changes - 1) / steps >= training.trainer_->changes_per_step()))
-    fail(folder / manifest, "has " + std::to_string(changes) + " changes of the weights in " + std::to_string(steps) + " steps, which are too many");
+    fail(folder / manifest,
+         "has " + std::to_string(changes) + " changes of the weights in " + std::to_string(steps) + " steps, which are too many");
   try {
     if (!training.request().file.empty() && json.at("input_sha256").get<std::string>() != sha256_of_file(training.request().file))
-      throw Error(training.request().file.string() + " has changed since it was learned from: begin anew, or bring back the file.", {.file = training.request().file.string()});
+      throw Error(training.request().file.string() + " has changed since it was learned from: begin anew, or bring back the file.",
+                  {.file = training.request().file.string()});
   } catch (const Json::exception&) {
     fail(folder / manifest, "does not say what was learned from");
   }

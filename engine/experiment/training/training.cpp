@@ -32,7 +32,8 @@ std::string number(double value) {
 }  // namespace
 
 Training::Training(const Registry& registry, const TrainingRequest& request) : request_(request) {
-  if (request_.steps < 0) throw Error("steps = " + std::to_string(request_.steps) + " is out of range: choose 0 or more.", {.parameter = "steps"});
+  if (request_.steps < 0)
+    throw Error("steps = " + std::to_string(request_.steps) + " is out of range: choose 0 or more.", {.parameter = "steps"});
   examples_ = examples_of(request_);
   RunRequest run = request_.run;
   run.sequence = examples_->training(0, 0);
@@ -40,10 +41,14 @@ Training::Training(const Registry& registry, const TrainingRequest& request) : r
   if (!run.state.empty()) throw Error("a training begins from rest: leave out the state.", {.parameter = "state"});
   Prepared prepared(registry, run);
   if (!prepared.fitted.empty())
-    throw Error(prepared.architecture.id + " has a read-out that is fitted to the target at once, and nothing that is learned step by step: choose another model, or run it.",
+    throw Error(prepared.architecture.id +
+                    " has a read-out that is fitted to the target at once, and nothing that is learned step by step: choose another model, "
+                    "or run it.",
                 {.model = prepared.architecture.id});
   title_ = run.preset.title.empty() ? prepared.architecture.title : run.preset.title;
-  if (run.form == "auto") throw Error("form = auto is not for training: choose sequential, or an exact form of the model.", {.parameter = "form", .value = "auto"});
+  if (run.form == "auto")
+    throw Error("form = auto is not for training: choose sequential, or an exact form of the model.",
+                {.parameter = "form", .value = "auto"});
   request_.options.form = form_from(run.form);
   require_form(*prepared.probe, request_.options.form, prepared.architecture.id);
   request_.options.rate.steps = request_.steps;
@@ -58,9 +63,7 @@ Training::~Training() = default;
 std::string Training::device() const { return model_->backend().device() == Device::cpu ? "cpu" : "cuda"; }
 std::string Training::device_name() const { return model_->backend().name(); }
 
-void Training::extend(std::int64_t steps) {
-  request_.steps += steps;
-}
+void Training::extend(std::int64_t steps) { request_.steps += steps; }
 
 LearnedPtr Training::learned(std::uint64_t number) const {
   auto weights = std::make_shared<LearnedWeights>();
@@ -78,12 +81,17 @@ LearnedPtr Training::learned(std::uint64_t number) const {
   return weights;
 }
 
-TrainingState Training::state() const { return {trainer_->steps(), trainer_->optimiser().steps(), model_->parameters(), trainer_->optimiser().memory()}; }
+TrainingState Training::state() const {
+  return {trainer_->steps(), trainer_->optimiser().steps(), model_->parameters(), trainer_->optimiser().memory()};
+}
 
 std::string left_device(const DeviceError& error, std::int64_t at, std::int64_t from) {
-  const char* happened = error.kind() == DeviceError::Kind::memory ? "ran out of memory" : error.kind() == DeviceError::Kind::lost ? "was lost" : "failed";
+  const char* happened = error.kind() == DeviceError::Kind::memory ? "ran out of memory"
+                         : error.kind() == DeviceError::Kind::lost ? "was lost"
+                                                                   : "failed";
   const std::string again = from + 1 < at ? ", from step " + std::to_string(from) : std::string();
-  return "The CUDA device " + std::string(happened) + (at > 0 ? " at step " + std::to_string(at) + " of training" : "") + " (" + error.words() + "): training goes on on the CPU" + again + ".";
+  return "The CUDA device " + std::string(happened) + (at > 0 ? " at step " + std::to_string(at) + " of training" : "") + " (" +
+         error.words() + "): training goes on on the CPU" + again + ".";
 }
 
 std::string Training::leave_device(const Registry& registry, const DeviceError& error, const std::optional<TrainingState>& state) {
@@ -109,7 +117,8 @@ void Training::go_on(const Training& before, const TrainingState& state) {
   for (const auto& entry : state.weights.entries()) model_->set(entry.name, entry.values);
   trainer_->restore(state.steps, state.changes, state.memory);
   history_.assign(before.history_.begin(), before.history_.begin() + state.steps);
-  const auto judged = std::ranges::find_if(before.judgements_, [&](const Judgement& one) { return one.step > state.steps; }) - before.judgements_.begin();
+  const auto judged =
+      std::ranges::find_if(before.judgements_, [&](const Judgement& one) { return one.step > state.steps; }) - before.judgements_.begin();
   judgements_.assign(before.judgements_.begin(), before.judgements_.begin() + judged);
   changes_.assign(before.changes_.begin(), before.changes_.begin() + std::max<std::ptrdiff_t>(0, judged - 1));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A preset that learns: what is asked for, the model and its trainer, what came of it so far, and the folder that it is kept in and goes on from.
+// A preset that learns: what is asked for, the model and its trainer, what came of it so far, and the folder that it is kept in and goes on
+// from.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,8 @@
 namespace reclab {
 
 struct TrainingRequest {
-  /// Which model, with what settings, seed of the weights, weights to begin from (a file's, or those that another training came to), device and
-  /// precision, and `form`: that which it is trained in. Its sequence is not read.
+  /// Which model, with what settings, seed of the weights, weights to begin from (a file's, or those that another training came to), device
+  /// and precision, and `form`: that which it is trained in. Its sequence is not read.
   RunRequest run;
   /// What is learned from: a task, whose options' seed is that of all examples, or a file where `file` is not empty.
   std::string task;
@@ -60,8 +61,8 @@ class Training {
   std::string device_name() const;
   const std::string& title() const { return title_; }
 
-  /// The next step; every judge_every-th is followed by a judgement, and so is the last. Throws TrainingDiverged, and Cancelled where a stop is heard, in the
-  /// judgement too. Step and judgement are one: whatever is thrown, the training stands where it stood before.
+  /// The next step; every judge_every-th is followed by a judgement, and so is the last. Throws TrainingDiverged, and Cancelled where a
+  /// stop is heard, in the judgement too. Step and judgement are one: whatever is thrown, the training stands where it stood before.
   void advance(std::stop_token stop = {});
   /// Judges the weights as they are where nothing was judged yet.
   void begin(std::stop_token stop = {}) {
@@ -73,8 +74,8 @@ class Training {
   /// The weights as they are now, under the number of the training.
   LearnedPtr learned(std::uint64_t number) const;
   TrainingState state() const;
-  /// After a step that threw `error`: it goes on on the CPU from `state`, or from its beginning where there is none, with its history until then; its device is
-  /// asked for nothing more. Returns a sentence that says so.
+  /// After a step that threw `error`: it goes on on the CPU from `state`, or from its beginning where there is none, with its history until
+  /// then; its device is asked for nothing more. Returns a sentence that says so.
   std::string leave_device(const Registry& registry, const DeviceError& error, const std::optional<TrainingState>& state);
 
   const std::vector<TrainingStep>& history() const { return history_; }
@@ -106,9 +107,9 @@ std::vector<std::string> arguments_of(const TrainingRequest& request);
 /// The command line, as a POSIX shell reads it.
 std::string command_of(const TrainingRequest& request);
 
-/// Writes the folder, all of it at once (AtomicFolder): weights.npz and weights.safetensors, by the names on the card; optimiser.npz, what it keeps;
-/// history.csv and history.npz; and training.json, which has the command, where it stands, and size and SHA-256 of the others. Throws Error where it cannot
-/// be written, and the folder is as it was.
+/// Writes the folder, all of it at once (AtomicFolder): weights.npz and weights.safetensors, by the names on the card; optimiser.npz, what
+/// it keeps; history.csv and history.npz; and training.json, which has the command, where it stands, and size and SHA-256 of the others.
+/// Throws Error where it cannot be written, and the folder is as it was.
 void export_training(const Training& training, const std::filesystem::path& folder);
 /// Throws Error where export_training would, for a disk without room too: everything is written beside the folder, and taken away again.
 void check_export(const Training& training, const std::filesystem::path& folder);
@@ -127,8 +128,9 @@ struct TrainingFolder {
 TrainingFolder training_in(const std::filesystem::path& folder);
 /// The words behind `reclab train` that a folder was made with. Throws Error for a folder that is none of a training.
 std::vector<std::string> arguments_in(const std::filesystem::path& folder);
-/// Takes a training, just made of the request that a folder was made with, to where the folder stands: what follows has the bits of one that was never
-/// interrupted. More steps may be asked for. Throws Error for a folder, or a file that it learns from, that has changed since.
+/// Takes a training, just made of the request that a folder was made with, to where the folder stands: what follows has the bits of one
+/// that was never interrupted. More steps may be asked for. Throws Error for a folder, or a file that it learns from, that has changed
+/// since.
 void resume(Training& training, const std::filesystem::path& folder);
 
 }  // namespace reclab

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The arrays of a file of weights by name and shape, the names cut once into a prefix that a wrapper may have put in front and what may be the name
-// of a parameter. Every network that is tried against the file looks its own names up here.
+// The arrays of a file of weights by name and shape, the names cut once into a prefix that a wrapper may have put in front and what may be
+// the name of a parameter. Every network that is tried against the file looks its own names up here.
 #pragma once
 
 #include <map>
@@ -41,7 +41,8 @@ class FileIndex {
   const std::vector<Hit>& called(std::string_view name) const;
   /// Those whose names end with "weight".
   const std::vector<std::size_t>& weights() const { return weights_; }
-  /// For each entry, whether it is of no use to a network of these architectures and may be there all the same (ReferenceName without `ours`).
+  /// For each entry, whether it is of no use to a network of these architectures and may be there all the same (ReferenceName without
+  /// `ours`).
   const std::vector<char>& of_no_use(const std::vector<const Architecture*>& architectures) const;
   /// What was made of the names that a network may have, for whoever asks again (match_names); null at first.
   std::shared_ptr<const void>& answer(const std::string& question) const { return answers_[question]; }

@@ -20,8 +20,13 @@ constexpr std::int64_t spent_on_a_round = 60000, spent_on_all = 400000, spent_on
 
 class Search {
  public:
-  Search(const Architecture& architecture, Hyper hyper, std::int64_t input, std::int64_t head, const FileIndex& file, std::set<std::string> kept, std::int64_t may_spend = spent_on_a_round)
-      : architecture_(architecture), file_(file), kept_(std::move(kept)), first_{std::move(hyper), input, head}, most_spent_(std::min(may_spend, spent_on_a_round)) {
+  Search(const Architecture& architecture, Hyper hyper, std::int64_t input, std::int64_t head, const FileIndex& file,
+         std::set<std::string> kept, std::int64_t may_spend = spent_on_a_round)
+      : architecture_(architecture),
+        file_(file),
+        kept_(std::move(kept)),
+        first_{std::move(hyper), input, head},
+        most_spent_(std::min(may_spend, spent_on_a_round)) {
     std::map<std::int64_t, std::size_t> times;
     for (const auto& [name, shape] : file.shapes()) {
       for (const auto n : shape)
@@ -80,9 +85,10 @@ class Search {
   Kept kept_;
   Values first_;
   std::set<std::int64_t> sizes_, all_, depths_;
-  std::set<std::string> known_;      // entries that some network has had a parameter for
-  bool fixed_widths_ = false;        // of input and head
-  std::int64_t spent_ = 0, most_spent_;  // parameters of all networks that are tried, entries that they were looked up in, and values that were asked whether they go together
+  std::set<std::string> known_;          // entries that some network has had a parameter for
+  bool fixed_widths_ = false;            // of input and head
+  std::int64_t spent_ = 0, most_spent_;  // parameters of all networks that are tried, entries that they were looked up in, and values that
+                                         // were asked whether they go together
 
   Node first_node() { return {first_, of(first_)}; }
   static std::string text_of(const Values& values) {
@@ -136,9 +142,12 @@ class Search {
       return no_network;
     }
   }
-  std::size_t unused(const Values& values) const { return match_names(Network(architecture_, values.hyper, options_of(values)), file_, false).unused; }
+  std::size_t unused(const Values& values) const {
+    return match_names(Network(architecture_, values.hyper, options_of(values)), file_, false).unused;
+  }
 
-  /// Whether a parameter has one of its names in the file, as it is set or with one choice made otherwise: else there is nothing to search for.
+  /// Whether a parameter has one of its names in the file, as it is set or with one choice made otherwise: else there is nothing to search
+  /// for.
   bool any_name() const {
     const auto in = [&](const Values& values) {
       try {
@@ -192,7 +201,8 @@ class Search {
     const bool integer = row.kind == HyperKind::integer;
     const double value = value_of(now, row);
     std::vector<std::pair<Values, double>> found;
-    for (const double other : {2.0 * value, value + 1.0, 0.5 * value, value - 1.0, value + 2.0, 3.0 * value, 1.0, 2.0, 4.0, 8.0, 16.0, row.low}) {
+    for (const double other :
+         {2.0 * value, value + 1.0, 0.5 * value, value - 1.0, value + 2.0, 3.0 * value, 1.0, 2.0, 4.0, 8.0, 16.0, row.low}) {
       if (found.size() == 2) break;
       if ((integer && other != std::floor(other)) || (!found.empty() && found[0].second == other)) continue;
       auto tried = with(now, row, integer ? HyperValue(static_cast<std::int64_t>(other)) : HyperValue(other));
@@ -210,7 +220,8 @@ class Search {
       const auto own = before.find(axis.parameter), other = after.find(axis.parameter);
       if (own == before.end() || other == after.end() || own->second.size() != other->second.size()) continue;
       const double grown = static_cast<double>(other->second[axis.axis] - own->second[axis.axis]);
-      if (grown != 0.0 && found.size() < most_sizes) found.insert(value + step * static_cast<double>(axis.wanted - own->second[axis.axis]) / grown);
+      if (grown != 0.0 && found.size() < most_sizes)
+        found.insert(value + step * static_cast<double>(axis.wanted - own->second[axis.axis]) / grown);
     }
     return found;
   }
@@ -239,7 +250,8 @@ class Search {
       std::set<double> values = solutions(value_now, others[0].second - value_now, *own, *after, axes);
       // Where the value stands for one that is made of others, as 0 often does, only two other ones tell.
       if (others.size() > 1)
-        if (const auto further = shapes_of(others[1].first)) values.merge(solutions(others[0].second, others[1].second - others[0].second, *after, *further, axes));
+        if (const auto further = shapes_of(others[1].first))
+          values.merge(solutions(others[0].second, others[1].second - others[0].second, *after, *further, axes));
       if (!same_names(*own, *after)) {
         values.insert({row.low, row.low + 1.0});
         for (const auto n : depths_) values.insert(static_cast<double>(n));
@@ -265,7 +277,8 @@ class Search {
       if (const auto after = shapes_of(other)) values = solutions(static_cast<double>(now.*width), 1.0, *own, *after, axes);
       std::set<std::int64_t> whole = sizes_;
       for (const double value : values)
-        if (value == std::round(value) && value >= 1.0 && value <= static_cast<double>(most)) whole.insert(static_cast<std::int64_t>(value));
+        if (value == std::round(value) && value >= 1.0 && value <= static_cast<double>(most))
+          whole.insert(static_cast<std::int64_t>(value));
       if (none) whole.insert(0);
       for (const auto n : whole)
         if (n != now.*width) {
@@ -285,11 +298,13 @@ class Search {
         if (spent_ >= most_spent_) break;
         const int own = of(tried);
         if (own >= node.score || own == no_network) continue;
-        if (!best || own < best->score || (own == best->score && departures(tried) < departures(best->values))) best = Node{std::move(tried), own};
+        if (!best || own < best->score || (own == best->score && departures(tried) < departures(best->values)))
+          best = Node{std::move(tried), own};
       }
       if (!best) return node;
       // A model of many settings takes more than the first rounds have, as long as each leaves a fifth less that does not fit.
-      if (!fixed_widths_ && best->score <= node.score - node.score / 5) most_spent_ = std::max(most_spent_, std::min(spent_ + spent_on_a_round, spent_on_all));
+      if (!fixed_widths_ && best->score <= node.score - node.score / 5)
+        most_spent_ = std::max(most_spent_, std::min(spent_ + spent_on_a_round, spent_on_all));
       node = std::move(*best);
     }
     return node;
@@ -300,7 +315,8 @@ class Search {
   Node spread(Node best) {
     constexpr std::size_t ways = 6;
     std::vector<Node> open{first_node(), best};
-    std::set<std::string> seen{text_of(open[0].values), text_of(best.values)}, shapes_seen;  // one of those that differ in nothing that a file shows
+    std::set<std::string> seen{text_of(open[0].values), text_of(best.values)},
+        shapes_seen;  // one of those that differ in nothing that a file shows
     for (int round = 0; best.score > 0 && !open.empty() && round < 24 && spent_ < most_spent_; ++round) {
       std::vector<Node> next;
       const auto look_at = [&](Values& tried) {
@@ -369,7 +385,8 @@ class Search {
     return found;
   }
 
-  /// Whether the values go together; where one other number is in the way (as many heads as do not divide the width), with the nearest that is not.
+  /// Whether the values go together; where one other number is in the way (as many heads as do not divide the width), with the nearest that
+  /// is not.
   bool allowed(Values& values, const std::string& changed, const Kept& kept = {}) {
     if (goes(values.hyper)) return true;
     std::int64_t tries = 0;
@@ -395,11 +412,13 @@ class Search {
 
   // ---- of those that fit
 
-  /// What was changed on the way and need not have been goes back. Of two that fit, a file was made for the one that has more of its entries.
+  /// What was changed on the way and need not have been goes back. Of two that fit, a file was made for the one that has more of its
+  /// entries.
   void go_back(Values& now) {
     for (const auto& row : now.hyper.table()) {
       if (now.hyper.value(row.key) == first_.hyper.value(row.key)) continue;
-      if (const auto back = with(now, row, first_.hyper.value(row.key)); back && of(*back) == 0 && unused(*back) <= unused(now)) now = *back;
+      if (const auto back = with(now, row, first_.hyper.value(row.key)); back && of(*back) == 0 && unused(*back) <= unused(now))
+        now = *back;
     }
     for (const auto& row : now.hyper.table()) {
       if (unused(now) == 0) break;
@@ -419,13 +438,14 @@ class Search {
     return settings;
   }
 
-  /// Other settings that make the same shapes: one value that alone changes the shapes and not the names, with what must go with it. That which departs
-  /// least from the given ones, and of those the one whose choices come first in their tables, is taken.
+  /// Other settings that make the same shapes: one value that alone changes the shapes and not the names, with what must go with it. That
+  /// which departs least from the given ones, and of those the one whose choices come first in their tables, is taken.
   void compare(Values& now, FittedSizes& fit) {
     const auto place = [&](const Values& values) {  // of its choices in their tables
       std::ptrdiff_t sum = 0;
       for (const auto& row : values.hyper.table())
-        if (row.kind == HyperKind::choice && values.hyper.value(row.key) != first_.hyper.value(row.key)) sum += std::ranges::find(row.choices, values.hyper.choice(row.key)) - row.choices.begin();
+        if (row.kind == HyperKind::choice && values.hyper.value(row.key) != first_.hyper.value(row.key))
+          sum += std::ranges::find(row.choices, values.hyper.choice(row.key)) - row.choices.begin();
       return sum;
     };
     const auto rank = [&](const Values& values) { return std::pair(departures(values), place(values)); };
@@ -585,7 +605,9 @@ std::vector<WeightsPart> parts_that_fit(const Architecture& architecture, const 
     std::string taken;
     FileShapes part = part_of(file, name, &taken);
     if (taken != prefix || part.size() == file.size()) continue;
-    const bool inside = std::ranges::any_of(parts, [&, &of = prefix](const WeightsPart& other) { return of.size() > other.name.size() && of.starts_with(other.name) && is_end(of[other.name.size()]); });
+    const bool inside = std::ranges::any_of(parts, [&, &of = prefix](const WeightsPart& other) {
+      return of.size() > other.name.size() && of.starts_with(other.name) && is_end(of[other.name.size()]);
+    });
     if (inside) continue;
     const std::size_t entries = part.size();
     const FileIndex own(std::move(part));

@@ -15,13 +15,13 @@ namespace reclab {
 using SizeSettings = std::vector<std::pair<std::string, std::string>>;
 
 struct FittedSizes {
-  SizeSettings settings;                ///< to be put after the given hyper-parameters
-  std::int64_t input = 0, head = 0;     ///< columns that the weights read and outputs of their head
-  bool found = false;                   ///< with these everything fits
-  std::vector<SizeSettings> others{};   ///< other settings under which it fits as well: the shapes alone leave a choice
+  SizeSettings settings;               ///< to be put after the given hyper-parameters
+  std::int64_t input = 0, head = 0;    ///< columns that the weights read and outputs of their head
+  bool found = false;                  ///< with these everything fits
+  std::vector<SizeSettings> others{};  ///< other settings under which it fits as well: the shapes alone leave a choice
 };
-/// Looks for hyper-parameters under which the file fits, beginning from the given ones, and for the widths of input and head. Of several it takes those
-/// that depart least from the given ones. `kept`: hyper-parameters that stay as they are. The given ones need not go together.
+/// Looks for hyper-parameters under which the file fits, beginning from the given ones, and for the widths of input and head. Of several it
+/// takes those that depart least from the given ones. `kept`: hyper-parameters that stay as they are. The given ones need not go together.
 FittedSizes fit_to_file(const Architecture& architecture, const Hyper& hyper, std::int64_t input, std::int64_t head, const FileIndex& file,
                         const std::set<std::string>& kept = {});
 
@@ -30,7 +30,7 @@ std::int64_t head_in_file(const Architecture& architecture, const Hyper& hyper, 
 
 /// A part of a file that is a model of this architecture by itself.
 struct WeightsPart {
-  std::string name;       ///< the prefix of its entries, without the dot, slash or underline that ends it
+  std::string name;  ///< the prefix of its entries, without the dot, slash or underline that ends it
   std::size_t entries;
   FittedSizes sizes;
 };

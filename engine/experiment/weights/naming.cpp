@@ -29,7 +29,8 @@ std::optional<std::string> renamed(const std::string& name, const ReferenceName&
   return theirs;
 }
 
-/// bare: a name of a model of one layer without that layer's number, read where no layer's entry has a name of another kind, or beside those that have.
+/// bare: a name of a model of one layer without that layer's number, read where no layer's entry has a name of another kind, or beside
+/// those that have.
 enum class Naming { own, dotted, reference, bare };
 
 /// A name under which a parameter may stand in a file.
@@ -43,7 +44,9 @@ struct Spelling {
 /// The number that a layer's parameters begin with; nothing for encoder, head and what comes after the last layer.
 std::optional<std::size_t> layer_of(const std::string& name) {
   const std::size_t slash = name.find('/');
-  if (slash == 0 || slash == std::string::npos || !std::all_of(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(slash), [](unsigned char c) { return std::isdigit(c) != 0; })) return std::nullopt;
+  if (slash == 0 || slash == std::string::npos ||
+      !std::all_of(name.begin(), name.begin() + static_cast<std::ptrdiff_t>(slash), [](unsigned char c) { return std::isdigit(c) != 0; }))
+    return std::nullopt;
   return static_cast<std::size_t>(std::stoul(name.substr(0, slash)));
 }
 /// A linear map before or after the layers: it belongs to no architecture.
@@ -54,7 +57,9 @@ std::vector<std::pair<std::string, bool>> reference_names(const Network& network
   std::vector<std::pair<std::string, bool>> names;
   const auto& layers = network.layers();
   const auto layer = layer_of(name);
-  const auto around = [](const std::string& of) { return of.starts_with("encoder/") ? "encoder/" : of.starts_with("head/") ? "head/" : ""; };
+  const auto around = [](const std::string& of) {
+    return of.starts_with("encoder/") ? "encoder/" : of.starts_with("head/") ? "head/" : "";
+  };
   const std::string place = around(name);
   const Architecture& architecture = *(place == "head/" ? layers.back() : layers[layer ? *layer : 0]).architecture;
   for (const ReferenceName& row : architecture.reference) {
@@ -68,7 +73,9 @@ std::vector<std::pair<std::string, bool>> reference_names(const Network& network
       const auto number = std::count_if(layers.begin(), layers.begin() + static_cast<std::ptrdiff_t>(*layer), of_direction);
       const bool both = std::any_of(layers.begin(), layers.end(), [](const Network::LayerInfo& other) { return !other.reversed; });
       // A name without a number is that of a reference implementation of one layer.
-      if (number > 0 && std::ranges::none_of(std::array{"{n}", "{n+1}", "{_n}", "{2n}", "{2n+1}", "{path}"}, [&](const char* mark) { return theirs->find(mark) != std::string::npos; })) continue;
+      if (number > 0 && std::ranges::none_of(std::array{"{n}", "{n+1}", "{_n}", "{2n}", "{2n+1}", "{path}"},
+                                             [&](const char* mark) { return theirs->find(mark) != std::string::npos; }))
+        continue;
       replace_all(*theirs, "{path}", layers[*layer].path);
       replace_all(*theirs, "{n}", std::to_string(number));
       replace_all(*theirs, "{n+1}", std::to_string(number + 1));
@@ -146,7 +153,8 @@ std::string question_of(const Network& network) {
   bool by_rows = false;
   for (const auto& layer : network.layers()) {
     text += layer.architecture->id + (layer.reversed ? "<" : ">") + layer.path + '\n';
-    by_rows = by_rows || std::ranges::any_of(layer.architecture->reference, [](const ReferenceName& row) { return row.theirs.find("{i}") != std::string::npos; });
+    by_rows = by_rows || std::ranges::any_of(layer.architecture->reference,
+                                             [](const ReferenceName& row) { return row.theirs.find("{i}") != std::string::npos; });
   }
   for (const auto& parameter : network.parameters()) {
     text += parameter.name;
@@ -188,7 +196,8 @@ class Matching {
       for (const FileIndex::Hit& hit : file_.called(text)) {
         if (hit.dotted && spelling.naming == Naming::own) continue;
         std::string prefix = file_.name(hit.entry).substr(0, hit.prefix);
-        for (const char* end : {"/", "."}) replace_all(prefix, std::string("batch_stats") + end, std::string("params") + end);  // flax has two trees of one model
+        for (const char* end : {"/", "."})
+          replace_all(prefix, std::string("batch_stats") + end, std::string("params") + end);  // flax has two trees of one model
         all.found[{spelling.naming, prefix}][{spelling.parameter, spelling.row, spelling.transposed}].push_back(hit.entry);
         ++all.hits;
       }
@@ -214,11 +223,13 @@ class Matching {
         }
       if (!best_) continue;
       for (const auto& [manner, places] : *found_)
-        if ((manner.first == Naming::bare) == bare && layers_in(places) == most && (&manner == best_ || found_->at(*best_).begin()->second != places.begin()->second))
+        if ((manner.first == Naming::bare) == bare && layers_in(places) == most &&
+            (&manner == best_ || found_->at(*best_).begin()->second != places.begin()->second))
           match_.rivals.emplace_back(manner.second);
       if (match_.rivals.size() == 1) match_.rivals.clear();
       if (match_.rivals.empty()) return true;
-      match_.problem = "the entries below \"" + match_.rivals[0] + "\" and below \"" + match_.rivals[1] + "\" have the names of this model alike: keep those that you mean.";
+      match_.problem = "the entries below \"" + match_.rivals[0] + "\" and below \"" + match_.rivals[1] +
+                       "\" have the names of this model alike: keep those that you mean.";
       return false;
     }
     return true;
@@ -227,7 +238,8 @@ class Matching {
   void take(const EntryPlace& place, const std::vector<std::size_t>& entries) {
     if (taken_.contains(entries[0])) return;  // one entry is one parameter: what is left of a second layer or direction is missing
     const std::string& first = file_.name(entries[0]);
-    if (entries.size() > 1) match_.problem = "the entries " + first + " and " + file_.name(entries[1]) + " are the same parameter: remove one of them.";
+    if (entries.size() > 1)
+      match_.problem = "the entries " + first + " and " + file_.name(entries[1]) + " are the same parameter: remove one of them.";
     taken_.insert(entries[0]);
     if (place.row < 0) {
       match_.entries[place.parameter] = first;
@@ -246,7 +258,8 @@ class Matching {
     for (const auto& [manner, places] : *found_)
       if (manner.second == best_->second)
         for (const auto& [place, entries] : places)
-          if (match_.entries[place.parameter].empty() && place.row < 0 && !is_dense(parameters_[place.parameter].name)) take(place, entries);
+          if (match_.entries[place.parameter].empty() && place.row < 0 && !is_dense(parameters_[place.parameter].name))
+            take(place, entries);
   }
 
   void take_dense() {
@@ -254,7 +267,8 @@ class Matching {
       if (!match_.entries[i].empty() || !is_dense(parameters_[i].name)) continue;
       for (const auto& [manner, places] : *found_)
         for (const bool transposed : {false, true})
-          if (const auto own = places.find({i, -1, transposed}); own != places.end() && match_.entries[i].empty()) take(own->first, own->second);
+          if (const auto own = places.find({i, -1, transposed}); own != places.end() && match_.entries[i].empty())
+            take(own->first, own->second);
     }
     // A linear map by any other name, where exactly one pair of a weight and a bias (or one weight without) has the shapes.
     for (std::size_t i = 0; i < parameters_.size() && !file_.of_trace(); ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Which entry of a file of weights is which parameter of a model, by names and shapes alone: our own names, those of the architecture's
-// reference implementation (Architecture::reference), ours without the number of the only layer, and each of them below a prefix that wrappers
-// put in front ("model.rnn.").
+// reference implementation (Architecture::reference), ours without the number of the only layer, and each of them below a prefix that
+// wrappers put in front ("model.rnn.").
 #pragma once
 
 #include <map>
@@ -15,23 +15,24 @@
 namespace reclab {
 
 struct NameMatch {
-  std::vector<std::string> entries;  ///< for each of the network's parameters the file's entry; empty: there is none, or not all of its rows
+  std::vector<std::string>
+      entries;  ///< for each of the network's parameters the file's entry; empty: there is none, or not all of its rows
   std::map<std::size_t, std::vector<std::string>> rows{};  ///< of a parameter whose rows have entries of their own: all of them, in order
-  std::set<std::size_t> transposed{};  ///< parameters whose entry is [columns, rows]
-  std::vector<std::string> unknown;  ///< entries of the file that are no parameter, where they are asked for
-  std::size_t left = 0;              ///< how many these are
-  std::size_t unused = 0;            ///< how many entries are of no use to this network and may be there all the same
-  std::string problem{};             ///< not empty: two entries claim to be one parameter; the sentence names both and the cure
+  std::set<std::size_t> transposed{};                      ///< parameters whose entry is [columns, rows]
+  std::vector<std::string> unknown;                        ///< entries of the file that are no parameter, where they are asked for
+  std::size_t left = 0;                                    ///< how many these are
+  std::size_t unused = 0;                                  ///< how many entries are of no use to this network and may be there all the same
+  std::string problem{};              ///< not empty: two entries claim to be one parameter; the sentence names both and the cure
   std::vector<std::string> rivals{};  ///< where that is so of all entries: the prefixes below which they have the names of this model alike
-  std::int64_t looked_up = 0;        ///< how many entries were looked at
+  std::int64_t looked_up = 0;         ///< how many entries were looked at
 };
 NameMatch match_names(const Network& network, const FileIndex& file, bool list = true);
 NameMatch match_names(const Network& network, const FileShapes& file);
 /// All that a file may call the parameters of this network's layers.
 std::vector<std::string> names_in_files(const Network& network);
 
-/// The shape that the file's entries of parameter i make, as the network has it: of an entry that is transposed or of rows that have entries of their own;
-/// the wanted one where only axes of length 1 are more or fewer.
+/// The shape that the file's entries of parameter i make, as the network has it: of an entry that is transposed or of rows that have
+/// entries of their own; the wanted one where only axes of length 1 are more or fewer.
 Shape shape_in_file(const NameMatch& match, std::size_t i, const FileIndex& file, const Shape& wanted);
 
 /// By how much a file does not fit a network: 0 where every parameter has an entry of its shape and none is left; each missing or unknown

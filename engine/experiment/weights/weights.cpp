@@ -10,9 +10,9 @@
 
 #include "execution/rollout.h"
 #include "experiment/experiment.h"
+#include "experiment/prepared.h"
 #include "experiment/weights/fitting.h"
 #include "experiment/weights/naming.h"
-#include "experiment/prepared.h"
 #include "files/archive.h"
 #include "files/npz.h"
 #include "sequence/format.h"
@@ -35,9 +35,11 @@ class Entries {
   }
   NpyArray take(const std::string& name, const std::string& what, const Shape& wanted, const std::string& cure) {
     const bool full = file_.has(prefix_ + name);
-    if (full && file_.has(name)) refuse(name, "the entries " + name + " and " + prefix_ + name + " are the same state: remove one of them.");
+    if (full && file_.has(name))
+      refuse(name, "the entries " + name + " and " + prefix_ + name + " are the same state: remove one of them.");
     const std::string key = full ? prefix_ + name : name;
-    if (!file_.has(key)) refuse(name, what + " of shape " + to_string(wanted) + " is missing, the file has " + some_of(file_.names()) + ": " + cure, wanted);
+    if (!file_.has(key))
+      refuse(name, what + " of shape " + to_string(wanted) + " is missing, the file has " + some_of(file_.names()) + ": " + cure, wanted);
     left_.erase(key);
     // Of an array that cannot fit the shape alone is read: it is refused for that, and may be of any size.
     const NpyArray unread{.shape = file_.shape(key), .dtype = "<f8", .real = {}, .complex = {}};
@@ -51,7 +53,9 @@ class Entries {
     std::erase_if(left_, [&](const std::string& name) { return name.ends_with(ending); });
   }
   std::string shape(const std::string& key) const { return to_string(file_.shape(key)); }
-  [[noreturn]] void refuse(const std::string& entry, const std::string& what, const Shape& wanted = {}) const { reclab::refuse(file_, entry, what, wanted); }
+  [[noreturn]] void refuse(const std::string& entry, const std::string& what, const Shape& wanted = {}) const {
+    reclab::refuse(file_, entry, what, wanted);
+  }
 
  private:
   /// Whether the sizes are those of `wanted`, perhaps with rows in front (what grows) and real and imaginary parts behind.
@@ -105,7 +109,8 @@ std::pair<std::filesystem::path, std::string> parts_of_path(const std::filesyste
 
 /// A file of weights, or a part of one, and the shapes of its arrays. What does not fit is refused for these, and may be of any size.
 struct WeightsFile {
-  explicit WeightsFile(const std::filesystem::path& path) : file(parts_of_path(path).first), part(parts_of_path(path).second), index(shapes_of(file, part, prefix)) {}
+  explicit WeightsFile(const std::filesystem::path& path)
+      : file(parts_of_path(path).first), part(parts_of_path(path).second), index(shapes_of(file, part, prefix)) {}
   std::string text() const { return file.path().string() + (part.empty() ? "" : ":" + part); }
   NpyHeader header(const std::string& entry) const { return file.header(prefix + entry); }
   NpyArray read(const std::string& entry) const { return file.read(prefix + entry); }
@@ -125,19 +130,25 @@ struct WeightsFile {
     for (const auto& name : file.names()) shapes[name] = file.shape(name);
     if (part.empty()) return shapes;
     FileShapes below = part_of(FileIndex(std::move(shapes)), part, &prefix);
-    if (below.empty()) refuse(file, part, "no entry begins with " + part + ", the file has " + some_of(file.names()) + ": give a prefix that entries begin with.");
+    if (below.empty())
+      refuse(file, part,
+             "no entry begins with " + part + ", the file has " + some_of(file.names()) + ": give a prefix that entries begin with.");
     return below;
   }
 };
 
-/// What to change so that the file fits: settings, and widths of the sequence and of its target. `free_head`: no target says how wide the head is.
+/// What to change so that the file fits: settings, and widths of the sequence and of its target. `free_head`: no target says how wide the
+/// head is.
 std::string cure_of(const FittedSizes& fit, const NetworkOptions& now, bool free_head) {
   std::vector<std::string> wanted;
   if (!fit.settings.empty()) wanted.push_back(in_words(fit.settings));
   if (fit.input != now.input)
-    wanted.push_back(std::to_string(fit.input) + " input column" + (fit.input == 1 ? "" : "s") + " where the sequence has " + std::to_string(now.input));
+    wanted.push_back(std::to_string(fit.input) + " input column" + (fit.input == 1 ? "" : "s") + " where the sequence has " +
+                     std::to_string(now.input));
   if (fit.head != now.head && !free_head)
-    wanted.push_back((fit.head == 0 ? std::string("no head") : "a target of " + std::to_string(fit.head) + (fit.head == 1 ? " output" : " outputs") + " where the sequence's has " + std::to_string(now.head)) +
+    wanted.push_back((fit.head == 0 ? std::string("no head")
+                                    : "a target of " + std::to_string(fit.head) + (fit.head == 1 ? " output" : " outputs") +
+                                          " where the sequence's has " + std::to_string(now.head)) +
                      " (the losses last and mean need no target)");
   std::string text;
   for (std::size_t i = 0; i < wanted.size(); ++i) text += (i == 0 ? "" : i + 1 == wanted.size() ? ", and " : ", ") + wanted[i];
@@ -147,7 +158,8 @@ std::string cure_of(const FittedSizes& fit, const NetworkOptions& now, bool free
 /// "The shapes alone fit width = 4 and pooling = ifo as well."
 std::string choice_of(const FittedSizes& fit) {
   std::string text;
-  for (const Settings& other : fit.others) text += (text.empty() ? "" : ", or ") + (other.empty() ? "the values as they are" : in_words(other));
+  for (const Settings& other : fit.others)
+    text += (text.empty() ? "" : ", or ") + (other.empty() ? "the values as they are" : in_words(other));
   return text;
 }
 
@@ -156,7 +168,10 @@ std::string parts_in_words(const WeightsFile& weights, const std::vector<Weights
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::string what = cure_of(parts[i].sizes, now, true);
-    text += (i == 0 ? "" : i + 1 == parts.size() ? " or " : ", ") + weights.text() + ":" + parts[i].name + (what.empty() ? "" : " (" + what + ")");
+    text += (i == 0                  ? ""
+             : i + 1 == parts.size() ? " or "
+                                     : ", ") +
+            weights.text() + ":" + parts[i].name + (what.empty() ? "" : " (" + what + ")");
   }
   return text;
 }
@@ -165,21 +180,26 @@ std::vector<std::string> names_of(const std::vector<WeightsPart>& parts) {
   for (const WeightsPart& part : parts) names.push_back(part.name);
   return names;
 }
-std::vector<WeightsPart> parts_in(const WeightsFile& weights, const Architecture& architecture, const Hyper& hyper, const NetworkOptions& now) {
+std::vector<WeightsPart> parts_in(const WeightsFile& weights, const Architecture& architecture, const Hyper& hyper,
+                                  const NetworkOptions& now) {
   return weights.part.empty() ? parts_that_fit(architecture, hyper, now.input, weights.index) : std::vector<WeightsPart>();
 }
 
 /// Two sets of entries have the names of the model alike.
-[[noreturn]] void refuse_match(const WeightsFile& weights, const NameMatch& match, const Architecture& architecture, const Hyper& hyper, const NetworkOptions& now) {
+[[noreturn]] void refuse_match(const WeightsFile& weights, const NameMatch& match, const Architecture& architecture, const Hyper& hyper,
+                               const NetworkOptions& now) {
   const auto parts = match.rivals.empty() ? std::vector<WeightsPart>() : parts_in(weights, architecture, hyper, now);
   const std::string file = weights.text();
   if (parts.empty()) throw Error(file + ": " + match.problem, {.file = file});
-  throw MisfitError(file + ": " + match.problem.substr(0, match.problem.size() - 1) + ", or give the part: " + parts_in_words(weights, parts, now) + ".", {.file = file}, {}, names_of(parts));
+  throw MisfitError(
+      file + ": " + match.problem.substr(0, match.problem.size() - 1) + ", or give the part: " + parts_in_words(weights, parts, now) + ".",
+      {.file = file}, {}, names_of(parts));
 }
 
 /// Why the file does not fit, with the settings that would make it, or the part of it that does.
-[[noreturn]] void refuse_misfit(const WeightsFile& weights, const std::string& entry, const std::string& what, const std::string& otherwise, const Shape& wanted, const Network& network,
-                                const Architecture& architecture, const Hyper& hyper, bool free_head) {
+[[noreturn]] void refuse_misfit(const WeightsFile& weights, const std::string& entry, const std::string& what, const std::string& otherwise,
+                                const Shape& wanted, const Network& network, const Architecture& architecture, const Hyper& hyper,
+                                bool free_head) {
   const std::string file = weights.text();
   const ErrorPlace place{.file = file, .place = entry, .parameter = entry, .range = wanted.empty() ? "" : to_string(wanted)};
   const NetworkOptions& now = network.options();
@@ -187,15 +207,19 @@ std::vector<WeightsPart> parts_in(const WeightsFile& weights, const Architecture
   if (!fit.found) {
     const auto parts = parts_in(weights, architecture, hyper, now);
     if (parts.empty()) throw MisfitError(file + ": " + what + otherwise, place, {}, {});
-    throw MisfitError(file + ": " + what + ": the file holds more than this model; give the part that fits: " + parts_in_words(weights, parts, now) + ".", place, {}, names_of(parts));
+    throw MisfitError(
+        file + ": " + what + ": the file holds more than this model; give the part that fits: " + parts_in_words(weights, parts, now) + ".",
+        place, {}, names_of(parts));
   }
   const bool settings_alone = fit.input == now.input && (free_head || fit.head == now.head);
-  throw MisfitError(file + ": " + what + ": the weights were made for " + cure_of(fit, now, free_head) + ".", place, settings_alone ? fit.settings : Settings{}, {});
+  throw MisfitError(file + ": " + what + ": the weights were made for " + cure_of(fit, now, free_head) + ".", place,
+                    settings_alone ? fit.settings : Settings{}, {});
 }
 
 }  // namespace
 
-void load_weights(const std::filesystem::path& path, Parameters& parameters, const Network& network, const Architecture& architecture, const Hyper& hyper, bool free_head) {
+void load_weights(const std::filesystem::path& path, Parameters& parameters, const Network& network, const Architecture& architecture,
+                  const Hyper& hyper, bool free_head) {
   WeightsFile weights(path);
   const NameMatch match = match_names(network, weights.index);
   if (!match.problem.empty()) refuse_match(weights, match, architecture, hyper, network.options());
@@ -215,10 +239,15 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
     const auto rows = match.rows.find(i);
     const Shape found = shape_in_file(match, i, weights.index, own[i].shape);
     const std::string in_file = rows == match.rows.end() ? entry : entry + " to " + rows->second.back();
-    const std::string what = "the entry " + name + (entry == name || entry == key_of(Kind::param, name) ? "" : ", in the file " + in_file + ",");
-    const std::string shapes = "shape " + to_string(found) + " where the model has " + to_string(own[i].shape) + (match.transposed.contains(i) ? " (the file's is transposed)" : "");
+    const std::string what =
+        "the entry " + name + (entry == name || entry == key_of(Kind::param, name) ? "" : ", in the file " + in_file + ",");
+    const std::string shapes = "shape " + to_string(found) + " where the model has " + to_string(own[i].shape) +
+                               (match.transposed.contains(i) ? " (the file's is transposed)" : "");
     if (header.kind == 'c')
-      refuse(weights.file, name, what + " is complex, of " + shapes + ": save real numbers, or real and imaginary parts as a last axis of 2 where the card says so.", own[i].shape);
+      refuse(weights.file, name,
+             what + " is complex, of " + shapes +
+                 ": save real numbers, or real and imaginary parts as a last axis of 2 where the card says so.",
+             own[i].shape);
     if (found != own[i].shape) {
       const bool transposed = found.size() == own[i].shape.size() && std::equal(found.begin(), found.end(), own[i].shape.rbegin());
       misfit(name, what + " has " + shapes, transposed ? ": save it transposed." : ": save it with that shape.", own[i].shape);
@@ -226,7 +255,8 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
     std::vector<double> all;
     for (const std::string& part : rows == match.rows.end() ? std::vector<std::string>{entry} : rows->second) {
       const NpyArray array = weights.read(part);
-      if (const auto bad = first_not_finite(array)) refuse(weights.file, name, what + " is not finite at " + index_text(*bad, array.shape) + ": choose other weights.");
+      if (const auto bad = first_not_finite(array))
+        refuse(weights.file, name, what + " is not finite at " + index_text(*bad, array.shape) + ": choose other weights.");
       all.insert(all.end(), array.real.begin(), array.real.end());
     }
     if (match.transposed.contains(i) && found.size() == 2) {
@@ -242,17 +272,21 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
     const std::string& extra = match.unknown.front();
     const auto parsed = parse_key(extra);
     const std::string name = parsed && parsed->kind == Kind::param ? parsed->name : extra;
-    misfit(name, "the entry " + name + " is not a parameter of this model, and has shape " + to_string(weights.index.shapes().at(extra)), ": remove it (the model's card lists the names).");
+    misfit(name, "the entry " + name + " is not a parameter of this model, and has shape " + to_string(weights.index.shapes().at(extra)),
+           ": remove it (the model's card lists the names).");
   }
   for (std::size_t i = 0; i < own.size(); ++i) own[i].values = std::move(values[i]);
 }
 
 namespace {
 
-/// Whether a layer runs backward and keeps nothing, where others of its architecture keep states: what it makes of a step it makes of all steps at once.
+/// Whether a layer runs backward and keeps nothing, where others of its architecture keep states: what it makes of a step it makes of all
+/// steps at once.
 bool reads_all_at_once(const Network& network, int layer) {
   const auto& layers = network.layers();
-  const auto keeps = [&](int number) { return std::ranges::any_of(network.states(), [&](const Network::StateVar& s) { return s.layer == number; }); };
+  const auto keeps = [&](int number) {
+    return std::ranges::any_of(network.states(), [&](const Network::StateVar& s) { return s.layer == number; });
+  };
   const auto& own = layers[static_cast<std::size_t>(layer)];
   if (!own.reversed || keeps(layer)) return false;
   for (int other = 0; other < static_cast<int>(layers.size()); ++other)
@@ -267,7 +301,8 @@ InitialState load_state(const std::filesystem::path& path, const Network& networ
     if (reads_all_at_once(network, layer)) {
       const Architecture& a = *network.layers()[static_cast<std::size_t>(layer)].architecture;
       throw Error(path.string() + ": " + a.id + " cannot start from a state with these settings, since layer " + std::to_string(layer) +
-                      " makes all its outputs of the whole sequence, from its end: run the whole sequence without a state, or choose settings without that layer.",
+                      " makes all its outputs of the whole sequence, from its end: run the whole sequence without a state, or choose "
+                      "settings without that layer.",
                   {.file = path.string(), .model = a.id, .parameter = "state"});
     }
   Entries file(path, prefix_of(Kind::state));
@@ -286,13 +321,15 @@ InitialState load_state(const std::filesystem::path& path, const Network& networ
     parts.push_back(2);
     const bool in_parts = complex && !array.is_complex() && array.shape == parts;
     if (array.shape != wanted && !in_parts)
-      file.refuse(key, what + " has shape " + to_string(array.shape) + " where the model has " + to_string(wanted) +
-                           (complex ? " of complex numbers (or " + to_string(parts) + ", last axis re and im)" : "") +
-                           ": take the state.npz of a run with the same hyper-parameters.",
+      file.refuse(key,
+                  what + " has shape " + to_string(array.shape) + " where the model has " + to_string(wanted) +
+                      (complex ? " of complex numbers (or " + to_string(parts) + ", last axis re and im)" : "") +
+                      ": take the state.npz of a run with the same hyper-parameters.",
                   wanted);
     if (array.is_complex() && !complex)
       file.refuse(key, what + " of shape " + to_string(wanted) + " is complex where the model's is real: save its real part.", wanted);
-    if (const auto bad = first_not_finite(array)) file.refuse(key, what + " is not finite at " + index_text(*bad, array.shape) + ": " + other);
+    if (const auto bad = first_not_finite(array))
+      file.refuse(key, what + " is not finite at " + index_text(*bad, array.shape) + ": " + other);
     auto& values = loaded.values[key];
     if (in_parts)
       for (std::size_t i = 0; i < array.real.size(); i += 2) values.emplace_back(array.real[i], array.real[i + 1]);
@@ -302,9 +339,11 @@ InitialState load_state(const std::filesystem::path& path, const Network& networ
       values.assign(array.real.begin(), array.real.end());
 
     if (state.position) {
-      const double steps = array.real[0], most = std::ldexp(1.0, std::numeric_limits<double>::digits), most_single = std::ldexp(1.0, std::numeric_limits<float>::digits);
+      const double steps = array.real[0], most = std::ldexp(1.0, std::numeric_limits<double>::digits),
+                   most_single = std::ldexp(1.0, std::numeric_limits<float>::digits);
       if (!(steps >= 0.0) || steps != std::floor(steps) || steps > most)
-        file.refuse(key, what + " is " + text_of(steps) + ", which is no number of steps that have passed: save a whole number from 0 to 2^53.");
+        file.refuse(key,
+                    what + " is " + text_of(steps) + ", which is no number of steps that have passed: save a whole number from 0 to 2^53.");
       if (real == DType::f32 && steps > most_single)
         file.refuse(key, what + " is " + text_of(steps) + ", and float32 cannot count beyond 2^24: choose float64.");
       counted = &state;
@@ -313,10 +352,13 @@ InitialState load_state(const std::filesystem::path& path, const Network& networ
   }
   if (network.knows_time()) file.ignore("/clock");  // that of a run whose steps were unequal, for one whose steps are equal
   if (const auto extra = file.left())
-    file.refuse(*extra, "the state " + *extra + " is not one of this model, and has shape " + file.shape(*extra) + ": take the state.npz of a run of the same model.");
+    file.refuse(*extra, "the state " + *extra + " is not one of this model, and has shape " + file.shape(*extra) +
+                            ": take the state.npz of a run of the same model.");
 
   // All that grows has a row for each step that has passed, or for each since the last multiple of its period.
-  const auto rows_of = [&](const Network::StateVar& state) { return static_cast<std::int64_t>(loaded.values.at(Rollout::state_key(state)).size()) / count(state.shape); };
+  const auto rows_of = [&](const Network::StateVar& state) {
+    return static_cast<std::int64_t>(loaded.values.at(Rollout::state_key(state)).size()) / count(state.shape);
+  };
   for (const auto& state : network.states()) {
     if (!state.growing) continue;
     const std::string key = Rollout::state_key(state);
@@ -327,7 +369,8 @@ InitialState load_state(const std::filesystem::path& path, const Network& networ
     }
     const std::int64_t wanted = state.period ? loaded.cached_steps % state.period : loaded.cached_steps;
     if (rows == wanted) continue;
-    const std::string why = counted->position ? "and after the " + text_of(static_cast<double>(loaded.cached_steps)) + " steps of " + Rollout::state_key(*counted) + " it has " + std::to_string(wanted)
+    const std::string why = counted->position ? "and after the " + text_of(static_cast<double>(loaded.cached_steps)) + " steps of " +
+                                                    Rollout::state_key(*counted) + " it has " + std::to_string(wanted)
                                               : "and " + Rollout::state_key(*counted) + " has " + std::to_string(wanted);
     file.refuse(key, "the state " + key + " has " + std::to_string(rows) + (rows == 1 ? " row, " : " rows, ") + why + ": " + other);
   }
@@ -337,7 +380,9 @@ InitialState load_state(const std::filesystem::path& path, const Network& networ
 FileKind kind_of_file(const std::filesystem::path& path) {
   if (!Archive::recognises(path)) return FileKind::sequence;
   const Archive file(path);
-  const auto any = [&](const std::string& prefix) { return std::ranges::any_of(file.names(), [&](const std::string& name) { return name.starts_with(prefix); }); };
+  const auto any = [&](const std::string& prefix) {
+    return std::ranges::any_of(file.names(), [&](const std::string& name) { return name.starts_with(prefix); });
+  };
   if (any(prefix_of(Kind::param))) return FileKind::weights;
   if (any(prefix_of(Kind::state))) return FileKind::state;
   const SequenceFormat& format = sequence_format_of_file(path);
@@ -362,7 +407,8 @@ SizesInFile sizes_in_file(const Registry& registry, const RunRequest& request, c
   if (!fit.found) {
     try {
       const Network network(*architecture, hyper, now);
-      if (const NameMatch match = match_names(network, weights.index); !match.problem.empty()) refuse_match(weights, match, *architecture, hyper, now);
+      if (const NameMatch match = match_names(network, weights.index); !match.problem.empty())
+        refuse_match(weights, match, *architecture, hyper, now);
     } catch (const MisfitError&) {
       throw;
     } catch (const Error& error) {
@@ -371,15 +417,19 @@ SizesInFile sizes_in_file(const Registry& registry, const RunRequest& request, c
     const ErrorPlace place{.file = name, .model = architecture->id};
     const std::string what = name + ": no sizes of " + architecture->id + " fit these weights, the file has " + some_of(weights.names());
     const auto parts = parts_in(weights, *architecture, hyper, now);
-    if (!parts.empty()) throw MisfitError(what + ": it holds more than this model; give the part that fits: " + parts_in_words(weights, parts, now) + ".", place, {}, names_of(parts));
+    if (!parts.empty())
+      throw MisfitError(what + ": it holds more than this model; give the part that fits: " + parts_in_words(weights, parts, now) + ".",
+                        place, {}, names_of(parts));
     throw Error(what + ": choose another model, or compare with the names on its card.", place);
   }
   if (fit.input != now.input || (fit.head != now.head && !free_head))
-    throw Error(name + ": the weights were made for " + cure_of(fit, now, free_head) + ": choose another sequence, or other weights.", {.file = name, .parameter = "input"});
+    throw Error(name + ": the weights were made for " + cure_of(fit, now, free_head) + ": choose another sequence, or other weights.",
+                {.file = name, .parameter = "input"});
   return {fit.settings, choice_of(fit)};
 }
 
-std::vector<std::pair<std::string, std::string>> settings_that_fit(const Registry& registry, const RunRequest& request, const std::filesystem::path& file) {
+std::vector<std::pair<std::string, std::string>> settings_that_fit(const Registry& registry, const RunRequest& request,
+                                                                   const std::filesystem::path& file) {
   return sizes_in_file(registry, request, file).settings;
 }
 

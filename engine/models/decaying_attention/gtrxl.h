@@ -11,7 +11,8 @@ namespace reclab::gtrxl {
 
 /// flax' Dense: x K [+ b] with name.kernel [in, out] and name.bias [out].
 inline Var dense(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role, bool bias = true) {
-  const Var y = matmul(x, l.parameter(name + ".kernel", {x.dim(-1), out}, init::orthogonal(std::numbers::sqrt2), role + " [in, out]; starts orthogonal times √2."));
+  const Var y = matmul(x, l.parameter(name + ".kernel", {x.dim(-1), out}, init::orthogonal(std::numbers::sqrt2),
+                                      role + " [in, out]; starts orthogonal times √2."));
   return bias ? y + l.parameter(name + ".bias", {out}, init::constant(0.0), "The bias of " + name + "; starts at 0.") : y;
 }
 
@@ -23,7 +24,8 @@ inline Var norm(Layer& l, const std::string& name, Var x) {
 /// GTrXL's gate in place of a residual.
 inline Var gated(Layer& l, const std::string& name, const std::string& gate, Var x, Var y) {
   const auto map = [&](const std::string& letter, Var z) { return dense(l, name + "." + letter, z, x.dim(-1), letter, false); };
-  const Var bias = l.parameter(name + ".bgp", {x.dim(-1)}, init::constant(l.hyper.real("gru_bias")), "What is taken off the gate, so that the block starts near its input; starts at gru_bias.");
+  const Var bias = l.parameter(name + ".bgp", {x.dim(-1)}, init::constant(l.hyper.real("gru_bias")),
+                               "What is taken off the gate, so that the block starts near its input; starts at gru_bias.");
   const Var r = sigmoid(map("Wr", y) + map("Ur", x));
   const Var z = l.gate(gate, sigmoid(map("Wz", y) + map("Uz", x) - bias), 0.0, 1.0, "z: how much of the stream is replaced.");
   return x + z * (tanh(map("Wg", y) + map("Ug", r * x)) - x);

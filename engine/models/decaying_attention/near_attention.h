@@ -31,20 +31,26 @@ inline Var batch_first(Var x) {
   return permute(x, axes);
 }
 /// x [steps, batch, d] with the length - 1 rows before it in front, batch first: [batch, length - 1 + steps, d].
-inline Var reached(Layer& l, const Reach& r, const std::string& name, Var x, const std::string& text) { return batch_first(l.history(name, x, r.length - 1, text)); }
+inline Var reached(Layer& l, const Reach& r, const std::string& name, Var x, const std::string& text) {
+  return batch_first(l.history(name, x, r.length - 1, text));
+}
 /// Each row is the state that its step appends.
 inline Var reached(Layer& l, const Reach& r, const StateSpec& state, Var x) { return batch_first(l.history(state, x, r.length - 1)); }
 
-/// The parameter `name` [2 positions - 1] and the numbers b_n of it for the distances n = t - s = 0 .. count - 1, [count]: b_n = w[positions - 1 - n].
+/// The parameter `name` [2 positions - 1] and the numbers b_n of it for the distances n = t - s = 0 .. count - 1, [count]: b_n =
+/// w[positions - 1 - n].
 inline Var toeplitz_bias(Layer& l, const std::string& name, std::int64_t positions, std::int64_t count) {
   const Var w = l.parameter(name, {2 * positions - 1}, init::normal(0.02),
-                            "The bias of each distance n = t − s in entry positions − 1 − n; the later entries, of steps to come, are not read; starts N(0, 0.02²).");
+                            "The bias of each distance n = t − s in entry positions − 1 − n; the later entries, of steps to come, are not "
+                            "read; starts N(0, 0.02²).");
   return reversed(slice(w, 0, positions - count, positions));
 }
-/// The parameters `alpha` and `beta` [1, d] and the products b_n = R(t) alpha . R(t - n) beta, R(t) turning pairs (i, i + d/2) by t 10000^(-2i/d); [count].
+/// The parameters `alpha` and `beta` [1, d] and the products b_n = R(t) alpha . R(t - n) beta, R(t) turning pairs (i, i + d/2) by t
+/// 10000^(-2i/d); [count].
 inline Var rotary_bias(Layer& l, const std::string& alpha, const std::string& beta, std::int64_t d, std::int64_t count) {
   const auto vector = [&](const std::string& name) {
-    const Var both = l.parameter(name, {1, d}, init::normal(0.02), "What is turned by the positions for a bias of each distance, pairs (i, i + d/2); starts N(0, 0.02²).");
+    const Var both = l.parameter(name, {1, d}, init::normal(0.02),
+                                 "What is turned by the positions for a bias of each distance, pairs (i, i + d/2); starts N(0, 0.02²).");
     return split(both, 1, 2);
   };
   const auto a = vector(alpha), b = vector(beta);
@@ -56,7 +62,8 @@ inline Var rotary_bias(Layer& l, const std::string& alpha, const std::string& be
       sines.push_back(std::sin(angle));
     }
   const Var even = a[0] * b[0] + a[1] * b[1], odd = a[0] * b[1] - a[1] * b[0];
-  return sum(even * l.graph().constant({count, d / 2}, std::move(cosines)) + odd * l.graph().constant({count, d / 2}, std::move(sines)), -1);
+  return sum(even * l.graph().constant({count, d / 2}, std::move(cosines)) + odd * l.graph().constant({count, d / 2}, std::move(sines)),
+             -1);
 }
 
 /// Puts q, k and v, batch first, the reach and the bias [count] of each distance into an attention.

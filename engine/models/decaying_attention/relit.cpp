@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//   C_t = (1 - γ_t β_t^T) ∘ C_{t-1} + (γ_t ∘ φ(k_t)) (β_t ∘ v_t)^T,   s_t = (1 - γ_t) ∘ s_{t-1} + γ_t ∘ φ(k_t),   a_t = C_t^T φ(q_t) / (s_t·φ(q_t) + ε)
-//   block: x ← gru(x, relu(W a(LN x))), x ← gru(x, relu(ffc(LN x)))
-// S. Pramanik, E. Elelimy, M. C. Machado, A. White, AGaLiTe: approximate gated linear transformers for online reinforcement learning, TMLR 2024
-// (GaLiTe; ReLiT in its first version). Names and conventions of galite.py in subho406/agalite.
+//   C_t = (1 - γ_t β_t^T) ∘ C_{t-1} + (γ_t ∘ φ(k_t)) (β_t ∘ v_t)^T,   s_t = (1 - γ_t) ∘ s_{t-1} + γ_t ∘ φ(k_t),   a_t = C_t^T φ(q_t) /
+//   (s_t·φ(q_t) + ε) block: x ← gru(x, relu(W a(LN x))), x ← gru(x, relu(ffc(LN x)))
+// S. Pramanik, E. Elelimy, M. C. Machado, A. White, AGaLiTe: approximate gated linear transformers for online reinforcement learning, TMLR
+// 2024 (GaLiTe; ReLiT in its first version). Names and conventions of galite.py in subho406/agalite.
 #include <functional>
 #include <numbers>
 
@@ -37,14 +37,16 @@ Var dense_by_head(Layer& l, const std::string& name, Var x, std::int64_t out, co
   const Var W = l.parameter(name + ".kernel", {H, in, out}, orthogonal_by_head, role + " [heads, in, out]; starts orthogonal times √2.");
   const Var b = l.parameter(name + ".bias", {H, out}, init::constant(0.0), "The bias of " + name + "; starts at 0.");
   const int in_first[] = {1, 0, 2};
-  const Var y = x.shape().size() == 3 ? matmul(x, reshape(permute(W, in_first), {in, H * out})) : parts::by_block(l, parts::flat(l, x), W, false);
+  const Var y =
+      x.shape().size() == 3 ? matmul(x, reshape(permute(W, in_first), {in, H * out})) : parts::by_block(l, parts::flat(l, x), W, false);
   return reshape(y, {T, B, H, out}) + b;
 }
 
 /// f(W₁ x) ⊗ f(W₂ x): entry iν + j is the product of entry i of the first and entry j of the second.
 Var product_by_head(Layer& l, const std::string& name, Var x, std::int64_t nu, const std::function<Var(Var)>& f, const std::string& role) {
   const std::int64_t H = l.hyper.integer("heads"), D = l.hyper.integer("head_dim"), T = l.steps(), B = l.batch();
-  const Var first = f(dense_by_head(l, name + ".Dense_0", x, D, role + ", its first factor")), second = f(dense_by_head(l, name + ".Dense_1", x, nu, role + ", its second factor"));
+  const Var first = f(dense_by_head(l, name + ".Dense_0", x, D, role + ", its first factor")),
+            second = f(dense_by_head(l, name + ".Dense_1", x, nu, role + ", its second factor"));
   return reshape(reshape(first, {T, B, H, D, 1}) * reshape(second, {T, B, H, 1, nu}), {T, B, H, D * nu});
 }
 
@@ -82,15 +84,19 @@ Var attention(Layer& l, Var x) {
   const Var k = features(l, csop, x, "W of φ(k)"), v = dense_by_head(l, csop.dense(), x, D, "W_v");
   const Var before = dense_by_head(l, own.dense(), x, D, "W of the query, before φ");
   Var q = features(l, own, before, "W of φ(q)");
-  const StateSpec matrix{"c", {H, F, D}, "The memory of each head, [key, value]; the reference's is its transpose."}, vector{"s", {H, F}, "The memory of keys alone, which the read is divided by."};
-  const auto zeros = [&](const Shape& shape) { return l.graph().constant(shape, std::vector<double>(static_cast<std::size_t>(count(shape)), 0.0)); };
+  const StateSpec matrix{"c", {H, F, D}, "The memory of each head, [key, value]; the reference's is its transpose."},
+      vector{"s", {H, F}, "The memory of keys alone, which the read is divided by."};
+  const auto zeros = [&](const Shape& shape) {
+    return l.graph().constant(shape, std::vector<double>(static_cast<std::size_t>(count(shape)), 0.0));
+  };
   Var read, sums;
   if (rule == "delta") {
     const auto length = [](Var y) {
       const Var squares = reshape(sum(square(y), -1), {y.dim(0), y.dim(1), y.dim(2), 1});
       return sqrt(maximum(squares, affine(squares, 0.0, 1e-36)));
     };
-    const Var unit = k / length(k), beta = sigmoid(dense_by_head(l, csop.dense(), x, 1, "W_β")), logit = dense_by_head(l, csop.dense(), x, 1, "W_γ");
+    const Var unit = k / length(k), beta = sigmoid(dense_by_head(l, csop.dense(), x, 1, "W_β")),
+              logit = dense_by_head(l, csop.dense(), x, 1, "W_γ");
     l.gate("beta", beta, 0.0, 1.0, "β: the share of what a key recalls that is replaced.");
     const Share gamma = Share::of(logit);
     l.gate("gamma", gamma.write, 0.0, 1.0, "γ: how much is forgotten, and the share of the writing.");
@@ -135,8 +141,10 @@ Var attention(Layer& l, Var x) {
       if (rule == "projected_sigmoid") {  // a product of sigmoids, as keys are of features
         const std::int64_t nu = F / D;
         const std::string name = csop.product();
-        const Share first = Share::of(dense_by_head(l, name + ".Dense_0", x, D, "W_γ, its first factor")), second = Share::of(dense_by_head(l, name + ".Dense_1", x, nu, "W_γ, its second factor"));
-        const Share both = Share{reshape(first.write, {T, B, H, D, 1}), reshape(first.keep, {T, B, H, D, 1})} * Share{reshape(second.write, {T, B, H, 1, nu}), reshape(second.keep, {T, B, H, 1, nu})};
+        const Share first = Share::of(dense_by_head(l, name + ".Dense_0", x, D, "W_γ, its first factor")),
+                    second = Share::of(dense_by_head(l, name + ".Dense_1", x, nu, "W_γ, its second factor"));
+        const Share both = Share{reshape(first.write, {T, B, H, D, 1}), reshape(first.keep, {T, B, H, D, 1})} *
+                           Share{reshape(second.write, {T, B, H, 1, nu}), reshape(second.keep, {T, B, H, 1, nu})};
         of_key = {reshape(both.write, {T, B, H, F}), reshape(both.keep, {T, B, H, F})};
       } else {
         of_key = Share::of(dense_by_head(l, csop.dense(), x, F, "W_γ"));
@@ -167,43 +175,70 @@ Var attention(Layer& l, Var x) {
 Architecture relit() {
   Architecture a;
   a.title = "ReLiT";
-  a.equations = {"by head: v = W_v x, φ(k) and φ(q): the feature map of maps of x; β_t = σ(W_β x), γ_t = σ(W_γ x)  (update=projected_sigmoid: γ_t = σ(W₁ x) ⊗ σ(W₂ x))",
-                 "C_t = (1 − γ_t β_tᵀ) ⊙ C_{t-1} + (γ_t ⊙ φ(k_t)) (β_t ⊙ v_t)ᵀ,  s_t = (1 − γ_t) ⊙ s_{t-1} + γ_t ⊙ φ(k_t)",
-                 "gated_peng: one β_t for all entries;  mega: β, γ learned, and what is kept is 1 − (γ ⊙ γ')(β ⊙ β')ᵀ",
-                 "delta: C_t = (1 − γ_t) C_{t-1} + γ_t β_t k̂_t (v_t − C_{t-1}ᵀ k̂_t)ᵀ,  s_t = (1 − γ_t) s_{t-1} + γ_t β_t k̂_t,  k̂ = φ(k)/|φ(k)|,  q̂ = φ(q)/(|φ(q)| + 10⁻⁶)", "a_t = C_tᵀ φ(q_t)/(s_t·φ(q_t) + ε)",
-                 "x ← gru(x, relu(W_o a(LN x))),  x ← gru(x, relu(W₂ relu(W₁ LN x)))  (flow=trxl1: sums in place of gru;  vanilla: x ← LN(x + W_o a(x)),  x ← LN(x + W₂ relu(W₁ x)))",
-                 "gru(x, y): r = σ(W_r y + U_r x), z = σ(W_z y + U_z x − b), x + z ⊙ (tanh(W_g y + U_g (r ⊙ x)) − x)"};
-  a.notes = {"Names and shapes are those of subho406/agalite, src/models/agalite/galite.py, below its layer<n>, n from 0: kernels are [in, out], those of a head [heads, in, out]; with a dot here where flax has a slash.",
-             "flax numbers the Dense and ParameteredProjection layers of a module as they are called, so the numbers depend on the feature map and the update.",
-             "The feature map has maps of its own: nu times as wide as a head, for dpfp a head wide and then 2 nu times, for pp_relu and pp_eluplus1 the outer product of one of a head's width and one of nu, the first running slower. The query goes through a Dense before.",
-             "The memory is read after its update. c is [key, value] here, [value, key] in the reference.",
-             "The first layer maps its input to the width itself (emb_layer), so there is no encoder. GaLiTe leaves the code's rotary and layer embeddings switched off, and so are they here.",
-             "reset_column: where a document begins, both memories are multiplied with 0 before they are written, as at the reference's terminations, which its delta rule ignores. That rule leaves a key of length 0 as it is, where the reference divides by 0.", "All norms are layer norms with epsilon 1e-6."};
-  a.hyper = {hyper_integer("width", "d", 32, 1, 4096, "Width of the stream.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."), hyper_integer("heads", "h", 4, 1, 64, "Heads."),
-             hyper_integer("head_dim", "D", 8, 1, 1024, "Width of a head's values.", "channels"),
-             hyper_choice("update", "projected_sigmoid", {"projected_sigmoid", "keyvalue_gated", "gated_peng", "mega", "delta"}, "How the memory is gated and written."),
-             hyper_choice("feature_map", "pp_relu", {"pp_relu", "pp_eluplus1", "relu", "eluplus1", "dpfp"}, "φ: with pp_ a product of two maps."),
-             hyper_integer("nu", "ν", 4, 1, 64, "How many times wider than a head keys and queries are; for dpfp its rolls."),
-             hyper_integer("feed_forward", "d_ffc", 32, 1, 65536, "Hidden width of the feed-forward part.", "units"),
-             hyper_choice("flow", "gtrxl", {"gtrxl", "trxl1", "vanilla"}, "The block: with gates, with sums, or with sums and the norms behind them."),
-             hyper_real("eps", "ε", 1e-10, 1e-12, 1.0, "What is added to the divisor.", true),
-             draws_only(hyper_real("gru_bias", "b", 2.0, -20.0, 20.0, "Where the biases of the two gates start; higher: nearer to passing the input on.")),
-             hyper_integer("reset_column", "", 0, 0, 100000, "The input column that is above 0 where a document begins; 0: none.")};
-  a.spectrum = "1 − γ_t β_tᵀ of the memory of each head, then 1 − γ_t of s; with update=delta the eigenvalues of (1 − γ_t) I − γ_t β_t k̂ k̂ᵀ, once for each value dimension of a head, with s held";
+  a.equations = {
+      "by head: v = W_v x, φ(k) and φ(q): the feature map of maps of x; β_t = σ(W_β x), γ_t = σ(W_γ x)  (update=projected_sigmoid: γ_t = "
+      "σ(W₁ x) ⊗ σ(W₂ x))",
+      "C_t = (1 − γ_t β_tᵀ) ⊙ C_{t-1} + (γ_t ⊙ φ(k_t)) (β_t ⊙ v_t)ᵀ,  s_t = (1 − γ_t) ⊙ s_{t-1} + γ_t ⊙ φ(k_t)",
+      "gated_peng: one β_t for all entries;  mega: β, γ learned, and what is kept is 1 − (γ ⊙ γ')(β ⊙ β')ᵀ",
+      "delta: C_t = (1 − γ_t) C_{t-1} + γ_t β_t k̂_t (v_t − C_{t-1}ᵀ k̂_t)ᵀ,  s_t = (1 − γ_t) s_{t-1} + γ_t β_t k̂_t,  k̂ = φ(k)/|φ(k)|,  q̂ = "
+      "φ(q)/(|φ(q)| + 10⁻⁶)",
+      "a_t = C_tᵀ φ(q_t)/(s_t·φ(q_t) + ε)",
+      "x ← gru(x, relu(W_o a(LN x))),  x ← gru(x, relu(W₂ relu(W₁ LN x)))  (flow=trxl1: sums in place of gru;  vanilla: x ← LN(x + W_o "
+      "a(x)),  x ← LN(x + W₂ relu(W₁ x)))",
+      "gru(x, y): r = σ(W_r y + U_r x), z = σ(W_z y + U_z x − b), x + z ⊙ (tanh(W_g y + U_g (r ⊙ x)) − x)"};
+  a.notes = {
+      "Names and shapes are those of subho406/agalite, src/models/agalite/galite.py, below its layer<n>, n from 0: kernels are [in, out], "
+      "those of a head [heads, in, out]; with a dot here where flax has a slash.",
+      "flax numbers the Dense and ParameteredProjection layers of a module as they are called, so the numbers depend on the feature map "
+      "and the update.",
+      "The feature map has maps of its own: nu times as wide as a head, for dpfp a head wide and then 2 nu times, for pp_relu and "
+      "pp_eluplus1 the outer product of one of a head's width and one of nu, the first running slower. The query goes through a Dense "
+      "before.",
+      "The memory is read after its update. c is [key, value] here, [value, key] in the reference.",
+      "The first layer maps its input to the width itself (emb_layer), so there is no encoder. GaLiTe leaves the code's rotary and layer "
+      "embeddings switched off, and so are they here.",
+      "reset_column: where a document begins, both memories are multiplied with 0 before they are written, as at the reference's "
+      "terminations, which its delta rule ignores. That rule leaves a key of length 0 as it is, where the reference divides by 0.",
+      "All norms are layer norms with epsilon 1e-6."};
+  a.hyper = {
+      hyper_integer("width", "d", 32, 1, 4096, "Width of the stream.", "channels"),
+      hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."),
+      hyper_integer("heads", "h", 4, 1, 64, "Heads."),
+      hyper_integer("head_dim", "D", 8, 1, 1024, "Width of a head's values.", "channels"),
+      hyper_choice("update", "projected_sigmoid", {"projected_sigmoid", "keyvalue_gated", "gated_peng", "mega", "delta"},
+                   "How the memory is gated and written."),
+      hyper_choice("feature_map", "pp_relu", {"pp_relu", "pp_eluplus1", "relu", "eluplus1", "dpfp"}, "φ: with pp_ a product of two maps."),
+      hyper_integer("nu", "ν", 4, 1, 64, "How many times wider than a head keys and queries are; for dpfp its rolls."),
+      hyper_integer("feed_forward", "d_ffc", 32, 1, 65536, "Hidden width of the feed-forward part.", "units"),
+      hyper_choice("flow", "gtrxl", {"gtrxl", "trxl1", "vanilla"},
+                   "The block: with gates, with sums, or with sums and the norms behind them."),
+      hyper_real("eps", "ε", 1e-10, 1e-12, 1.0, "What is added to the divisor.", true),
+      draws_only(hyper_real("gru_bias", "b", 2.0, -20.0, 20.0,
+                            "Where the biases of the two gates start; higher: nearer to passing the input on.")),
+      hyper_integer("reset_column", "", 0, 0, 100000, "The input column that is above 0 where a document begins; 0: none.")};
+  a.spectrum =
+      "1 − γ_t β_tᵀ of the memory of each head, then 1 − γ_t of s; with update=delta the eigenvalues of (1 − γ_t) I − γ_t β_t k̂ k̂ᵀ, once "
+      "for each value dimension of a head, with s held";
   a.reference = {{"layer{n}.*", "*"}};
-  a.source = {"S. Pramanik, E. Elelimy, M. C. Machado, A. White", "AGaLiTe: approximate gated linear transformers for online reinforcement learning", "TMLR", "https://arxiv.org/abs/2310.15719", 2023};
+  a.source = {"S. Pramanik, E. Elelimy, M. C. Machado, A. White",
+              "AGaLiTe: approximate gated linear transformers for online reinforcement learning", "TMLR",
+              "https://arxiv.org/abs/2310.15719", 2023};
   a.marker = "reset_column";
   a.check = [](const Hyper& h) {
     if (h.choice("update") != "delta" || !h.integer("reset_column")) return;
-    throw Error("relit: update = delta keeps its memory where documents begin, as the reference does: choose reset_column = 0, or another update.",
-                {.model = "relit", .parameter = "reset_column", .value = h.text("reset_column"), .range = "0 with update = delta"});
+    throw Error(
+        "relit: update = delta keeps its memory where documents begin, as the reference does: choose reset_column = 0, or another update.",
+        {.model = "relit", .parameter = "reset_column", .value = h.text("reset_column"), .range = "0 with update = delta"});
   };
 
   a.layer = [](Layer& l, Var x) {
     const std::int64_t d = l.hyper.integer("width");
     const std::string& flow = l.hyper.choice("flow");
     if (l.index() == 0) x = dense(l, "emb_layer", x, d, "The map of the input to the width");
-    const auto feed = [&](Var y) { return dense(l, "Dense_1", relu(dense(l, "Dense_0", y, l.hyper.integer("feed_forward"), "W₁ of the feed-forward part")), d, "W₂ of the feed-forward part"); };
+    const auto feed = [&](Var y) {
+      return dense(l, "Dense_1", relu(dense(l, "Dense_0", y, l.hyper.integer("feed_forward"), "W₁ of the feed-forward part")), d,
+                   "W₂ of the feed-forward part");
+    };
     if (flow == "vanilla") {
       x = norm(l, "LayerNorm_0", x + attention(l, x));
       return norm(l, "LayerNorm_1", x + feed(x));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //   f_t = b_l + (1 - b_l) σ(W_f x),   h_t = f_t h_{t-1} + (1 - f_t) silu(W_i x),   y_t = W_o (rms(h_t) silu(W_g x))
 //   b_l = P_1 + .. + P_l with P the softmax over the layers;   block: u + layer(rms u), u + W_down(silu(W_gate v) W_up v)
-// Z. Qin, S. Yang, Y. Zhong, Hierarchically gated recurrent neural network for sequence modeling, NeurIPS 2023, with a real state. Names and
-// conventions of flash-linear-attention's HGRNAttention and HGRNBlock.
+// Z. Qin, S. Yang, Y. Zhong, Hierarchically gated recurrent neural network for sequence modeling, NeurIPS 2023, with a real state. Names
+// and conventions of flash-linear-attention's HGRNAttention and HGRNBlock.
 #include <cmath>
 
 #include "array/error.h"
@@ -29,8 +29,10 @@ Var mixer(Layer& l, Var x, Var bound) {
   if (const std::int64_t taps = h.integer("conv")) {
     const auto convolved = [&](const std::string& letter, Var z) {
       const std::string name = "attn." + letter + "_conv1d";
-      const Var W = l.parameter(name + ".weight", {I, 1, taps}, init::normal(0.02), "Taps of each channel, oldest first; start N(0, 0.02²).");
-      const Var y = depthwise(l.history("conv_" + letter, z, taps - 1, "The convolution's last inputs, oldest first."), reshape(W, {I, taps}));
+      const Var W =
+          l.parameter(name + ".weight", {I, 1, taps}, init::normal(0.02), "Taps of each channel, oldest first; start N(0, 0.02²).");
+      const Var y =
+          depthwise(l.history("conv_" + letter, z, taps - 1, "The convolution's last inputs, oldest first."), reshape(W, {I, taps}));
       return h.flag("conv_bias") ? y + l.parameter(name + ".bias", {I}, init::constant(0.0), "Its bias; starts at 0.") : y;
     };
     i = convolved("i", i);
@@ -41,7 +43,8 @@ Var mixer(Layer& l, Var x, Var bound) {
   const Var state = diagonal(l, {"h", {I}, "The state."}, gates.forget, gates.write * silu(i));
   Var o = parts::unit_rms(state, eps);
   if (h.flag("norm_affine")) o = o * l.parameter("attn.g_norm.weight", {I}, init::constant(1.0), "Scale of the rms norm; starts at 1.");
-  o = o * l.gate("output", silu(project(l, "attn.g_proj", x, I, "W_g of the output gate")), 0.0, 0.0, "silu(W_g x): what multiplies the normalised state; unbounded above.");
+  o = o * l.gate("output", silu(project(l, "attn.g_proj", x, I, "W_g of the output gate")), 0.0, 0.0,
+                 "silu(W_g x): what multiplies the normalised state; unbounded above.");
   return project(l, "attn.o_proj", o, h.integer("width"), "W_o");
 }
 
@@ -50,20 +53,34 @@ Var mixer(Layer& l, Var x, Var bound) {
 Architecture hgrn() {
   Architecture a;
   a.title = "HGRN (real)";
-  a.equations = {"P = softmax over the layers of lower_bounds,  b_l = P_1 + … + P_l in layer l = 0 … L−1", "f_t = b_l + (1 − b_l) ⊙ σ(W_f x_t)", "h_t = f_t ⊙ h_{t-1} + (1 − f_t) ⊙ silu(W_i x_t)",
-                 "y_t = W_o (rms(h_t) ⊙ silu(W_g x_t))", "block: u ← u + layer(rms(u)),  u ← u + W_down(silu(W_gate v) ⊙ W_up v), v = rms(u)"};
-  a.notes = {"Names and shapes are those of flash-linear-attention: attn.*, attn_norm, mlp_norm and mlp.* of a HGRNBlock, lower_bounds of the model, which stands under the first layer here, and final/norm.",
-             "This is the real variant of that library; the paper's complex one, which turns its state, is the architecture hgru.", "The lowest layer has the bound 0 whatever lower_bounds holds.",
-             "Epsilon is 1e-6, as the model's configuration passes it; the layer class alone has 1e-5.",
-             "Where the inner width is not that of the stream the reference's bounds do not fit from the second layer on; here they have the inner width.", "The convolutions have no activation, as in the reference."};
-  a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row, whose bounds rise."),
-             hyper_real("expand", "", 1.0, 0.01, 16.0, "Inner width, as a multiple of the stream's."), hyper_flag("lower_bound", true, "Whether forget gates are bounded below, the more the higher the layer."),
-             hyper_integer("conv", "K", 0, 0, 64, "Taps of causal convolutions of the inputs of state and forget gate; 0: none.", "steps"), hyper_flag("conv_bias", false, "Whether the convolutions have biases."),
-             hyper_flag("norm_affine", true, "Whether the norm of the state has a scale."), hyper_real("norm_eps", "ε", 1e-6, 1e-12, 1.0, "Epsilon of all norms.", true),
-             hyper_integer("feed_forward", "F", 0, 0, 65536, "Hidden width of the feed-forward part; 0: 8/3 of the width, up to the next multiple of 256.", "units"),
-             hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and feed-forward, or the layer alone.")};
+  a.equations = {"P = softmax over the layers of lower_bounds,  b_l = P_1 + … + P_l in layer l = 0 … L−1",
+                 "f_t = b_l + (1 − b_l) ⊙ σ(W_f x_t)", "h_t = f_t ⊙ h_{t-1} + (1 − f_t) ⊙ silu(W_i x_t)",
+                 "y_t = W_o (rms(h_t) ⊙ silu(W_g x_t))",
+                 "block: u ← u + layer(rms(u)),  u ← u + W_down(silu(W_gate v) ⊙ W_up v), v = rms(u)"};
+  a.notes = {
+      "Names and shapes are those of flash-linear-attention: attn.*, attn_norm, mlp_norm and mlp.* of a HGRNBlock, lower_bounds of the "
+      "model, which stands under the first layer here, and final/norm.",
+      "This is the real variant of that library; the paper's complex one, which turns its state, is the architecture hgru.",
+      "The lowest layer has the bound 0 whatever lower_bounds holds.",
+      "Epsilon is 1e-6, as the model's configuration passes it; the layer class alone has 1e-5.",
+      "Where the inner width is not that of the stream the reference's bounds do not fit from the second layer on; here they have the "
+      "inner width.",
+      "The convolutions have no activation, as in the reference."};
+  a.hyper = {
+      hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"),
+      hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row, whose bounds rise."),
+      hyper_real("expand", "", 1.0, 0.01, 16.0, "Inner width, as a multiple of the stream's."),
+      hyper_flag("lower_bound", true, "Whether forget gates are bounded below, the more the higher the layer."),
+      hyper_integer("conv", "K", 0, 0, 64, "Taps of causal convolutions of the inputs of state and forget gate; 0: none.", "steps"),
+      hyper_flag("conv_bias", false, "Whether the convolutions have biases."),
+      hyper_flag("norm_affine", true, "Whether the norm of the state has a scale."),
+      hyper_real("norm_eps", "ε", 1e-6, 1e-12, 1.0, "Epsilon of all norms.", true),
+      hyper_integer("feed_forward", "F", 0, 0, 65536,
+                    "Hidden width of the feed-forward part; 0: 8/3 of the width, up to the next multiple of 256.", "units"),
+      hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and feed-forward, or the layer alone.")};
   a.spectrum = "the forget gate f_t";
-  a.source = {"Z. Qin, S. Yang, Y. Zhong", "Hierarchically gated recurrent neural network for sequence modeling", "NeurIPS", "https://arxiv.org/abs/2311.04823", 2023};
+  a.source = {"Z. Qin, S. Yang, Y. Zhong", "Hierarchically gated recurrent neural network for sequence modeling", "NeurIPS",
+              "https://arxiv.org/abs/2311.04823", 2023};
   a.reference = {{"layers.{n}.*", "*"}, {"lower_bounds", "lower_bounds"}, {"norm.*", "final/norm.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
@@ -83,9 +100,12 @@ Architecture hgrn() {
     const Var after = u + y, v = parts::rms_norm(l, "mlp_norm", after, eps);
     const std::int64_t F = h.integer("feed_forward") ? h.integer("feed_forward") : 256 * ((d * 8 / 3 + 255) / 256);
     const Var open = silu(project(l, "mlp.gate_proj", v, F, "W_gate of the feed-forward part"));
-    return after + project(l, "mlp.down_proj", open * project(l, "mlp.up_proj", v, F, "W_up of the feed-forward part"), d, "W_down of the feed-forward part");
+    return after + project(l, "mlp.down_proj", open * project(l, "mlp.up_proj", v, F, "W_up of the feed-forward part"), d,
+                           "W_down of the feed-forward part");
   };
-  a.finish = [](Layer& l, Var x) { return l.hyper.choice("block") == "none" ? x : parts::rms_norm(l, "norm", x, l.hyper.real("norm_eps")); };
+  a.finish = [](Layer& l, Var x) {
+    return l.hyper.choice("block") == "none" ? x : parts::rms_norm(l, "norm", x, l.hyper.real("norm_eps"));
+  };
   parts::add_hybrid_attention(a, "hgrn");
   return a;
 }

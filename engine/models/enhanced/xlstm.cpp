@@ -49,18 +49,28 @@ Hyper hyper_of_part(const Hyper& h, bool of_slstm) {
 Architecture xlstm() {
   Architecture a;
   a.title = "xLSTM";
-  a.equations = {"block b = 0 … L−1 is an sLSTM block where slstm_every and slstm_first (or slstm_at) say so, else an mLSTM block", "mLSTM block: u ← u + mLSTM(norm u)",
-                 "sLSTM block: u ← u + sLSTM(norm u),  u ← u + W_down (gelu(g) ⊙ w), [g w] = W_up norm(u)", "after the last block: norm(u)"};
+  a.equations = {"block b = 0 … L−1 is an sLSTM block where slstm_every and slstm_first (or slstm_at) say so, else an mLSTM block",
+                 "mLSTM block: u ← u + mLSTM(norm u)",
+                 "sLSTM block: u ← u + sLSTM(norm u),  u ← u + W_down (gelu(g) ⊙ w), [g w] = W_up norm(u)",
+                 "after the last block: norm(u)"};
   for (const bool of_slstm : {false, true})
     for (const std::string& line : part(of_slstm).equations) a.equations.push_back(part(of_slstm).title + ": " + line);
-  a.notes = {"Names and shapes are those of the authors' xLSTMBlockStack: block b's xlstm_norm, xlstm.*, ffn_norm and ffn.*, and final/post_blocks_norm.",
-             "The paper writes xLSTM[a:b] for a mLSTM to b sLSTM blocks: [7:1] is slstm_every = 8; [1:0] is slstm_every = 0 and [0:1] slstm_every = 1 with slstm_first = 0.",
-             "The forget gates' biases of an sLSTM block, and what the last matrices of a block start with, depend on the block's number and on how many blocks there are of both kinds."};
+  a.notes = {
+      "Names and shapes are those of the authors' xLSTMBlockStack: block b's xlstm_norm, xlstm.*, ffn_norm and ffn.*, and "
+      "final/post_blocks_norm.",
+      "The paper writes xLSTM[a:b] for a mLSTM to b sLSTM blocks: [7:1] is slstm_every = 8; [1:0] is slstm_every = 0 and [0:1] slstm_every "
+      "= 1 with slstm_first = 0.",
+      "The forget gates' biases of an sLSTM block, and what the last matrices of a block start with, depend on the block's number and on "
+      "how many blocks there are of both kinds."};
   for (const bool of_slstm : {false, true})
     for (const std::string& note : part(of_slstm).notes) a.notes.push_back(part(of_slstm).title + ": " + note);
-  a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("layers", "L", 2, 1, 48, "Blocks in a row, of both kinds."),
-             hyper_integer("slstm_every", "", 2, 0, 48, "Each so many blocks there is one with an sLSTM; 0: none.", "blocks"), hyper_integer("slstm_first", "", 1, 0, 47, "The number of the first of them, from 0."),
-             hyper_integer("slstm_at", "", 0, 0, (std::int64_t{1} << 48) - 1, "Not 0: which blocks have an sLSTM, whatever the two before say: the sum of 2^b over their numbers b from 0; numbers beyond the last block do not count."),
+  a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"),
+             hyper_integer("layers", "L", 2, 1, 48, "Blocks in a row, of both kinds."),
+             hyper_integer("slstm_every", "", 2, 0, 48, "Each so many blocks there is one with an sLSTM; 0: none.", "blocks"),
+             hyper_integer("slstm_first", "", 1, 0, 47, "The number of the first of them, from 0."),
+             hyper_integer("slstm_at", "", 0, 0, (std::int64_t{1} << 48) - 1,
+                           "Not 0: which blocks have an sLSTM, whatever the two before say: the sum of 2^b over their numbers b from 0; "
+                           "numbers beyond the last block do not count."),
              hyper_flag("post_norm", true, "Whether a norm follows the last block.")};
   for (const bool of_slstm : {false, true})
     for (HyperSpec row : part(of_slstm).hyper) {
@@ -87,7 +97,9 @@ Architecture xlstm() {
     }
   };
   a.kind = [](const Hyper& h, std::int64_t block) { return LayerKind{&part(is_slstm(h, block)), hyper_of_part(h, is_slstm(h, block))}; };
-  a.finish = [](Layer& l, Var x) { return l.hyper.flag("post_norm") ? parts::normalised(x, 1e-5) * parts::one_plus(l, "post_blocks_norm.weight", x.dim(-1)) : x; };
+  a.finish = [](Layer& l, Var x) {
+    return l.hyper.flag("post_norm") ? parts::normalised(x, 1e-5) * parts::one_plus(l, "post_blocks_norm.weight", x.dim(-1)) : x;
+  };
   return a;
 }
 

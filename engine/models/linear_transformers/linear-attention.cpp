@@ -15,23 +15,31 @@ namespace reclab::architectures {
 Architecture linear_attention() {
   Architecture a;
   a.title = "Linear attention";
-  a.equations = {"φ(x) = elu(x) + 1; feature_map=dpfp: concat over j = 1..ν of r ⊙ roll(r, j), r = [relu(x); relu(−x)]", "S_t = S_{t-1} + φ(k_t) v_tᵀ,  z_t = z_{t-1} + φ(k_t)", "o_t = S_tᵀ φ(q_t) / (φ(q_t)·z_t + 10⁻⁶)",
+  a.equations = {"φ(x) = elu(x) + 1; feature_map=dpfp: concat over j = 1..ν of r ⊙ roll(r, j), r = [relu(x); relu(−x)]",
+                 "S_t = S_{t-1} + φ(k_t) v_tᵀ,  z_t = z_{t-1} + φ(k_t)", "o_t = S_tᵀ φ(q_t) / (φ(q_t)·z_t + 10⁻⁶)",
                  "encoder layer: x ← norm₁(x + W_o o),  x ← norm₂(x + W₂ f(W₁ x + b₁) + b₂)"};
-  a.notes = {"Names and shapes are those of fast-transformers: attention.{query,key,value,out}_projection, linear1, linear2, norm1, norm2 of a layer and final/norm.",
-             "The memory is updated before it is read; there is no 1/√d; epsilon 1e-6 is added to the denominator. Heads are the slow part of the rows of the query, key and value projections and of the columns of out_projection.weight.",
-             "All norms are layer norms with epsilon 1e-5.",
-             "feature_map=dpfp is the map of Schlag et al. 2021, which fast-transformers does not have, under its normaliser.",
-             "The transition is the identity: nothing is forgotten, so all eigenvalues and singular values are 1, and the normaliser z grows instead."};
-  a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the width."),
+  a.notes = {
+      "Names and shapes are those of fast-transformers: attention.{query,key,value,out}_projection, linear1, linear2, norm1, norm2 of a "
+      "layer and final/norm.",
+      "The memory is updated before it is read; there is no 1/√d; epsilon 1e-6 is added to the denominator. Heads are the slow part of the "
+      "rows of the query, key and value projections and of the columns of out_projection.weight.",
+      "All norms are layer norms with epsilon 1e-5.",
+      "feature_map=dpfp is the map of Schlag et al. 2021, which fast-transformers does not have, under its normaliser.",
+      "The transition is the identity: nothing is forgotten, so all eigenvalues and singular values are 1, and the normaliser z grows "
+      "instead."};
+  a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"),
+             hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the width."),
              hyper_integer("layers", "L", 1, 1, 64, "Encoder layers in a row."),
-             hyper_choice("feature_map", "elu", {"elu", "dpfp"}, "φ: elu + 1, or DPFP."), hyper_integer("nu", "ν", 1, 1, 8, "Rolls of DPFP: features are 2ν times as long as keys."),
+             hyper_choice("feature_map", "elu", {"elu", "dpfp"}, "φ: elu + 1, or DPFP."),
+             hyper_integer("nu", "ν", 1, 1, 8, "Rolls of DPFP: features are 2ν times as long as keys."),
              hyper_integer("feed_forward", "d_ff", 0, 0, 16384, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
              hyper_choice("activation", "relu", {"relu", "gelu"}, "f of the feed-forward part."),
              hyper_choice("block", "residual", {"residual", "none"}, "The encoder layer, or the attention with its projections alone."),
              hyper_flag("final_norm", true, "Whether a layer norm follows the last layer.")};
   a.spectrum = "the transition of the memory: the identity";
-  a.source = {"A. Katharopoulos, A. Vyas, N. Pappas, F. Fleuret", "Transformers are RNNs: fast autoregressive transformers with linear attention", "ICML",
-              "https://arxiv.org/abs/2006.16236", 2020};
+  a.source = {"A. Katharopoulos, A. Vyas, N. Pappas, F. Fleuret",
+              "Transformers are RNNs: fast autoregressive transformers with linear attention", "ICML", "https://arxiv.org/abs/2006.16236",
+              2020};
   a.reference = {{"layers.{n}.*", "*"}, {"norm.*", "final/norm.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
@@ -44,7 +52,8 @@ Architecture linear_attention() {
     const std::int64_t d = l.hyper.integer("width"), heads = l.hyper.integer("heads"), key = d / heads;
     const double k = 1.0 / std::sqrt(static_cast<double>(d));
     const auto project = [&](const std::string& name, const std::string& role, Var v, const char* heads_lie = "rows") {
-      const Var W = l.parameter("attention." + name + "_projection.weight", {d, d}, init::uniform(-k, k), "W of the " + role + ", " + heads_lie + " by head; starts uniform in ±1/√d.");
+      const Var W = l.parameter("attention." + name + "_projection.weight", {d, d}, init::uniform(-k, k),
+                                "W of the " + role + ", " + heads_lie + " by head; starts uniform in ±1/√d.");
       const Var b = l.parameter("attention." + name + "_projection.bias", {d}, init::uniform(-k, k), "Its bias; starts uniform in ±1/√d.");
       return linear(v, W, b);
     };
@@ -55,7 +64,9 @@ Architecture linear_attention() {
     const Var q = map(reshape(project("query", "queries", x), by_head));
     const Var keys = map(reshape(project("key", "keys", x), by_head));
     const Var v = reshape(project("value", "values", x), by_head);
-    const Var read = normalised_outer(l, {"S", {heads, features, key}, "The sum of φ(k) vᵀ of each head, [key, value]."}, {"z", {heads, features}, "The sum of φ(k) of each head: the normaliser."}, {q, keys, v}, denominator::plus(1e-6));
+    const Var read =
+        normalised_outer(l, {"S", {heads, features, key}, "The sum of φ(k) vᵀ of each head, [key, value]."},
+                         {"z", {heads, features}, "The sum of φ(k) of each head: the normaliser."}, {q, keys, v}, denominator::plus(1e-6));
     const Var out = project("out", "output", reshape(read, {l.steps(), l.batch(), d}), "columns");
     if (l.hyper.choice("block") == "none") return out;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//   layer i of the stack, for a segment X of n rows:   U = LN X;   A = att(U; keys and values of [C_i; M_i; U]);   X ← X + A or GRU(A, X);   likewise with W₂ f(W₁ LN X)
-//   when the segment is full:   O = the oldest n rows of [M_i; U];   M_i ← the last n_m of [M_i; U];   C_i ← the last n_cm of [C_i; f_c(O)],  f_c: c rows become one
-// J. W. Rae et al., Compressive transformers for long-range sequence modelling, ICLR 2020. Names and conventions of lucidrains/compressive-transformer-pytorch; the
-// authors' code is not published.
+//   layer i of the stack, for a segment X of n rows:   U = LN X;   A = att(U; keys and values of [C_i; M_i; U]);   X ← X + A or GRU(A, X);
+//   likewise with W₂ f(W₁ LN X) when the segment is full:   O = the oldest n rows of [M_i; U];   M_i ← the last n_m of [M_i; U];   C_i ←
+//   the last n_cm of [C_i; f_c(O)],  f_c: c rows become one
+// J. W. Rae et al., Compressive transformers for long-range sequence modelling, ICLR 2020. Names and conventions of
+// lucidrains/compressive-transformer-pytorch; the authors' code is not published.
 #include <algorithm>
 #include <cmath>
 
@@ -69,7 +70,8 @@ Sizes sizes_of(const Hyper& h) {
 
 std::vector<Block> declare(Layer& l, const Sizes& s) {
   const Hyper& h = l.hyper;
-  const std::int64_t depth = h.integer("depth"), d = s.d, F = h.integer("feed_forward") ? h.integer("feed_forward") : 4 * d, k = std::max<std::int64_t>(1, d / 4);
+  const std::int64_t depth = h.integer("depth"), d = s.d, F = h.integer("feed_forward") ? h.integer("feed_forward") : 4 * d,
+                     k = std::max<std::int64_t>(1, d / 4);
   const Init one = init::constant(1.0), zero = init::constant(0.0), of_d = parts::torch_uniform(d), of_F = parts::torch_uniform(F);
   const std::string at = h.text("memory_at"), uniform = " Starts uniform in ±1/√d.";
   std::vector<Block> made;
@@ -81,7 +83,8 @@ std::vector<Block> declare(Layer& l, const Sizes& s) {
     const auto around = [&](const std::string& name) {
       Around made_around;
       if (h.choice("residual") == "add") return made_around;
-      made_around.weight_ih = l.parameter(name + "gru.weight_ih", {3 * d, d}, of_d, "W of the GRU round the part, rows of r, z, n, for what comes out of it." + uniform);
+      made_around.weight_ih = l.parameter(name + "gru.weight_ih", {3 * d, d}, of_d,
+                                          "W of the GRU round the part, rows of r, z, n, for what comes out of it." + uniform);
       made_around.weight_hh = l.parameter(name + "gru.weight_hh", {3 * d, d}, of_d, "The same for what goes round." + uniform);
       made_around.bias_ih = l.parameter(name + "gru.bias_ih", {3 * d}, of_d, "Its first bias." + uniform);
       made_around.bias_hh = l.parameter(name + "gru.bias_hh", {3 * d}, of_d, "Its second bias." + uniform);
@@ -89,11 +92,13 @@ std::vector<Block> declare(Layer& l, const Sizes& s) {
         for (const char* which : {"Q", "R"}) {
           Around::Factors& to = *which == 'Q' ? made_around.Q : made_around.R;
           const std::string of = name + "mogrify." + which;
-          to.first = l.parameter(of + ".0.weight", {k, d}, of_d, std::string("First factor of the mogrifier's ") + which + ", d/4 rows." + uniform);
+          to.first = l.parameter(of + ".0.weight", {k, d}, of_d,
+                                 std::string("First factor of the mogrifier's ") + which + ", d/4 rows." + uniform);
           to.second = l.parameter(of + ".1.weight", {d, k}, parts::torch_uniform(k), "Second factor. Starts uniform in ±1/√(d/4).");
           if (!h.flag("mogrify_bias")) continue;
           to.first_bias = l.parameter(of + ".0.bias", {k}, of_d, "Bias of the first factor." + uniform);
-          to.second_bias = l.parameter(of + ".1.bias", {d}, parts::torch_uniform(k), "Bias of the second factor. Starts uniform in ±1/√(d/4).");
+          to.second_bias =
+              l.parameter(of + ".1.bias", {d}, parts::torch_uniform(k), "Bias of the second factor. Starts uniform in ±1/√(d/4).");
         }
       return made_around;
     };
@@ -106,13 +111,15 @@ std::vector<Block> declare(Layer& l, const Sizes& s) {
     b.to_out_bias = l.parameter(a + "fn.fn.to_out.bias", {d}, of_d, "Its bias." + uniform);
     if (s.compression == "conv") {  // also where there is no memory, as in the code
       const Init start = parts::torch_uniform(d * s.c);
-      b.conv = l.parameter(a + "fn.fn.compress_mem_fn.conv.weight", {d, d, s.c}, start, "f_c: [out, in, row of the c], oldest first. Starts uniform in ±1/√(c d).");
+      b.conv = l.parameter(a + "fn.fn.compress_mem_fn.conv.weight", {d, d, s.c}, start,
+                           "f_c: [out, in, row of the c], oldest first. Starts uniform in ±1/√(c d).");
       b.conv_bias = l.parameter(a + "fn.fn.compress_mem_fn.conv.bias", {d}, start, "Its bias. Starts uniform in ±1/√(c d).");
     }
     b.attention = around(a);
     b.norm2 = l.parameter(f + "fn.norm.weight", {d}, one, "Scale of the norm before the feed-forward part; starts at 1.");
     b.norm2_bias = l.parameter(f + "fn.norm.bias", {d}, zero, "Its shift; starts at 0.");
-    b.w1 = l.parameter(f + "fn.fn.w1.weight", {s.glu ? 2 * F : F, d}, of_d, s.glu ? "W₁: rows of what passes the gelu, then of what it is multiplied with." + uniform : "W₁." + uniform);
+    b.w1 = l.parameter(f + "fn.fn.w1.weight", {s.glu ? 2 * F : F, d}, of_d,
+                       s.glu ? "W₁: rows of what passes the gelu, then of what it is multiplied with." + uniform : "W₁." + uniform);
     b.w1_bias = l.parameter(f + "fn.fn.w1.bias", {s.glu ? 2 * F : F}, of_d, "Its bias." + uniform);
     b.w2 = l.parameter(f + "fn.fn.w2.weight", {d, F}, of_F, "W₂. Starts uniform in ±1/√d_ff.");
     b.w2_bias = l.parameter(f + "fn.fn.w2.bias", {d}, of_F, "Its bias. Starts uniform in ±1/√d_ff.");
@@ -129,7 +136,8 @@ Var skewed(Var x, std::int64_t n, std::int64_t columns) {
   const Var wide[] = {x, nothing};
   const Var flat = reshape(concat(wide, -1), {B, H, rows * (L + 1)});
   std::vector<Var> parts{flat};
-  for (std::int64_t missing = n - 1 + rows * L - rows * (L + 1); missing > 0; --missing) parts.push_back(affine(slice(flat, -1, 0, 1), 0.0, 0.0));
+  for (std::int64_t missing = n - 1 + rows * L - rows * (L + 1); missing > 0; --missing)
+    parts.push_back(affine(slice(flat, -1, 0, 1), 0.0, 0.0));
   return slice(reshape(slice(parts.size() == 1 ? flat : concat(parts, -1), -1, n - 1, n - 1 + rows * L), {B, H, rows, L}), -1, 0, columns);
 }
 
@@ -169,7 +177,8 @@ SegmentResult segment_of(const Sizes& s, const std::vector<Block>& blocks, Var p
   const Var start = reshape(slice(slice(slice(tokens, 0, 0, 1), 1, 0, 1), -1, s.d, s.d + 1), {1});
   // How many rows of the memories there are, at the end of their arrays.
   const auto rows_compressed = [&](Var passed) { return minimum(relu(passed - n_m) / c, n_cm); };
-  const Var missing = static_cast<double>(M) - (s.empty ? minimum(start, n_m) + rows_compressed(start) : affine(start, 0.0, static_cast<double>(M)));
+  const Var missing =
+      static_cast<double>(M) - (s.empty ? minimum(start, n_m) + rows_compressed(start) : affine(start, 0.0, static_cast<double>(M)));
   std::vector<double> causal, columns, distance;
   for (std::int64_t i = 0; i < rows; ++i)
     for (std::int64_t j = 0; j < K; ++j) causal.push_back(j <= M + i ? 0.0 : unseen);
@@ -185,7 +194,9 @@ SegmentResult segment_of(const Sizes& s, const std::vector<Block>& blocks, Var p
     const Var u = layer_norm(x, b.norm1, b.norm1_bias, 1e-5);
     // With the enhanced recurrence a layer reads and continues what the one above it left, the last one what the first left.
     const std::int64_t from = s.enhanced ? (b.memory + 1) % s.memories : b.memory;
-    const auto part = [&](Var all, std::int64_t length) { return reshape(slice(all, 1, std::max<std::int64_t>(from, 0), std::max<std::int64_t>(from, 0) + 1), {B, length, s.d}); };
+    const auto part = [&](Var all, std::int64_t length) {
+      return reshape(slice(all, 1, std::max<std::int64_t>(from, 0), std::max<std::int64_t>(from, 0) + 1), {B, length, s.d});
+    };
     const Var m = part(memory[0], s.n_m), cm = part(memory[1], s.n_cm);
     const Var parts_of_past[] = {cm, m, u};
     const auto kv = split(linear(concat(parts_of_past, 1), b.to_kv), -1, 2);
@@ -193,11 +204,15 @@ SegmentResult segment_of(const Sizes& s, const std::vector<Block>& blocks, Var p
     const Var q = by_head(linear(u, b.to_q)), k = by_head(kv[0]), v = by_head(kv[1]);
     Var scores = matmul_transposed(q, k);
     if (positions) {
-      Var places = permute(reshape(matmul_transposed(reshape(permute(q, heads_first_axes), {H, B * rows, s.D}), positions), {H, B, rows, L}), heads_first_axes);
+      Var places =
+          permute(reshape(matmul_transposed(reshape(permute(q, heads_first_axes), {H, B * rows, s.D}), positions), {H, B, rows, L}),
+                  heads_first_axes);
       if (moved) places = matmul(places, moved);
       scores = scores + skewed(places, s.n, K);
     }
-    const Var hidden = b.memory < 0 ? sign(relu(static_cast<double>(M) - 0.5 - column)) : s.empty ? sign(relu(missing - 0.5 - column)) : Var{};
+    const Var hidden = b.memory < 0 ? sign(relu(static_cast<double>(M) - 0.5 - column))
+                       : s.empty    ? sign(relu(missing - 0.5 - column))
+                                    : Var{};
     scores = scores / std::sqrt(static_cast<double>(s.D)) + future;
     if (hidden) scores = scores + unseen * hidden;
     const Var p = softmax_rows(scores);
@@ -234,60 +249,99 @@ SegmentResult segment_of(const Sizes& s, const std::vector<Block>& blocks, Var p
 Architecture compressive_transformer() {
   Architecture a;
   a.title = "Compressive transformer";
-  a.equations = {"for each segment X of n steps, depth times:  U = LN X,  A = att(U; [C; M; U]),  X ← X + W_o A,  X ← X + W₂ gelu(W₁ LN X)",
-                 "att: Σ_j softmax_j(q_i·(k_j + e_{i−j})/√D) v_j by head, causal; i − j counts the rows of [C; M; U]",
-                 "when the segment is full:  O = the oldest n rows of [M; U],  M ← the last n_m of [M; U],  C ← the last n_cm of [C; f_c(O)]",
-                 "f_c makes one row of c:  conv: Σ_τ W_τ o_{cj+τ} + b;  mean, max: of the c rows;  most-used: the n/c rows of O with the largest mean attention",
-                 "residual=gru:  X ← GRU(input A, state X) in place of both sums"};
-  a.notes = {"Parameters have the names of lucidrains/compressive-transformer-pytorch: attn_layers, ff_layers, pos_emb. The whole stack of `depth` layers is one recurrent layer, since with enhanced_recurrence a layer reads the memory of the one above.",
-             "The memories hold the normalised inputs of each layer's attention; key and value are made of them anew in each segment.",
-             "to_logits.1 is the head, where emb_dim is the code's dim; token_emb and to_model_dim make its inputs of tokens, and are passed over.",
-             "No gradient passes into the memories (stop_gradient), so the convolution has none from the outputs: the authors train it with an auxiliary loss, that attention to C gives what attention to O gave, which is no part of a run.",
-             "start=empty: at first there are no rows, as in the code, and the array of places e begins with the oldest row that there is. start=zeros: the rows are there and are zeros, as in the paper. Rows that do not exist yet are recorded as zeros.",
-             "most-used: the attention is the mean over heads and the steps of the segment in which a row leaves the memory; rows keep their order.",
-             "segment and mem_len are multiples of ratio, so that no row is left over; the code fills up with zeros.",
-             "The state of a step is what its segment reads; at the last step of a full segment it is already the next one. It changes once a segment, hence no spectrum and no ds_T/ds_t."};
-  a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the width."),
-             hyper_integer("depth", "L", 2, 1, 9, "Transformer layers of the recurrent stack."), hyper_integer("segment", "n", 16, 1, 65536, "Steps of a segment (seq_len).", "steps"),
-             hyper_integer("mem_len", "n_m", 16, 1, 65536, "Rows of the memory, at least a segment.", "steps"),
-             hyper_integer("cmem_len", "n_cm", 4, 1, 65536, "Rows of the compressed memory.", "rows"), hyper_integer("ratio", "c", 4, 1, 1024, "Rows that become one.", "rows"),
-             hyper_choice("compression", "conv", {"conv", "mean", "max", "most-used"}, "f_c."), hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
-             hyper_flag("glu", false, "Whether the feed-forward part is gated."), hyper_choice("residual", "gru", {"gru", "add"}, "What joins a part with what goes round it."),
-             hyper_flag("mogrify", false, "Whether the input and the state of the GRU gate each other first, five times."),
-             hyper_flag("mogrify_bias", false, "With mogrify, whether its factors have biases, as in later versions of the package that the code takes it from, where they are Q.0.0 and Q.0.1."),
-             hyper_flag("enhanced_recurrence", true, "Whether each layer reads and continues the memory of the layer above it, the last one that of the first."),
-             hyper_integer("memory_at", "", 0, 0, 987654321, "The numbers of the layers that have a memory, from 1, one digit each; 0: all."),
-             hyper_choice("position", "learned", {"learned", "none"}, "Whether distances have vectors e."), hyper_choice("start", "empty", {"empty", "zeros"}, "What the memories hold at first."),
-             hyper_flag("stop_gradient", true, "Whether no gradient passes into the memories.")};
+  a.equations = {
+      "for each segment X of n steps, depth times:  U = LN X,  A = att(U; [C; M; U]),  X ← X + W_o A,  X ← X + W₂ gelu(W₁ LN X)",
+      "att: Σ_j softmax_j(q_i·(k_j + e_{i−j})/√D) v_j by head, causal; i − j counts the rows of [C; M; U]",
+      "when the segment is full:  O = the oldest n rows of [M; U],  M ← the last n_m of [M; U],  C ← the last n_cm of [C; f_c(O)]",
+      "f_c makes one row of c:  conv: Σ_τ W_τ o_{cj+τ} + b;  mean, max: of the c rows;  most-used: the n/c rows of O with the largest mean "
+      "attention",
+      "residual=gru:  X ← GRU(input A, state X) in place of both sums"};
+  a.notes = {
+      "Parameters have the names of lucidrains/compressive-transformer-pytorch: attn_layers, ff_layers, pos_emb. The whole stack of "
+      "`depth` layers is one recurrent layer, since with enhanced_recurrence a layer reads the memory of the one above.",
+      "The memories hold the normalised inputs of each layer's attention; key and value are made of them anew in each segment.",
+      "to_logits.1 is the head, where emb_dim is the code's dim; token_emb and to_model_dim make its inputs of tokens, and are passed "
+      "over.",
+      "No gradient passes into the memories (stop_gradient), so the convolution has none from the outputs: the authors train it with an "
+      "auxiliary loss, that attention to C gives what attention to O gave, which is no part of a run.",
+      "start=empty: at first there are no rows, as in the code, and the array of places e begins with the oldest row that there is. "
+      "start=zeros: the rows are there and are zeros, as in the paper. Rows that do not exist yet are recorded as zeros.",
+      "most-used: the attention is the mean over heads and the steps of the segment in which a row leaves the memory; rows keep their "
+      "order.",
+      "segment and mem_len are multiples of ratio, so that no row is left over; the code fills up with zeros.",
+      "The state of a step is what its segment reads; at the last step of a full segment it is already the next one. It changes once a "
+      "segment, hence no spectrum and no ds_T/ds_t."};
+  a.hyper = {
+      hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"),
+      hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the width."),
+      hyper_integer("depth", "L", 2, 1, 9, "Transformer layers of the recurrent stack."),
+      hyper_integer("segment", "n", 16, 1, 65536, "Steps of a segment (seq_len).", "steps"),
+      hyper_integer("mem_len", "n_m", 16, 1, 65536, "Rows of the memory, at least a segment.", "steps"),
+      hyper_integer("cmem_len", "n_cm", 4, 1, 65536, "Rows of the compressed memory.", "rows"),
+      hyper_integer("ratio", "c", 4, 1, 1024, "Rows that become one.", "rows"),
+      hyper_choice("compression", "conv", {"conv", "mean", "max", "most-used"}, "f_c."),
+      hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
+      hyper_flag("glu", false, "Whether the feed-forward part is gated."),
+      hyper_choice("residual", "gru", {"gru", "add"}, "What joins a part with what goes round it."),
+      hyper_flag("mogrify", false, "Whether the input and the state of the GRU gate each other first, five times."),
+      hyper_flag("mogrify_bias", false,
+                 "With mogrify, whether its factors have biases, as in later versions of the package that the code takes it from, where "
+                 "they are Q.0.0 and Q.0.1."),
+      hyper_flag("enhanced_recurrence", true,
+                 "Whether each layer reads and continues the memory of the layer above it, the last one that of the first."),
+      hyper_integer("memory_at", "", 0, 0, 987654321, "The numbers of the layers that have a memory, from 1, one digit each; 0: all."),
+      hyper_choice("position", "learned", {"learned", "none"}, "Whether distances have vectors e."),
+      hyper_choice("start", "empty", {"empty", "zeros"}, "What the memories hold at first."),
+      hyper_flag("stop_gradient", true, "Whether no gradient passes into the memories.")};
   a.spectrum = "none: the memories change once a segment, and no matrix takes them from one step to the next";
-  a.source = {"J. W. Rae, A. Potapenko, S. M. Jayakumar, C. Hillier, T. P. Lillicrap", "Compressive transformers for long-range sequence modelling", "ICLR", "https://arxiv.org/abs/1911.05507", 2020};
+  a.source = {"J. W. Rae, A. Potapenko, S. M. Jayakumar, C. Hillier, T. P. Lillicrap",
+              "Compressive transformers for long-range sequence modelling", "ICLR", "https://arxiv.org/abs/1911.05507", 2020};
   a.reference = {{"to_logits.1.*", "head/*"}, {"to_logits.*", ""}, {"token_emb.weight", ""}, {"to_model_dim.*", ""}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     const auto refuse = [&](const std::string& sentence, const std::string& key, const std::string& range) {
-      throw Error("compressive-transformer: " + sentence, {.model = "compressive-transformer", .parameter = key, .value = h.text(key), .range = range});
+      throw Error("compressive-transformer: " + sentence,
+                  {.model = "compressive-transformer", .parameter = key, .value = h.text(key), .range = range});
     };
-    if (h.integer("width") % h.integer("heads")) refuse("heads = " + h.text("heads") + " does not divide width = " + h.text("width") + ": choose a divisor.", "heads", "a divisor of width");
-    if (h.integer("mem_len") < h.integer("segment")) refuse("mem_len = " + h.text("mem_len") + " is shorter than a segment of " + h.text("segment") + " steps: choose at least as much.", "mem_len", "at least segment");
+    if (h.integer("width") % h.integer("heads"))
+      refuse("heads = " + h.text("heads") + " does not divide width = " + h.text("width") + ": choose a divisor.", "heads",
+             "a divisor of width");
+    if (h.integer("mem_len") < h.integer("segment"))
+      refuse("mem_len = " + h.text("mem_len") + " is shorter than a segment of " + h.text("segment") + " steps: choose at least as much.",
+             "mem_len", "at least segment");
     for (const char* key : {"segment", "mem_len"})
-      if (h.integer(key) % h.integer("ratio")) refuse(std::string(key) + " = " + h.text(key) + " is no multiple of ratio = " + h.text("ratio") + ": choose one.", key, "a multiple of ratio");
+      if (h.integer(key) % h.integer("ratio"))
+        refuse(std::string(key) + " = " + h.text(key) + " is no multiple of ratio = " + h.text("ratio") + ": choose one.", key,
+               "a multiple of ratio");
     if (h.choice("compression") == "most-used" && h.integer("mem_len") % h.integer("segment"))
-      refuse("compression = most-used needs a memory of whole segments, not " + h.text("mem_len") + ": choose a multiple of segment = " + h.text("segment") + ".", "mem_len", "a multiple of segment");
+      refuse("compression = most-used needs a memory of whole segments, not " + h.text("mem_len") +
+                 ": choose a multiple of segment = " + h.text("segment") + ".",
+             "mem_len", "a multiple of segment");
     if (h.flag("mogrify") && h.choice("residual") == "add") refuse("mogrify needs residual = gru.", "mogrify", "false");
     const std::string at = h.text("memory_at");
     for (std::size_t i = 0; at != "0" && i < at.size(); ++i)
       if (at[i] == '0' || at[i] - '0' > h.integer("depth") || (i && at[i] <= at[i - 1]))
-        refuse("memory_at = " + at + " does not name layers of a stack of " + h.text("depth") + " in their order: give their numbers, one digit each.", "memory_at", "0, or digits from 1 to depth, rising");
+        refuse("memory_at = " + at + " does not name layers of a stack of " + h.text("depth") +
+                   " in their order: give their numbers, one digit each.",
+               "memory_at", "0, or digits from 1 to depth, rising");
   };
 
   a.layer = [](Layer& l, Var x) {
     const Sizes s = sizes_of(l.hyper);
     const std::vector<Block> blocks = declare(l, s);
-    const Var positions = l.hyper.choice("position") == "learned" ? l.parameter("pos_emb", {s.heads, s.M() + s.n, s.D}, init::constant(0.0), "e of each head; its last row belongs to the step itself, the one before to the step before, once the memories are full. Starts at 0.") : Var{};
+    const Var positions = l.hyper.choice("position") == "learned"
+                              ? l.parameter("pos_emb", {s.heads, s.M() + s.n, s.D}, init::constant(0.0),
+                                            "e of each head; its last row belongs to the step itself, the one before to the step before, "
+                                            "once the memories are full. Starts at 0.")
+                              : Var{};
     const Var none = x.graph->constant({1}, {0.0});
     const Var parts_of_token[] = {x, l.position()};
-    return segments(l, {{"memory", {s.memories, s.n_m, s.d}, "M of each layer that has one, oldest row first."}, {"compressed", {s.memories, s.n_cm, s.d}, "C of each of these layers, oldest row first."}}, {none, none},
-                    concat(parts_of_token, -1), s.n, filled_up(s.n, [=](Cell&, std::span<const Var> memory, Var tokens) { return segment_of(s, blocks, positions, memory, tokens); }));
+    return segments(l,
+                    {{"memory", {s.memories, s.n_m, s.d}, "M of each layer that has one, oldest row first."},
+                     {"compressed", {s.memories, s.n_cm, s.d}, "C of each of these layers, oldest row first."}},
+                    {none, none}, concat(parts_of_token, -1), s.n, filled_up(s.n, [=](Cell&, std::span<const Var> memory, Var tokens) {
+                      return segment_of(s, blocks, positions, memory, tokens);
+                    }));
   };
   return a;
 }

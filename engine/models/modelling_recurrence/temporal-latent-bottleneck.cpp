@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //   fast stream, for a chunk X of n steps:  X ← block(X; X) in each layer, causal, and every r-th time also X ← block(X; s)
 //   slow stream, when the chunk is full:  s ← block(s; X);   block(x; y) = z + W₂ gelu(W₁ LN z),  z = x + att(LN_q x; LN_k y, LN_v y)
-// A. Didolkar et al., Temporal latent bottleneck: synthesis of fast and slow processing mechanisms in sequence learning, NeurIPS 2022. Names and conventions of
-// keras-team/keras-io, examples/vision/temporal_latent_bottleneck.py; the authors published no code.
+// A. Didolkar et al., Temporal latent bottleneck: synthesis of fast and slow processing mechanisms in sequence learning, NeurIPS 2022.
+// Names and conventions of keras-team/keras-io, examples/vision/temporal_latent_bottleneck.py; the authors published no code.
 #include <cmath>
 
 #include "array/error.h"
@@ -19,7 +19,8 @@ struct Block {
 
 Block declare(Layer& l, const std::string& name) {
   const Hyper& h = l.hyper;
-  const std::int64_t d = h.integer("width"), H = h.integer("heads"), D = h.integer("head_dim") ? h.integer("head_dim") : d, F = h.integer("feed_forward") ? h.integer("feed_forward") : 4 * d;
+  const std::int64_t d = h.integer("width"), H = h.integer("heads"), D = h.integer("head_dim") ? h.integer("head_dim") : d,
+                     F = h.integer("feed_forward") ? h.integer("feed_forward") : 4 * d;
   // Glorot's bound as Keras has it for arrays of three axes, the first of which counts as a field.
   const auto glorot = [](std::int64_t field, std::int64_t in, std::int64_t out) { return parts::xavier_uniform(field * in, field * out); };
   const Init one = init::constant(1.0), zero = init::constant(0.0);
@@ -30,10 +31,12 @@ Block declare(Layer& l, const std::string& name) {
     const std::string norm = name + ".base_attn." + which[i] + "_layernorm", role = full[i];
     b.norm[i][0] = l.parameter(norm + ".gamma", {d}, one, "Scale of the norm before the " + role + "; starts at 1.");
     b.norm[i][1] = l.parameter(norm + ".beta", {d}, zero, "Its shift; starts at 0.");
-    b.kernel[i] = l.parameter(name + ".base_attn.mha." + role + ".kernel", {d, H, D}, glorot(d, H, D), "W of the " + role + " [in, head, entry]; starts Glorot uniform.");
+    b.kernel[i] = l.parameter(name + ".base_attn.mha." + role + ".kernel", {d, H, D}, glorot(d, H, D),
+                              "W of the " + role + " [in, head, entry]; starts Glorot uniform.");
     b.bias[i] = l.parameter(name + ".base_attn.mha." + role + ".bias", {H, D}, zero, "Its bias; starts at 0.");
   }
-  b.kernel[3] = l.parameter(name + ".base_attn.mha.attention_output.kernel", {H, D, d}, glorot(H, D, d), "W_o [head, entry, out]; starts Glorot uniform.");
+  b.kernel[3] = l.parameter(name + ".base_attn.mha.attention_output.kernel", {H, D, d}, glorot(H, D, d),
+                            "W_o [head, entry, out]; starts Glorot uniform.");
   b.bias[3] = l.parameter(name + ".base_attn.mha.attention_output.bias", {d}, zero, "Its bias; starts at 0.");
   b.norm_ff[0] = l.parameter(name + ".ffn.layernorm.gamma", {d}, one, "Scale of the norm before the feed-forward part; starts at 1.");
   b.norm_ff[1] = l.parameter(name + ".ffn.layernorm.beta", {d}, zero, "Its shift; starts at 0.");
@@ -75,21 +78,38 @@ struct FastStep {
 Architecture temporal_latent_bottleneck() {
   Architecture a;
   a.title = "Temporal latent bottleneck";
-  a.equations = {"fast, for each chunk X of n steps:  X ← block(X; X) for each layer, causal;  X ← block(X; s) for every r-th;  y = X", "slow, when the chunk is full:  s ← block(s; X)",
-                 "block(x; y) = z + W₂ gelu(W₁ LN z + b₁) + b₂,  z = x + W_o Σ_j softmax_j((W_q LN_q x)·(W_k LN_k y_j)/√D) W_v LN_v y_j, with biases"};
-  a.notes = {"Names and shapes are those of Keras' example, joined by points; the two dense layers of a feed-forward part are dense and dense_1 in each, where Keras counts them through. Kernels are stored [in, heads, D], [heads, D, out] and [in, out].",
-             "In the example the steps of a chunk see all of it, since it reads images: here a step sees itself and those before it in its chunk, or no step could be computed before its chunk is over. The slow stream reads the whole chunk.",
-             "schedule=code: as in the example, the blocks pm_self_attn_0, pm_cross_attn_ffn_0, pm_self_attn_1, .. all attend to the chunk, and every r-th of this row attends to s with the same weights after that. schedule=paper: pm_self_attn_i attends to the chunk and pm_cross_attn_ffn_i, behind every r-th of them, to s.",
-             "The bias of the keys and the shift of their norm add the same to all scores of a row and change nothing: they are read, and their gradients are exactly 0.",
-             "start=zeros is the example's, start=learned the paper's. All norms are layer norms with epsilon 1e-5.",
-             "The state of a step is the s that its chunk reads; at the last step of a full chunk it is already the next one. It changes once a chunk, hence no spectrum and no ds_T/ds_t."};
-  a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of both streams.", "channels"), hyper_integer("heads", "h", 1, 1, 64, "Heads."), hyper_integer("head_dim", "D", 0, 0, 4096, "Width of a head (key_dim); 0: the width.", "channels"),
-             hyper_integer("depth", "L", 2, 1, 64, "Layers of the fast stream; the example has 4."), hyper_integer("every", "r", 2, 1, 64, "Every so many layers the fast stream reads the slow one."),
-             hyper_integer("chunk", "n", 8, 1, 65536, "Steps of a chunk.", "steps"), hyper_integer("slots", "N", 8, 1, 65536, "Rows of the slow state; the example has as many as a chunk has steps.", "rows"),
-             hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward parts; 0: four times the width.", "units"), hyper_choice("schedule", "code", {"code", "paper"}, "Which blocks read the slow state."),
-             hyper_choice("start", "zeros", {"zeros", "learned"}, "The slow state at the start.")};
+  a.equations = {
+      "fast, for each chunk X of n steps:  X ← block(X; X) for each layer, causal;  X ← block(X; s) for every r-th;  y = X",
+      "slow, when the chunk is full:  s ← block(s; X)",
+      "block(x; y) = z + W₂ gelu(W₁ LN z + b₁) + b₂,  z = x + W_o Σ_j softmax_j((W_q LN_q x)·(W_k LN_k y_j)/√D) W_v LN_v y_j, with biases"};
+  a.notes = {
+      "Names and shapes are those of Keras' example, joined by points; the two dense layers of a feed-forward part are dense and dense_1 "
+      "in each, where Keras counts them through. Kernels are stored [in, heads, D], [heads, D, out] and [in, out].",
+      "In the example the steps of a chunk see all of it, since it reads images: here a step sees itself and those before it in its chunk, "
+      "or no step could be computed before its chunk is over. The slow stream reads the whole chunk.",
+      "schedule=code: as in the example, the blocks pm_self_attn_0, pm_cross_attn_ffn_0, pm_self_attn_1, .. all attend to the chunk, and "
+      "every r-th of this row attends to s with the same weights after that. schedule=paper: pm_self_attn_i attends to the chunk and "
+      "pm_cross_attn_ffn_i, behind every r-th of them, to s.",
+      "The bias of the keys and the shift of their norm add the same to all scores of a row and change nothing: they are read, and their "
+      "gradients are exactly 0.",
+      "start=zeros is the example's, start=learned the paper's. All norms are layer norms with epsilon 1e-5.",
+      "The state of a step is the s that its chunk reads; at the last step of a full chunk it is already the next one. It changes once a "
+      "chunk, hence no spectrum and no ds_T/ds_t."};
+  a.hyper = {
+      hyper_integer("width", "d", 64, 1, 4096, "Width of both streams.", "channels"),
+      hyper_integer("heads", "h", 1, 1, 64, "Heads."),
+      hyper_integer("head_dim", "D", 0, 0, 4096, "Width of a head (key_dim); 0: the width.", "channels"),
+      hyper_integer("depth", "L", 2, 1, 64, "Layers of the fast stream; the example has 4."),
+      hyper_integer("every", "r", 2, 1, 64, "Every so many layers the fast stream reads the slow one."),
+      hyper_integer("chunk", "n", 8, 1, 65536, "Steps of a chunk.", "steps"),
+      hyper_integer("slots", "N", 8, 1, 65536, "Rows of the slow state; the example has as many as a chunk has steps.", "rows"),
+      hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward parts; 0: four times the width.", "units"),
+      hyper_choice("schedule", "code", {"code", "paper"}, "Which blocks read the slow state."),
+      hyper_choice("start", "zeros", {"zeros", "learned"}, "The slow state at the start.")};
   a.spectrum = "none: the slow state changes once a chunk, and no matrix takes it from one step to the next";
-  a.source = {"A. Didolkar, K. Gupta, A. Goyal, N. B. Gundavarapu, A. Lamb, N. R. Ke, Y. Bengio", "Temporal latent bottleneck: synthesis of fast and slow processing mechanisms in sequence learning", "NeurIPS", "https://arxiv.org/abs/2205.14794", 2022};
+  a.source = {"A. Didolkar, K. Gupta, A. Goyal, N. B. Gundavarapu, A. Lamb, N. R. Ke, Y. Bengio",
+              "Temporal latent bottleneck: synthesis of fast and slow processing mechanisms in sequence learning", "NeurIPS",
+              "https://arxiv.org/abs/2205.14794", 2022};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
 
   a.layer = [](Layer& l, Var x) {
@@ -106,15 +126,18 @@ Architecture temporal_latent_bottleneck() {
       if (i % r == 0) add("pm_cross_attn_ffn_", true);
     }
     const Block slow = declare(l, "tlb_cross_attn_ffn");
-    const Var first = h.choice("start") == "learned" ? l.parameter("initial_state", {N, d}, init::normal(1.0), "s at the start; starts N(0, 1).") : x.graph->constant({1}, {0.0});
-    return segments(l, {{"slow", {N, d}, "The slow stream s."}}, {first}, x, n, filled_up(n, [=](Cell&, std::span<const Var> memory, Var tokens) {
-      Var y = tokens;
-      for (const FastStep& one : fast) {
-        if (one.to_itself) y = apply(one.block, y, y, true);
-        if (one.to_slow) y = apply(one.block, y, memory[0], false);
-      }
-      return SegmentResult{y, tokens.dim(1) == n ? std::vector<Var>{apply(slow, memory[0], y, false)} : std::vector<Var>{}};
-    }));
+    const Var first = h.choice("start") == "learned"
+                          ? l.parameter("initial_state", {N, d}, init::normal(1.0), "s at the start; starts N(0, 1).")
+                          : x.graph->constant({1}, {0.0});
+    return segments(l, {{"slow", {N, d}, "The slow stream s."}}, {first}, x, n,
+                    filled_up(n, [=](Cell&, std::span<const Var> memory, Var tokens) {
+                      Var y = tokens;
+                      for (const FastStep& one : fast) {
+                        if (one.to_itself) y = apply(one.block, y, y, true);
+                        if (one.to_slow) y = apply(one.block, y, memory[0], false);
+                      }
+                      return SegmentResult{y, tokens.dim(1) == n ? std::vector<Var>{apply(slow, memory[0], y, false)} : std::vector<Var>{}};
+                    }));
   };
   return a;
 }

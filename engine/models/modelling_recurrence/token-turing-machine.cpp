@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //   Z = summary_P [m_{t-1}; x_t],   o_t = process(Z),   m_t = summary_M [m_{t-1}; x_t; o_t],   x_t the n tokens of a step
 //   summary_k of tokens y: k weighted means, softmax over the tokens of W₂ gelu(W₁ LN y + b₁); or k learned queries attend to y
-//   memory_mode=TL-AddErase writes m_t = m_{t-1} ∘ Π_i (1 - s_i e_i^T) + mean_i (1 - s_i a_i^T), s = softmax over rows of W₂ gelu(W₁ LN m), e and a made of o_t
-// M. S. Ryoo, K. Gopalakrishnan, K. Kahatapitiya, T. Xiao, K. Rao, A. Stone, Y. Lu, J. Ibarz, A. Arnab, Token Turing machines, CVPR 2023. Names and
-// conventions of google-research/scenic, projects/token_turing/model.py.
+//   memory_mode=TL-AddErase writes m_t = m_{t-1} ∘ Π_i (1 - s_i e_i^T) + mean_i (1 - s_i a_i^T), s = softmax over rows of W₂ gelu(W₁ LN m),
+//   e and a made of o_t
+// M. S. Ryoo, K. Gopalakrishnan, K. Kahatapitiya, T. Xiao, K. Rao, A. Stone, Y. Lu, J. Ibarz, A. Arnab, Token Turing machines, CVPR 2023.
+// Names and conventions of google-research/scenic, projects/token_turing/model.py.
 #include <cmath>
 
 #include "array/error.h"
@@ -62,13 +63,17 @@ struct Declare {
   std::int64_t d;
 
   Norm norm(const std::string& name, const std::string& of) const {
-    return {l.parameter(name + ".scale", {d}, init::constant(1.0), "Scale of the norm " + of + "; starts at 1."), l.parameter(name + ".bias", {d}, init::constant(0.0), "Its shift; starts at 0.")};
+    return {l.parameter(name + ".scale", {d}, init::constant(1.0), "Scale of the norm " + of + "; starts at 1."),
+            l.parameter(name + ".bias", {d}, init::constant(0.0), "Its shift; starts at 0.")};
   }
   /// `last_bias`: why the last bias changes nothing, where it does not.
-  Mlp mlp(const std::string& name, std::int64_t in, std::int64_t hidden, std::int64_t out, const std::string& of, const std::string& last_bias = "") const {
+  Mlp mlp(const std::string& name, std::int64_t in, std::int64_t hidden, std::int64_t out, const std::string& of,
+          const std::string& last_bias = "") const {
     const auto dense = [&](const std::string& at, std::int64_t from, std::int64_t to, const std::string& role, bool reads_bias) {
-      const Var kernel = l.parameter(at + ".kernel", {from, to}, parts::xavier_uniform(from, to), role + " [in, out]; starts Xavier uniform.");
-      const Var bias = l.parameter(at + ".bias", {to}, init::normal(1e-6), std::string("Its bias; starts N(0, 10⁻¹²).") + (reads_bias ? "" : last_bias));
+      const Var kernel =
+          l.parameter(at + ".kernel", {from, to}, parts::xavier_uniform(from, to), role + " [in, out]; starts Xavier uniform.");
+      const Var bias =
+          l.parameter(at + ".bias", {to}, init::normal(1e-6), std::string("Its bias; starts N(0, 10⁻¹²).") + (reads_bias ? "" : last_bias));
       return Dense{kernel, reads_bias ? bias : Var{}};
     };
     return {dense(name + ".Dense_0", in, hidden, "W₁ " + of, true), dense(name + ".Dense_1", hidden, out, "W₂ " + of, last_bias.empty())};
@@ -77,8 +82,13 @@ struct Declare {
     const std::int64_t D = d / heads;
     const Init start = xavier ? parts::xavier_uniform(d, d) : init::truncated_normal(1.0 / std::sqrt(static_cast<double>(d)));
     const std::string starts = xavier ? "; starts Xavier uniform." : "; starts LeCun normal.";
-    const auto kernel = [&](const char* part) { return l.parameter(name + "." + part + ".kernel", {d, heads, D}, start, std::string("W of the ") + part + " [in, head, entry]" + starts); };
-    const auto bias = [&](const char* part, const std::string& more) { return l.parameter(name + "." + part + ".bias", {heads, D}, init::constant(0.0), "Its bias; starts at 0." + more); };
+    const auto kernel = [&](const char* part) {
+      return l.parameter(name + "." + part + ".kernel", {d, heads, D}, start,
+                         std::string("W of the ") + part + " [in, head, entry]" + starts);
+    };
+    const auto bias = [&](const char* part, const std::string& more) {
+      return l.parameter(name + "." + part + ".bias", {heads, D}, init::constant(0.0), "Its bias; starts at 0." + more);
+    };
     HeadedAttention a;
     a.query = kernel("query");
     a.query_bias = bias("query", "");
@@ -105,7 +115,8 @@ struct Declare {
     return s;
   }
   Var positions(const std::string& name, std::int64_t rows, const std::string& of) const {
-    return l.parameter(name + ".pos_embedding", {1, rows, d}, init::normal(0.02), "What is added to each of the rows " + of + "; starts N(0, 0.02²).");
+    return l.parameter(name + ".pos_embedding", {1, rows, d}, init::normal(0.02),
+                       "What is added to each of the rows " + of + "; starts N(0, 0.02²).");
   }
 };
 
@@ -167,15 +178,20 @@ Processor declare_processor(const Declare& declare, std::int64_t rows) {
       const std::string at = "MixerBlock_" + number;
       MixerBlock b;
       b.before_tokens = declare.norm(at + ".LayerNorm_0", "before tokens are mixed");
-      b.tokens = declare.mlp(at + ".token_mixing", rows, h.integer("sequence_mlp"), rows, "over the tokens of a channel", " It adds the same to all channels of a token, which every norm takes off again, and changes nothing.");
+      b.tokens = declare.mlp(at + ".token_mixing", rows, h.integer("sequence_mlp"), rows, "over the tokens of a channel",
+                             " It adds the same to all channels of a token, which every norm takes off again, and changes nothing.");
       b.before_channels = declare.norm(at + ".LayerNorm_1", "before channels are mixed");
       b.channels = declare.mlp(at + ".channel_mixing", d, F, d, "over the channels of a token");
       p.mixers.push_back(b);
     } else {
-      p.stages.push_back({declare.norm("LayerNorm_" + number, "before the feed-forward part"), declare.mlp("MlpBlock_" + number, d, F, d, "of the feed-forward part")});
+      p.stages.push_back({declare.norm("LayerNorm_" + number, "before the feed-forward part"),
+                          declare.mlp("MlpBlock_" + number, d, F, d, "of the feed-forward part")});
     }
   }
-  p.last = declare.norm(unit == "transformer" ? "Encoder_0.encoder_norm" : unit == "mixer" ? "LayerNorm_0" : "LayerNorm_" + std::to_string(depth), "behind the processing unit");
+  p.last = declare.norm(unit == "transformer" ? "Encoder_0.encoder_norm"
+                        : unit == "mixer"     ? "LayerNorm_0"
+                                              : "LayerNorm_" + std::to_string(depth),
+                        "behind the processing unit");
   return p;
 }
 
@@ -208,7 +224,8 @@ Var summarised(Cell& cell, const Summary& s, Var y, const std::string& gate, con
 }
 
 Var added_and_erased(Cell& cell, const AddErase& w, Var memory, Var outputs) {
-  const Var selected = cell.gate("select", softmax_rows(transpose(w.select(w.memory(memory)))), 0.0, 1.0, "s: how far each of the tokens that are written goes to each row of the memory; sums to 1 over the rows.");
+  const Var selected = cell.gate("select", softmax_rows(transpose(w.select(w.memory(memory)))), 0.0, 1.0,
+                                 "s: how far each of the tokens that are written goes to each row of the memory; sums to 1 over the rows.");
   const auto made = [&](const Norm& norm, const Mlp& over_tokens, const Mlp& over_channels) {
     const Var tokens = over_channels(transpose(over_tokens(transpose(norm(outputs)))));
     return 1.0 - chunks::with_axis(selected, -1) * chunks::with_axis(tokens, -2);  // [batch, tokens, rows, d]
@@ -227,41 +244,64 @@ Var added_and_erased(Cell& cell, const AddErase& w, Var memory, Var outputs) {
 Architecture token_turing_machine() {
   Architecture a;
   a.title = "Token Turing machine";
-  a.equations = {"x_t: the n tokens of step t;  Z = summary_P [m_{t-1}; x_t],  o_t = process(Z),  m_t = summary_M [m_{t-1}; x_t; o_t]",
-                 "summary_k y (memory_mode=TL, TL-AddErase): W y, rows of W = softmax over the tokens of W₂ gelu(W₁ LN y + b₁)", "summary_k y (TL-MHA): k learned tokens attend to y in heads",
-                 "TL-AddErase: m_t = m_{t-1} ⊙ Π_i (1 − s_i e_iᵀ) + mean_i (1 − s_i a_iᵀ),  s = softmax over rows of W₂ gelu(W₁ LN m + b₁);  e, a = mlp(mlp over tokens of LN o_t)",
-                 "process: transformer blocks with norms first on Z + positions, mixer blocks, or z ← mlp(LN z) without residuals; then a norm",
-                 "unit=simple: [m; summary_P x_t] is processed; of its rows the first P are o_t and the last M are m_t"};
-  a.notes = {"Names and shapes are those of scenic's TokenTuringMachineUnit, below unit_function in its encoder; kernels are [in, out], [in, head, entry] and [head, entry, out]; with a dot here where flax has a slash.",
-             "What enters a step is n tokens of d channels, one after the other: the encoder in front makes them where the input is not as wide as that. What is returned is the P tokens o_t, one after the other.", "The memory starts at zero.",
-             "TL-AddErase adds the mean of 1 − s a, as the code has it, and not that of s a, so that the memory rises by nearly 1 a step. From a memory of zeros its rows stay alike, so nothing depends on the selection.",
-             "Read and write have position embeddings of their own with position; the transformer always has one. With TL-AddErase that of the write is read from nowhere.",
-             "In unit=simple the rows that are returned are the first P of [m; z], which the memory was in: what comes in moves up by P rows a step.",
-             "Biases of keys, and of the last map before a softmax over rows, add the same to all entries of that softmax, and the last bias of a mixer's token_mixing to all channels of a token: they change nothing, and their gradients are exactly 0.",
-             "All norms are layer norms with epsilon 1e-6; gelu is its tanh approximation."};
-  a.hyper = {hyper_integer("width", "d", 16, 1, 4096, "Width of a token.", "channels"), hyper_integer("tokens", "n", 2, 1, 65536, "Tokens that come in at a step.", "tokens"),
-             hyper_integer("memory", "M", 4, 1, 65536, "Tokens of the memory (memory_size); 64 in the reference.", "tokens"), hyper_integer("process", "P", 2, 1, 65536, "Tokens that are processed at a step (process_size); 8 in the reference.", "tokens"),
-             hyper_choice("unit", "full", {"full", "simple"}, "The unit of the paper, or the one whose transformer keeps the memory."),
-             hyper_choice("memory_mode", "TL", {"TL", "TL-MHA", "TL-AddErase"}, "How tokens are summarised and the memory is written: weighted means, attention, or weighted means to read and add and erase to write. unit=simple: TL."),
-             hyper_choice("processing_unit", "transformer", {"transformer", "mixer", "mlp"}, "What processes the tokens."), hyper_integer("depth", "L", 1, 1, 64, "Layers of the processing unit (num_layers)."),
-             hyper_integer("heads", "h", 2, 1, 64, "Heads of the transformer; must divide the width. 12 in the reference."), hyper_integer("summary_heads", "", 2, 1, 64, "TL-MHA: heads of reading and writing; must divide the width. 8 in the reference."),
-             hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the processing unit (mlp_dim); 0: four times the width.", "units"),
-             hyper_integer("sequence_mlp", "", 16, 1, 65536, "mixer: hidden width of what mixes tokens; 128 in the reference.", "units"),
-             hyper_integer("bottleneck", "", 16, 1, 65536, "Hidden width of what weighs tokens (bottleneck_dim); 64 in the reference.", "units"),
-             hyper_integer("write_tokens", "", 4, 1, 65536, "TL-AddErase: tokens that are written; 8 in the reference.", "tokens"), hyper_flag("position", false, "Whether tokens that are read and written have position embeddings (use_positional_embedding).")};
+  a.equations = {
+      "x_t: the n tokens of step t;  Z = summary_P [m_{t-1}; x_t],  o_t = process(Z),  m_t = summary_M [m_{t-1}; x_t; o_t]",
+      "summary_k y (memory_mode=TL, TL-AddErase): W y, rows of W = softmax over the tokens of W₂ gelu(W₁ LN y + b₁)",
+      "summary_k y (TL-MHA): k learned tokens attend to y in heads",
+      "TL-AddErase: m_t = m_{t-1} ⊙ Π_i (1 − s_i e_iᵀ) + mean_i (1 − s_i a_iᵀ),  s = softmax over rows of W₂ gelu(W₁ LN m + b₁);  e, a = "
+      "mlp(mlp over tokens of LN o_t)",
+      "process: transformer blocks with norms first on Z + positions, mixer blocks, or z ← mlp(LN z) without residuals; then a norm",
+      "unit=simple: [m; summary_P x_t] is processed; of its rows the first P are o_t and the last M are m_t"};
+  a.notes = {
+      "Names and shapes are those of scenic's TokenTuringMachineUnit, below unit_function in its encoder; kernels are [in, out], [in, "
+      "head, entry] and [head, entry, out]; with a dot here where flax has a slash.",
+      "What enters a step is n tokens of d channels, one after the other: the encoder in front makes them where the input is not as wide "
+      "as that. What is returned is the P tokens o_t, one after the other.",
+      "The memory starts at zero.",
+      "TL-AddErase adds the mean of 1 − s a, as the code has it, and not that of s a, so that the memory rises by nearly 1 a step. From a "
+      "memory of zeros its rows stay alike, so nothing depends on the selection.",
+      "Read and write have position embeddings of their own with position; the transformer always has one. With TL-AddErase that of the "
+      "write is read from nowhere.",
+      "In unit=simple the rows that are returned are the first P of [m; z], which the memory was in: what comes in moves up by P rows a "
+      "step.",
+      "Biases of keys, and of the last map before a softmax over rows, add the same to all entries of that softmax, and the last bias of a "
+      "mixer's token_mixing to all channels of a token: they change nothing, and their gradients are exactly 0.",
+      "All norms are layer norms with epsilon 1e-6; gelu is its tanh approximation."};
+  a.hyper = {
+      hyper_integer("width", "d", 16, 1, 4096, "Width of a token.", "channels"),
+      hyper_integer("tokens", "n", 2, 1, 65536, "Tokens that come in at a step.", "tokens"),
+      hyper_integer("memory", "M", 4, 1, 65536, "Tokens of the memory (memory_size); 64 in the reference.", "tokens"),
+      hyper_integer("process", "P", 2, 1, 65536, "Tokens that are processed at a step (process_size); 8 in the reference.", "tokens"),
+      hyper_choice("unit", "full", {"full", "simple"}, "The unit of the paper, or the one whose transformer keeps the memory."),
+      hyper_choice("memory_mode", "TL", {"TL", "TL-MHA", "TL-AddErase"},
+                   "How tokens are summarised and the memory is written: weighted means, attention, or weighted means to read and add and "
+                   "erase to write. unit=simple: TL."),
+      hyper_choice("processing_unit", "transformer", {"transformer", "mixer", "mlp"}, "What processes the tokens."),
+      hyper_integer("depth", "L", 1, 1, 64, "Layers of the processing unit (num_layers)."),
+      hyper_integer("heads", "h", 2, 1, 64, "Heads of the transformer; must divide the width. 12 in the reference."),
+      hyper_integer("summary_heads", "", 2, 1, 64, "TL-MHA: heads of reading and writing; must divide the width. 8 in the reference."),
+      hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the processing unit (mlp_dim); 0: four times the width.",
+                    "units"),
+      hyper_integer("sequence_mlp", "", 16, 1, 65536, "mixer: hidden width of what mixes tokens; 128 in the reference.", "units"),
+      hyper_integer("bottleneck", "", 16, 1, 65536, "Hidden width of what weighs tokens (bottleneck_dim); 64 in the reference.", "units"),
+      hyper_integer("write_tokens", "", 4, 1, 65536, "TL-AddErase: tokens that are written; 8 in the reference.", "tokens"),
+      hyper_flag("position", false, "Whether tokens that are read and written have position embeddings (use_positional_embedding).")};
   a.spectrum = "eigenvalues of ∂m_t/∂m_{t-1}";
-  a.source = {"M. S. Ryoo, K. Gopalakrishnan, K. Kahatapitiya, T. Xiao, K. Rao, A. Stone, Y. Lu, J. Ibarz, A. Arnab", "Token Turing machines", "CVPR", "https://arxiv.org/abs/2211.09119", 2023};
+  a.source = {"M. S. Ryoo, K. Gopalakrishnan, K. Kahatapitiya, T. Xiao, K. Rao, A. Stone, Y. Lu, J. Ibarz, A. Arnab",
+              "Token Turing machines", "CVPR", "https://arxiv.org/abs/2211.09119", 2023};
   a.input_width = [](const Hyper& h) { return h.integer("width") * h.integer("tokens"); };
   a.check = [](const Hyper& h) {
     for (const char* heads : {"heads", "summary_heads"})
       if (h.integer("width") % h.integer(heads))
-        throw Error(std::string("token-turing-machine: ") + heads + " = " + h.text(heads) + " does not divide width = " + h.text("width") + ": choose a divisor.",
+        throw Error(std::string("token-turing-machine: ") + heads + " = " + h.text(heads) + " does not divide width = " + h.text("width") +
+                        ": choose a divisor.",
                     {.model = "token-turing-machine", .parameter = heads, .value = h.text(heads), .range = "a divisor of width"});
   };
 
   a.layer = [](Layer& l, Var x) {
     const Hyper& h = l.hyper;
-    const std::int64_t d = h.integer("width"), n = h.integer("tokens"), M = h.integer("memory"), P = h.integer("process"), T = l.steps(), B = l.batch();
+    const std::int64_t d = h.integer("width"), n = h.integer("tokens"), M = h.integer("memory"), P = h.integer("process"), T = l.steps(),
+                       B = l.batch();
     const Declare declare{l, d};
     const std::vector<StateSpec> states{{"memory", {M, d}, "The memory's tokens, which are rows."}};
     const std::vector<Var> in{reshape(x, {T, B, n, d})};
@@ -272,7 +312,9 @@ Architecture token_turing_machine() {
       read.mask = declare.mlp("TokenLearnerModuleV11_0.token_masking", d, h.integer("bottleneck"), P, "of the weights that read", unseen);
       const Processor process = declare_processor(declare, M + P);
       const Stepped stepped = step_and_read(l, states, in, [=](Cell& cell, std::span<const Var> tokens, std::span<const Var> before) {
-        const Var z = summarised(cell, read, tokens[0], "read", "How much of each token of the input each token that is processed is made of."), parts[] = {before[0], z}, out = process(concat(parts, 1));
+        const Var z = summarised(cell, read, tokens[0], "read",
+                                 "How much of each token of the input each token that is processed is made of."),
+                  parts[] = {before[0], z}, out = process(concat(parts, 1));
         return std::vector<Var>{slice(out, 1, P, P + M), slice(out, 1, 0, P)};
       });
       return reshape(stepped.reads[0], {T, B, P * d});
@@ -293,7 +335,10 @@ Architecture token_turing_machine() {
       const Var known[] = {memory, tokens[0], out};
       all = concat(known, 1);
       if (placed) all = all + write_places;
-      return std::vector<Var>{summarised(cell, write, all, "write", "How much of each token of the old memory, the input and the output each token of the new memory is made of."), out};
+      return std::vector<Var>{
+          summarised(cell, write, all, "write",
+                     "How much of each token of the old memory, the input and the output each token of the new memory is made of."),
+          out};
     });
     return reshape(stepped.reads[0], {T, B, P * d});
   };

@@ -22,8 +22,10 @@ struct Joined {
 
 Joined joined(Layer& l, const std::string& name, Var x, std::int64_t H, std::int64_t out, const std::string& role) {
   const std::int64_t in = x.dim(-1);
-  const Var W = l.parameter(name + ".weight", {out, in + H}, parts::xavier_uniform(in + H, out), role + ", columns x, h; starts uniform in ±√(6/(in + out)) (Xavier).");
-  const Var b = l.parameter(name + ".bias", {out}, parts::torch_uniform(in + H), "The bias of " + name + "; starts uniform in ±1/√(in + H).");
+  const Var W = l.parameter(name + ".weight", {out, in + H}, parts::xavier_uniform(in + H, out),
+                            role + ", columns x, h; starts uniform in ±√(6/(in + out)) (Xavier).");
+  const Var b =
+      l.parameter(name + ".bias", {out}, parts::torch_uniform(in + H), "The bias of " + name + "; starts uniform in ±1/√(in + H).");
   return {linear(x, slice(W, 1, 0, in), b), slice(W, 1, in, in + H)};
 }
 
@@ -32,15 +34,16 @@ struct Plain {
   Var W, b;
 };
 Plain plain(Layer& l, const std::string& name, std::int64_t in, std::int64_t out, const std::string& role) {
-  const Var W = l.parameter(name + ".weight", {out, in}, parts::xavier_uniform(in, out), role + "; starts uniform in ±√(6/(in + out)) (Xavier).");
+  const Var W =
+      l.parameter(name + ".weight", {out, in}, parts::xavier_uniform(in, out), role + "; starts uniform in ±√(6/(in + out)) (Xavier).");
   return {W, l.parameter(name + ".bias", {out}, parts::torch_uniform(in), "The bias of " + name + "; starts uniform in ±1/√in.")};
 }
 
 /// One layer of a wired cell.
 struct WiredLayer {
   std::int64_t inputs, units, offset;  ///< offset: of its units in h
-  std::vector<Joined> maps;            ///< f, and where there is a gate g and what it is made of; their part of x is there in the first layer alone
-  std::vector<Var> of_below, bias;     ///< of the other layers: weights of the layer below, and biases
+  std::vector<Joined> maps;  ///< f, and where there is a gate g and what it is made of; their part of x is there in the first layer alone
+  std::vector<Var> of_below, bias;  ///< of the other layers: weights of the layer below, and biases
   Var leak, A;
 };
 
@@ -62,12 +65,18 @@ Var wired(Layer& l, Var x) {
     std::vector<int> mask(static_cast<std::size_t>(n * columns), 1);
     for (std::int64_t to = 0; to < n; ++to)
       for (std::int64_t from = 0; from < inputs; ++from)
-        mask[static_cast<std::size_t>(to * columns + from)] = k == 0 ? wiring.sensory[static_cast<std::size_t>(from * H + own[static_cast<std::size_t>(to)])]
-                                                                    : wiring.synapses[static_cast<std::size_t>(wiring.layers[k - 1][static_cast<std::size_t>(from)] * H + own[static_cast<std::size_t>(to)])];
-    const Var present = l.parameter(prefix + "sparsity_mask", {n, columns}, parts::mask_of(std::move(mask)), "1 where there is a synapse, else 0; columns what is read, h of this layer, which is all there. Starts as the wiring says.");
+        mask[static_cast<std::size_t>(to * columns + from)] =
+            k == 0 ? wiring.sensory[static_cast<std::size_t>(from * H + own[static_cast<std::size_t>(to)])]
+                   : wiring.synapses[static_cast<std::size_t>(wiring.layers[k - 1][static_cast<std::size_t>(from)] * H +
+                                                              own[static_cast<std::size_t>(to)])];
+    const Var present = l.parameter(
+        prefix + "sparsity_mask", {n, columns}, parts::mask_of(std::move(mask)),
+        "1 where there is a synapse, else 0; columns what is read, h of this layer, which is all there. Starts as the wiring says.");
     const auto map = [&](const std::string& name, bool masked, const std::string& role) {
-      const Var W = l.parameter(prefix + name + ".weight", {n, columns}, parts::xavier_uniform(columns, n), role + ", columns what is read, h of this layer; starts uniform in ±√(6/(columns + rows)) (Xavier).");
-      const Var b = l.parameter(prefix + name + ".bias", {n}, parts::torch_uniform(columns), "Its bias; starts uniform in ±1/√columns."), own_W = masked ? W * present : W;
+      const Var W = l.parameter(prefix + name + ".weight", {n, columns}, parts::xavier_uniform(columns, n),
+                                role + ", columns what is read, h of this layer; starts uniform in ±√(6/(columns + rows)) (Xavier).");
+      const Var b = l.parameter(prefix + name + ".bias", {n}, parts::torch_uniform(columns), "Its bias; starts uniform in ±1/√columns."),
+                own_W = masked ? W * present : W;
       const Var of_below = slice(own_W, 1, 0, inputs), W_h = slice(own_W, 1, inputs, columns);
       layer.maps.push_back({k == 0 ? linear(x, of_below, b) : Var{}, W_h});
       if (k == 0) tokens.push_back(layer.maps.back().of_x);
@@ -104,7 +113,8 @@ Var wired(Layer& l, Var x) {
     for (const WiredLayer& layer : layers) {
       const Var own = slice(h_all, -1, layer.offset, layer.offset + layer.units);
       std::vector<Var> of;
-      for (std::size_t i = 0; i < layer.maps.size(); ++i) of.push_back((made.empty() ? u[i] : linear(made.back(), layer.of_below[i], layer.bias[i])) + linear(own, layer.maps[i].W_h));
+      for (std::size_t i = 0; i < layer.maps.size(); ++i)
+        of.push_back((made.empty() ? u[i] : linear(made.back(), layer.of_below[i], layer.bias[i])) + linear(own, layer.maps[i].W_h));
       if (pure) {
         const Var rate = layer.leak + abs(of[0]);
         gates.push_back(exp(elapsed ? -(u[time_at] * rate) : -rate));
@@ -136,24 +146,36 @@ Architecture cfc() {
                  "f = W_1 u + b_1,  g = W_2 u + b_2,  s = σ((A u + a) Δ_t + B u + b)",
                  "default: h_t = (1 − s) ⊙ tanh(f) + s ⊙ tanh(g);  no_gate: h_t = tanh(f) + s ⊙ tanh(g)",
                  "pure: h_t = A − A ⊙ exp(−Δ_t (|w_τ| + |f|)) ⊙ f",
-                 "mixed memory: [z i f o] = W_in x_t + b_in + W_rec h_{t-1},  c_t = σ(f + 1) ⊙ c_{t-1} + σ(i) ⊙ tanh(z),  and σ(o) ⊙ tanh(c_t) is what the cell reads as h_{t-1}",
+                 "mixed memory: [z i f o] = W_in x_t + b_in + W_rec h_{t-1},  c_t = σ(f + 1) ⊙ c_{t-1} + σ(i) ⊙ tanh(z),  and σ(o) ⊙ "
+                 "tanh(c_t) is what the cell reads as h_{t-1}",
                  "y_t = h_t, or W_fc h_t + b_fc with a projection"};
-  a.notes = {"Names and shapes are those of ncps' torch CfC: rnn_cell.backbone.{0,2,…}, rnn_cell.{ff1,ff2,time_a,time_b}, rnn_cell.{w_tau,A} of shape [1, H] in pure mode, lstm.{input_map,recurrent_map}, fc; a file of a CfCCell alone is read too.",
-             "Elapsed times are ncps' timespans. Its dropout, which acts in training alone, is left out.",
-             "wiring is that of a wired CfC: rnn_cell.layer_0, layer_1, … without a backbone, one above the other within a step, whose weights of ff1 and ff2 are multiplied by sparsity_mask; time_a and time_b have no mask. h is that of all layers after one another, and the last layer is read out: inter, command and motor neurons of an NCP, all neurons at once of the other wirings.",
-             "Masks are entries of ncps' files and numbers here, with a gradient that ncps does not have. An NCP's are drawn as ncps draws them, of the same seed.",
-             "raminmh/CfC calls pure minimal, starts all weights as torch.nn.Linear does, and has no_gate as here; its backbone has at least one layer."};
-  a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Units (hidden_size).", "units"), hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
-             hyper_choice("mode", "default", {"default", "pure", "no_gate"}, "How the two ends are joined: by the gate in time, by the solution itself (pure), or added (no_gate)."),
-             hyper_integer("backbone_layers", "", 1, 0, 16, "Layers of the backbone; 0: the heads read x and h themselves."), hyper_integer("backbone_units", "", 128, 1, 4096, "Width of the backbone.", "units"),
+  a.notes = {
+      "Names and shapes are those of ncps' torch CfC: rnn_cell.backbone.{0,2,…}, rnn_cell.{ff1,ff2,time_a,time_b}, rnn_cell.{w_tau,A} of "
+      "shape [1, H] in pure mode, lstm.{input_map,recurrent_map}, fc; a file of a CfCCell alone is read too.",
+      "Elapsed times are ncps' timespans. Its dropout, which acts in training alone, is left out.",
+      "wiring is that of a wired CfC: rnn_cell.layer_0, layer_1, … without a backbone, one above the other within a step, whose weights of "
+      "ff1 and ff2 are multiplied by sparsity_mask; time_a and time_b have no mask. h is that of all layers after one another, and the "
+      "last layer is read out: inter, command and motor neurons of an NCP, all neurons at once of the other wirings.",
+      "Masks are entries of ncps' files and numbers here, with a gradient that ncps does not have. An NCP's are drawn as ncps draws them, "
+      "of the same seed.",
+      "raminmh/CfC calls pure minimal, starts all weights as torch.nn.Linear does, and has no_gate as here; its backbone has at least one "
+      "layer."};
+  a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Units (hidden_size).", "units"),
+             hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
+             hyper_choice("mode", "default", {"default", "pure", "no_gate"},
+                          "How the two ends are joined: by the gate in time, by the solution itself (pure), or added (no_gate)."),
+             hyper_integer("backbone_layers", "", 1, 0, 16, "Layers of the backbone; 0: the heads read x and h themselves."),
+             hyper_integer("backbone_units", "", 128, 1, 4096, "Width of the backbone.", "units"),
              hyper_choice("activation", "lecun_tanh", {"lecun_tanh", "silu", "relu", "tanh", "gelu"}, "φ of the backbone."),
-             hyper_flag("mixed_memory", false, "Whether an LSTM cell stands in front, whose output takes the place of h."), hyper_integer("projection", "P", 0, 0, 4096, "Size that h is projected to (proj_size in ncps); 0: no projection.", "units"),
+             hyper_flag("mixed_memory", false, "Whether an LSTM cell stands in front, whose output takes the place of h."),
+             hyper_integer("projection", "P", 0, 0, 4096, "Size that h is projected to (proj_size in ncps); 0: no projection.", "units"),
              hyper_integer("motor", "M", 0, 0, 1024, "Motor neurons of an NCP, which are read out; 0: a quarter of the width.", "units")};
   for (HyperSpec& row : parts::wiring_hyper(true)) a.hyper.push_back(std::move(row));
   a.check = [](const Hyper& h) { parts::check_wiring(h, "cfc"); };
   a.knows_time = true;
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}, with mixed memory of (h, c)";
-  a.source = {"R. Hasani, M. Lechner, A. Amini, L. Liebenwein, A. Ray, M. Tschaikowski, G. Teschl, D. Rus", "Closed-form continuous-time neural networks", "Nature Machine Intelligence 4", "https://arxiv.org/abs/2106.13898", 2022};
+  a.source = {"R. Hasani, M. Lechner, A. Amini, L. Liebenwein, A. Ray, M. Tschaikowski, G. Teschl, D. Rus",
+              "Closed-form continuous-time neural networks", "Nature Machine Intelligence 4", "https://arxiv.org/abs/2106.13898", 2022};
   a.reference = {{"rnn_cell.*", "rnn_cell.*"}, {"lstm.*", "lstm.*"}, {"fc.*", "fc.*"}, {"*", "rnn_cell.*"}};
   a.input_weights = {{"rnn_cell.backbone.0.weight", InputWeight::Part::first_columns},
                      {"rnn_cell.ff1.weight", InputWeight::Part::first_columns, "rnn_cell.backbone.0.weight"},
@@ -167,7 +189,8 @@ Architecture cfc() {
                      {"lstm.input_map.weight"}};
   a.layer = [](Layer& l, Var x) {
     if (parts::is_wired(l.hyper)) return wired(l, x);
-    const std::int64_t H = l.hyper.integer("width"), depth = l.hyper.integer("backbone_layers"), units = l.hyper.integer("backbone_units"), P = l.hyper.integer("projection");
+    const std::int64_t H = l.hyper.integer("width"), depth = l.hyper.integer("backbone_layers"), units = l.hyper.integer("backbone_units"),
+                       P = l.hyper.integer("projection");
     const std::string mode = l.hyper.choice("mode"), f = l.hyper.choice("activation");
     const bool pure = mode == "pure", mixed = l.hyper.flag("mixed_memory");
     const Var elapsed = l.elapsed();
@@ -180,12 +203,14 @@ Architecture cfc() {
     std::vector<Plain> inner, heads;
     if (depth) {
       of_both.push_back(joined(l, "rnn_cell.backbone.0", x, H, units, "The backbone's first layer"));
-      for (std::int64_t i = 1; i < depth; ++i) inner.push_back(plain(l, "rnn_cell.backbone." + std::to_string(2 * i), units, units, "A layer of the backbone"));
+      for (std::int64_t i = 1; i < depth; ++i)
+        inner.push_back(plain(l, "rnn_cell.backbone." + std::to_string(2 * i), units, units, "A layer of the backbone"));
       for (std::size_t i = 0; i < names.size(); ++i) heads.push_back(plain(l, "rnn_cell." + names[i], units, H, roles[i]));
     } else {
       for (std::size_t i = 0; i < names.size(); ++i) of_both.push_back(joined(l, "rnn_cell." + names[i], x, H, H, roles[i]));
     }
-    const Var leak = pure ? abs(l.parameter("rnn_cell.w_tau", {1, H}, init::constant(0.0), "w_τ, the inverse time constant; starts at 0.")) : Var{};
+    const Var leak =
+        pure ? abs(l.parameter("rnn_cell.w_tau", {1, H}, init::constant(0.0), "w_τ, the inverse time constant; starts at 0.")) : Var{};
     const Var A = pure ? l.parameter("rnn_cell.A", {1, H}, init::constant(1.0), "A, where the state is drawn to; starts at 1.") : Var{};
     std::vector<Var> tokens;
     for (const Joined& map : of_both) tokens.push_back(map.of_x);
@@ -213,10 +238,12 @@ Architecture cfc() {
       Var next;
       if (pure) {
         const Var rate = leak + abs(made[0]);
-        const Var left = cell.gate("decay", exp(elapsed ? -(u[time_at] * rate) : -rate), 0.0, 1.0, "exp(−Δ_t (|w_τ| + |f|)): what is left of the distance to A.");
+        const Var left = cell.gate("decay", exp(elapsed ? -(u[time_at] * rate) : -rate), 0.0, 1.0,
+                                   "exp(−Δ_t (|w_τ| + |f|)): what is left of the distance to A.");
         next = A - A * left * made[0];
       } else {
-        const Var s_t = cell.gate("time", sigmoid((elapsed ? made[2] * u[time_at] : made[2]) + made[3]), 0.0, 1.0, "s: from the first end, 0, to the second, 1.");
+        const Var s_t = cell.gate("time", sigmoid((elapsed ? made[2] * u[time_at] : made[2]) + made[3]), 0.0, 1.0,
+                                  "s: from the first end, 0, to the second, 1.");
         const Var first = tanh(made[0]), second = tanh(made[1]);
         next = mode == "no_gate" ? first + s_t * second : first * (1.0 - s_t) + s_t * second;
       }

@@ -27,7 +27,8 @@ class Derivative {
   std::string activation_;
   bool bounded_;
   Var token_;
-  std::vector<std::pair<Var, Var>> maps_;  // weight and bias; the first one's weight is that of the state, and with x its bias is in the token
+  std::vector<std::pair<Var, Var>>
+      maps_;  // weight and bias; the first one's weight is that of the state, and with x its bias is in the token
 };
 
 }  // namespace reclab::parts

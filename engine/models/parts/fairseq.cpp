@@ -11,11 +11,13 @@
 namespace reclab::parts {
 
 void add_fairseq_rows(std::vector<HyperSpec>& table) {
-  table.push_back(hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"));
+  table.push_back(
+      hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"));
   table.push_back(hyper_choice("activation", "relu", {"relu", "gelu"}, "f of the feed-forward part."));
   table.push_back(hyper_flag("prenorm", true, "Whether norms come first (after the residuals otherwise)."));
   table.push_back(hyper_flag("final_norm", true, "Whether a layer norm follows the last layer, with prenorm."));
-  table.push_back(hyper_choice("block", "residual", {"residual", "none"}, "The layer with norms, residuals and feed-forward, or the attention with its projections alone."));
+  table.push_back(hyper_choice("block", "residual", {"residual", "none"},
+                               "The layer with norms, residuals and feed-forward, or the attention with its projections alone."));
 }
 
 std::vector<ReferenceName> fairseq_names(bool alone) {
@@ -31,7 +33,9 @@ Var fairseq_layer(Layer& l, Var u, const std::function<Var(Var)>& attention) {
   const std::int64_t d = h.integer("width"), F = h.integer("feed_forward") ? h.integer("feed_forward") : 4 * d;
   // Rows of fairseq-evo, where an architecture has them.
   const bool simple = h.has("block_norm") && h.choice("block_norm") == "srms", gated = h.has("glu") && h.flag("glu");
-  const auto norm = [&](const std::string& name, Var x) { return simple ? x / (length(x) / std::sqrt(static_cast<double>(d)) + 1e-8) : layer_norm(l, name, x); };
+  const auto norm = [&](const std::string& name, Var x) {
+    return simple ? x / (length(x) / std::sqrt(static_cast<double>(d)) + 1e-8) : layer_norm(l, name, x);
+  };
   const auto before = [&](const std::string& name, Var x) { return prenorm ? norm(name, x) : x; };
   const auto after = [&](const std::string& name, Var x) { return prenorm ? x : norm(name, x); };
   const Var x = after("self_attn_layer_norm", u + attention(before("self_attn_layer_norm", u)));
@@ -42,7 +46,8 @@ Var fairseq_layer(Layer& l, Var u, const std::function<Var(Var)>& attention) {
     return after("final_layer_norm", x + linear(l, "glu.l3", unit, d, "l3"));
   }
   const Var hidden = linear(l, "fc1", before("final_layer_norm", x), F, "W₁ of the feed-forward part");
-  return after("final_layer_norm", x + linear(l, "fc2", h.choice("activation") == "relu" ? relu(hidden) : gelu(hidden), d, "W₂ of the feed-forward part"));
+  return after("final_layer_norm",
+               x + linear(l, "fc2", h.choice("activation") == "relu" ? relu(hidden) : gelu(hidden), d, "W₂ of the feed-forward part"));
 }
 
 Var fairseq_finish(Layer& l, Var x) {

@@ -92,7 +92,8 @@ Init orthogonal_rows(RowLength length) {
   };
 }
 
-LinearRead linear_read(Layer& l, Var q, Var k, Var v, const std::string& memory_text, const std::string& sum_text, Var log_decay, Var shown) {
+LinearRead linear_read(Layer& l, Var q, Var k, Var v, const std::string& memory_text, const std::string& sum_text, Var log_decay,
+                       Var shown) {
   const std::int64_t heads = k.dim(2), key = k.dim(3), value = v.dim(3);
   const Var ones = affine(slice(v, -1, 0, 1), 0.0, 1.0);
   const Var read = outer(l, {"S", {heads, key, value}, memory_text}, {.q = q, .k = k, .v = v, .key_decay = log_decay, .shown = shown});
@@ -100,18 +101,26 @@ LinearRead linear_read(Layer& l, Var q, Var k, Var v, const std::string& memory_
 }
 
 void add_lrpe_rows(std::vector<HyperSpec>& table) {
-  table.push_back(hyper_choice("rotation", "complex", {"complex", "pairs", "half"}, "Λ: each entry turned in the complex plane, so that there are two numbers of it; pairs of entries turned in their plane (rope); or pairs of the first half alone (mixed)."));
-  table.push_back(hyper_choice("theta", "learned", {"learned", "a", "b", "c"}, "The angles a step: a parameter that starts as a; 10000^(−2j/e); evenly up to π/(2M); or π/(2M) divided by 1, 2, 3, …"));
-  table.push_back(hyper_integer("horizon", "M", 512, 1, 1000000, "M of the angles b and c, in the code the length of the sequence at hand.", "steps"));
-  table.push_back(hyper_choice("basis", "identity", {"identity", "dct", "householder", "householder-learned", "fourier", "odd-even"}, "P: what queries and keys are multiplied by before they turn."));
+  table.push_back(hyper_choice("rotation", "complex", {"complex", "pairs", "half"},
+                               "Λ: each entry turned in the complex plane, so that there are two numbers of it; pairs of entries turned in "
+                               "their plane (rope); or pairs of the first half alone (mixed)."));
+  table.push_back(
+      hyper_choice("theta", "learned", {"learned", "a", "b", "c"},
+                   "The angles a step: a parameter that starts as a; 10000^(−2j/e); evenly up to π/(2M); or π/(2M) divided by 1, 2, 3, …"));
+  table.push_back(
+      hyper_integer("horizon", "M", 512, 1, 1000000, "M of the angles b and c, in the code the length of the sequence at hand.", "steps"));
+  table.push_back(hyper_choice("basis", "identity", {"identity", "dct", "householder", "householder-learned", "fourier", "odd-even"},
+                               "P: what queries and keys are multiplied by before they turn."));
 }
 
 void check_lrpe(const Hyper& h, std::int64_t head, const std::string& model) {
   const std::string &rotation = h.choice("rotation"), &theta = h.choice("theta"), &basis = h.choice("basis");
   const auto refuse = [&](const char* key, const std::string& range, const std::string& why) {
-    throw Error(model + ": " + key + " = " + h.text(key) + " " + why + ": choose " + range + ".", {.model = model, .parameter = key, .value = h.text(key), .range = range});
+    throw Error(model + ": " + key + " = " + h.text(key) + " " + why + ": choose " + range + ".",
+                {.model = model, .parameter = key, .value = h.text(key), .range = range});
   };
-  if (basis == "fourier" && (rotation != "complex" || theta != "a")) refuse("basis", "rotation = complex with theta = a, or another basis", "makes complex numbers, which have the angles a");
+  if (basis == "fourier" && (rotation != "complex" || theta != "a"))
+    refuse("basis", "rotation = complex with theta = a, or another basis", "makes complex numbers, which have the angles a");
   if (rotation == "half" && theta == "learned") refuse("theta", "a, b or c", "is not made for rotation = half");
   if (rotation == "pairs" && head < 2) refuse("rotation", "complex", "needs heads of 2 entries or more");
   if (rotation == "half" && head < 3) refuse("rotation", "complex", "needs heads of 3 entries or more");
@@ -124,7 +133,8 @@ std::vector<double> cosine_transform(std::int64_t n) {
   std::vector<double> C;
   for (std::int64_t k = 0; k < n; ++k)
     for (std::int64_t j = 0; j < n; ++j)
-      C.push_back(std::sqrt((k ? 2.0 : 1.0) / static_cast<double>(n)) * std::cos(std::numbers::pi * (static_cast<double>(j) + 0.5) * static_cast<double>(k) / static_cast<double>(n)));
+      C.push_back(std::sqrt((k ? 2.0 : 1.0) / static_cast<double>(n)) *
+                  std::cos(std::numbers::pi * (static_cast<double>(j) + 0.5) * static_cast<double>(k) / static_cast<double>(n)));
   return C;
 }
 /// The first n/2 + 1 rows of the unitary Fourier transform: real part, then imaginary part.
@@ -166,7 +176,9 @@ Lrpe::Lrpe(Layer& l, const std::string& own, std::int64_t head) : l_(l), head_(h
       if (!learned)
         for (double& value : c.values) value /= std::sqrt(sum);
     };
-    const Var v = l.parameter(own + "urpe.v", {head}, start, learned ? "v of Householder's reflection, brought to length 1 where it is used; starts N(0, 1)." : "v of Householder's reflection, taken as it is; starts as a random unit vector.");
+    const Var v = l.parameter(own + "urpe.v", {head}, start,
+                              learned ? "v of Householder's reflection, brought to length 1 where it is used; starts N(0, 1)."
+                                      : "v of Householder's reflection, taken as it is; starts as a random unit vector.");
     reflected_ = learned ? v / (length(v) + 1e-6) : v;
   }
   if (rotation != "complex") pairs_ = rotation == "pairs" ? head / 2 : (head / 2 + 1) / 2;
@@ -180,7 +192,9 @@ Lrpe::Lrpe(Layer& l, const std::string& own, std::int64_t head) : l_(l), head_(h
     return std::pow(10000.0, -2.0 * static_cast<double>(j) / e);
   };
   if (type == "learned") {
-    theta_ = reshape(l.parameter(own + "urpe.theta", {1, 1, n}, init::each([=](Rng&, std::int64_t j) { return angle(j); }), "θ, by how much each entry or pair turns a step; starts at 10000^(−2j/e)."), {n});
+    theta_ = reshape(l.parameter(own + "urpe.theta", {1, 1, n}, init::each([=](Rng&, std::int64_t j) { return angle(j); }),
+                                 "θ, by how much each entry or pair turns a step; starts at 10000^(−2j/e)."),
+                     {n});
   } else {
     std::vector<double> angles;
     for (std::int64_t j = 0; j < n; ++j) angles.push_back(angle(j));
@@ -205,7 +219,9 @@ Phasors Lrpe::phasors(Var x) const {
   const Var all = reshape(slice(x, -1, 0, 2 * pairs_), paired), rest = slice(x, -1, 2 * pairs_, head_);
   const Var first = reshape(slice(all, -1, 0, 1), one), second = reshape(slice(all, -1, 1, 2), one);
   if (2 * pairs_ == head_) return {first, second, theta_};
-  const Var re[] = {first, rest}, im[] = {second, affine(rest, 0.0, 0.0)}, theta[] = {theta_, l_.graph().constant({head_ - 2 * pairs_}, std::vector<double>(static_cast<std::size_t>(head_ - 2 * pairs_), 0.0))};
+  const Var re[] = {first, rest}, im[] = {second, affine(rest, 0.0, 0.0)},
+            theta[] = {theta_,
+                       l_.graph().constant({head_ - 2 * pairs_}, std::vector<double>(static_cast<std::size_t>(head_ - 2 * pairs_), 0.0))};
   return {concat(re, -1), concat(im, -1), concat(theta, -1)};
 }
 

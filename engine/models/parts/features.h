@@ -19,8 +19,8 @@ Var length(Var x);
 /// Functions that act entry by entry as feature maps: relu, requ (relu squared), gelu, exp, elu+1, silu, sigmoid, identity.
 Var entrywise(const std::string& name, Var x);
 
-/// DPFP, the deterministic parameter-free projection of Schlag et al. 2021: r * roll(r, j) for j = 1..nu one after another, r = [relu(z); relu(-z)],
-/// over the last axis; 2 nu times as long.
+/// DPFP, the deterministic parameter-free projection of Schlag et al. 2021: r * roll(r, j) for j = 1..nu one after another, r = [relu(z);
+/// relu(-z)], over the last axis; 2 nu times as long.
 Var dpfp(Var z, std::int64_t nu);
 
 /// Over the last axis, with eps added to the sum of the exponentials, the largest of which is 1.
@@ -28,11 +28,12 @@ Var softmax(Var x, double eps = 0.0);
 
 /// x W^T - |x|^2/2, [.., m] for x [.., d] and W [m, d]: the mean of exp(of q) exp(of k) over Gaussian rows of W is exp(q.k).
 Var softmax_exponents(Var x, Var W);
-/// [cos(x W^T), sin(x W^T)] or, with sine_first, the other way round: the mean of their products over Gaussian rows of W is exp(-|q - k|^2/2).
+/// [cos(x W^T), sin(x W^T)] or, with sine_first, the other way round: the mean of their products over Gaussian rows of W is exp(-|q -
+/// k|^2/2).
 Var waves(Var x, Var W, bool sine_first);
 
-/// Rows drawn in blocks of as many as there are columns, each block orthogonal; their lengths those of Gaussian rows (chi) or all the root of
-/// the number of columns. [rows, columns].
+/// Rows drawn in blocks of as many as there are columns, each block orthogonal; their lengths those of Gaussian rows (chi) or all the root
+/// of the number of columns. [rows, columns].
 enum class RowLength { gaussian, root };
 Init orthogonal_rows(RowLength length);
 
@@ -40,10 +41,11 @@ Init orthogonal_rows(RowLength length);
 struct LinearRead {
   Var read, weight;
 };
-LinearRead linear_read(Layer& l, Var q, Var k, Var v, const std::string& memory_text, const std::string& sum_text, Var log_decay = {}, Var shown = {});
+LinearRead linear_read(Layer& l, Var q, Var k, Var v, const std::string& memory_text, const std::string& sum_text, Var log_decay = {},
+                       Var shown = {});
 
-/// The linearised relative positional encoding Λ^t P x of queries and keys of each head (Qin et al. 2023): rows `rotation`, `theta`, `horizon`
-/// and `basis` of a table, and its parameters urpe.theta and urpe.v below `own`.
+/// The linearised relative positional encoding Λ^t P x of queries and keys of each head (Qin et al. 2023): rows `rotation`, `theta`,
+/// `horizon` and `basis` of a table, and its parameters urpe.theta and urpe.v below `own`.
 void add_lrpe_rows(std::vector<HyperSpec>& table);
 void check_lrpe(const Hyper& h, std::int64_t head, const std::string& model);
 /// P x of [steps, batch, heads, D] as complex numbers that Λ turns by theta [n] a step: the product of q and k at a distance of n steps is

@@ -46,7 +46,8 @@ Singular singular_values(std::vector<double> X, std::size_t n) {
         }
         if (std::abs(pq) <= 1e-15 * std::sqrt(pp * qq)) continue;
         turned = true;
-        const double zeta = (qq - pp) / (2.0 * pq), t = std::copysign(1.0, zeta) / (std::abs(zeta) + std::hypot(1.0, zeta)), c = 1.0 / std::hypot(1.0, t), s = c * t;
+        const double zeta = (qq - pp) / (2.0 * pq), t = std::copysign(1.0, zeta) / (std::abs(zeta) + std::hypot(1.0, zeta)),
+                     c = 1.0 / std::hypot(1.0, t), s = c * t;
         for (std::vector<double>* matrix : {&X, &V})
           for (std::size_t i = 0; i < n; ++i) {
             double &a = (*matrix)[i * n + p], &b = (*matrix)[i * n + q];
@@ -74,7 +75,8 @@ Singular singular_values(std::vector<double> X, std::size_t n) {
 }
 
 /// V* b and V* p_r with the phases that make the first real and positive; vectors [n, n / 2], of length 1.
-void project(LowRankMeasure& system, std::vector<Complex> vectors, std::size_t n, const std::vector<double>& b, const std::vector<std::vector<double>>& corrections) {
+void project(LowRankMeasure& system, std::vector<Complex> vectors, std::size_t n, const std::vector<double>& b,
+             const std::vector<std::vector<double>>& corrections) {
   const std::size_t half = n / 2;
   const auto read = [&](const std::vector<double>& v, std::size_t k) {
     Complex sum = 0.0;
@@ -109,7 +111,8 @@ LowRankMeasure fourier(std::size_t n) {
   return system;
 }
 
-/// A + p p^T is half of the signs of a skew matrix that turns in a circle with one change of sign, so its eigenvectors are powers of roots of -1.
+/// A + p p^T is half of the signs of a skew matrix that turns in a circle with one change of sign, so its eigenvectors are powers of roots
+/// of -1.
 LowRankMeasure lagt(std::size_t n) {
   LowRankMeasure system;
   const std::size_t half = n / 2;
@@ -117,7 +120,8 @@ LowRankMeasure lagt(std::size_t n) {
   for (std::size_t k = 0; k < half; ++k) {
     const double angle = std::numbers::pi * static_cast<double>(2 * k + 1) / static_cast<double>(n);
     system.frequencies.push_back(0.5 / std::tan(0.5 * angle));
-    for (std::size_t i = 0; i < n; ++i) vectors[i * half + k] = std::polar(1.0 / std::sqrt(static_cast<double>(n)), -angle * static_cast<double>(i));
+    for (std::size_t i = 0; i < n; ++i)
+      vectors[i * half + k] = std::polar(1.0 / std::sqrt(static_cast<double>(n)), -angle * static_cast<double>(i));
   }
   project(system, std::move(vectors), n, std::vector<double>(n, 1.0), {std::vector<double>(n, std::sqrt(0.5))});
   return system;

@@ -6,7 +6,8 @@ namespace reclab::parts {
 Var lower_bound(Layer& l, std::int64_t n, double start) {
   const std::int64_t layers = l.hyper.integer("layers");
   const Var all = l.shared_parameter("lower_bounds", {layers, n}, init::constant(start),
-                                     "One array for all layers: its softmax over them, added up from the second layer on, is each layer's least forget gate; starts constant, so that layer l of L has l/L.");
+                                     "One array for all layers: its softmax over them, added up from the second layer on, is each layer's "
+                                     "least forget gate; starts constant, so that layer l of L has l/L.");
   if (l.index() == 0) return {};
   Var largest = slice(all, 0, 0, 1);
   for (std::int64_t i = 1; i < layers; ++i) largest = maximum(largest, slice(all, 0, i, i + 1));

@@ -6,8 +6,8 @@
 
 namespace reclab::parts {
 
-/// The parameter lower_bounds [layers, n] that all layers of the stack share. Its softmax over the layers P gives the bound of layer l, which is
-/// P_1 + .. + P_l (the lowest layer being 0, whose bound is 0); [n]. An empty Var in the lowest layer.
+/// The parameter lower_bounds [layers, n] that all layers of the stack share. Its softmax over the layers P gives the bound of layer l,
+/// which is P_1 + .. + P_l (the lowest layer being 0, whose bound is 0); [n]. An empty Var in the lowest layer.
 Var lower_bound(Layer& l, std::int64_t n, double start);
 
 struct BoundedGate {

@@ -42,9 +42,7 @@ Var mixture(Var B, double beta, double gamma) {
 Var modrelu(Var x, Var b) { return sign(x) * relu(abs(x) + b); }
 
 std::vector<std::string> nonlinearities() { return {"modrelu", "tanh", "relu", "identity"}; }
-Var nonlinearity(const std::string& name, Var x, Var b) {
-  return name == "modrelu" ? modrelu(x, b) : activation(name, x);
-}
+Var nonlinearity(const std::string& name, Var x, Var b) { return name == "modrelu" ? modrelu(x, b) : activation(name, x); }
 
 Init skew_blocks(std::function<double(Rng&)> draw) {
   return [draw = std::move(draw)](InitContext& c) {
@@ -66,10 +64,12 @@ Init cayley() {
   });
 }
 
-Var linear_step(Layer& l, const StateSpec& state, const std::function<Var()>& A, Var u, const std::vector<Var>& tokens, const CellFunction& cell) {
+Var linear_step(Layer& l, const StateSpec& state, const std::function<Var()>& A, Var u, const std::vector<Var>& tokens,
+                const CellFunction& cell) {
   l.offer({Form::scan});
   const auto made = [&](Var trajectory) {
-    if (tokens.size() == 1) declare_mixing(l, {.name = state.name, .value = tokens[0], .output = trajectory, .reads = u.dim(-1), .joined = true});
+    if (tokens.size() == 1)
+      declare_mixing(l, {.name = state.name, .value = tokens[0], .output = trajectory, .reads = u.dim(-1), .joined = true});
     return trajectory;
   };
   if (l.form() != Form::scan) return made(step(l, {state}, tokens, cell)[0]);

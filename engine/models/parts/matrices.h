@@ -33,8 +33,9 @@ Init henaff(double low, double high);
 /// Such blocks with s = -sqrt((1 - cos u)/(1 + cos u)), u uniform in 0..pi/2 (Helfrich et al. 2018).
 Init cayley();
 
-/// A cell whose step is linear in its state, h_t = A h_{t-1} + u_t with u [steps, batch, n]: in the form scan through A, which is asked for in that form
-/// alone, in all others as `step` has it. The trajectory.
-Var linear_step(Layer& l, const StateSpec& state, const std::function<Var()>& A, Var u, const std::vector<Var>& tokens, const CellFunction& cell);
+/// A cell whose step is linear in its state, h_t = A h_{t-1} + u_t with u [steps, batch, n]: in the form scan through A, which is asked for
+/// in that form alone, in all others as `step` has it. The trajectory.
+Var linear_step(Layer& l, const StateSpec& state, const std::function<Var()>& A, Var u, const std::vector<Var>& tokens,
+                const CellFunction& cell);
 
 }  // namespace reclab::parts

@@ -27,16 +27,20 @@ Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const std
 
 Var weight_normed(Layer& l, const std::string& name, Var x, std::int64_t out, const Linear& how) {
   const std::int64_t in = x.dim(-1);
-  const Var v = l.parameter(name + ".weight_v", {out, in}, how.weight, how.role + ", before its rows are given their norms; " + how.starts + ".");
+  const Var v =
+      l.parameter(name + ".weight_v", {out, in}, how.weight, how.role + ", before its rows are given their norms; " + how.starts + ".");
   const Init norms = [of = name + ".weight_v", in](InitContext& c) {
     const auto rows = c.other(of);
     for (std::size_t i = 0; i < c.values.size(); ++i) {
       double square = 0.0;
-      for (std::int64_t j = 0; j < in; ++j) square += rows[i * static_cast<std::size_t>(in) + static_cast<std::size_t>(j)] * rows[i * static_cast<std::size_t>(in) + static_cast<std::size_t>(j)];
+      for (std::int64_t j = 0; j < in; ++j)
+        square += rows[i * static_cast<std::size_t>(in) + static_cast<std::size_t>(j)] *
+                  rows[i * static_cast<std::size_t>(in) + static_cast<std::size_t>(j)];
       c.values[i] = std::sqrt(square);
     }
   };
-  const Var g = l.parameter(name + ".weight_g", {out, 1}, norms, "The norms of the rows of " + name + ".weight; start as those of weight_v.");
+  const Var g =
+      l.parameter(name + ".weight_g", {out, 1}, norms, "The norms of the rows of " + name + ".weight; start as those of weight_v.");
   const Var b = how.bias ? l.parameter(name + ".bias", {out}, how.bias, "The bias of " + name + ".") : Var{};
   return reclab::linear(x, v * (g / sqrt(reshape(sum(square(v), -1), {out, 1}))), b);
 }
@@ -61,7 +65,8 @@ Var activation(const std::string& name, Var x) {
       {"elu", [](Var v) { return elu(v); }},
       {"1+elu", [](Var v) { return 1.0 + elu(v); }},
       {"2+elu", [](Var v) { return 2.0 + elu(v); }},
-      {"selu", [](Var v) { return 1.0507009873554804934193349852946 * (relu(v) + 1.6732632423543772848170429916717 * minimum(elu(v), 0.0)); }},
+      {"selu",
+       [](Var v) { return 1.0507009873554804934193349852946 * (relu(v) + 1.6732632423543772848170429916717 * minimum(elu(v), 0.0)); }},
       {"softplus", [](Var v) { return softplus(v); }},
       {"exp", [](Var v) { return exp(v); }},
       {"sin", [](Var v) { return sin(v); }},
@@ -80,8 +85,10 @@ Var rms_norm(Layer& l, const std::string& name, Var x, double eps) {
 BatchNorm batch_norm(Layer& l, const std::string& name, std::int64_t n) {
   const Var weight = l.parameter(name + ".weight", {n}, init::constant(1.0), "Scale of the batch norm; starts at 1.");
   const Var bias = l.parameter(name + ".bias", {n}, init::constant(0.0), "Shift of the batch norm; starts at 0.");
-  const Var mean = l.parameter(name + ".running_mean", {n}, init::constant(0.0), "The mean that the batch norm takes off, a buffer in PyTorch; starts at 0.");
-  const Var variance = l.parameter(name + ".running_var", {n}, init::constant(1.0), "The variance that the batch norm divides by the root of, a buffer in PyTorch; starts at 1.");
+  const Var mean = l.parameter(name + ".running_mean", {n}, init::constant(0.0),
+                               "The mean that the batch norm takes off, a buffer in PyTorch; starts at 0.");
+  const Var variance = l.parameter(name + ".running_var", {n}, init::constant(1.0),
+                                   "The variance that the batch norm divides by the root of, a buffer in PyTorch; starts at 1.");
   constexpr double eps = 1e-5;  // PyTorch's default
   return {mean, weight / sqrt(variance + eps), bias};
 }
@@ -91,8 +98,10 @@ Var unit_rms(Var x, double eps) { return reclab::rms_norm(x, Var{}, eps); }
 Var short_convolution(Layer& l, const std::string& name, const std::string& buffer, Var x, std::int64_t taps, bool bias) {
   const std::int64_t channels = x.dim(-1);
   const Init start = torch_uniform(taps);
-  const Var W = l.parameter(name + ".weight", {channels, 1, taps}, start, "Taps of each channel, oldest first, the last the current step; start uniform in ±1/√taps.");
-  const Var y = depthwise(taps > 1 ? l.history(buffer, x, taps - 1, "The convolution's last inputs, oldest first.") : x, reshape(W, {channels, taps}));
+  const Var W = l.parameter(name + ".weight", {channels, 1, taps}, start,
+                            "Taps of each channel, oldest first, the last the current step; start uniform in ±1/√taps.");
+  const Var y = depthwise(taps > 1 ? l.history(buffer, x, taps - 1, "The convolution's last inputs, oldest first.") : x,
+                          reshape(W, {channels, taps}));
   return bias ? y + l.parameter(name + ".bias", {channels}, start, "Its bias; starts uniform in ±1/√taps.") : y;
 }
 

@@ -16,15 +16,16 @@ Init xavier_uniform(std::int64_t in, std::int64_t out, double gain = 1.0);
 
 /// W x [+ b] with the parameters name.weight [out, in] and name.bias [out].
 struct Linear {
-  Init weight, bias;      ///< no bias where its init is empty
-  std::string role;       ///< "W_q, rows by head": what the card says of the weight
-  std::string starts;     ///< "starts N(0, 0.02²)": of the weight
+  Init weight, bias;   ///< no bias where its init is empty
+  std::string role;    ///< "W_q, rows by head": what the card says of the weight
+  std::string starts;  ///< "starts N(0, 0.02²)": of the weight
 };
 Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const Linear& how);
 /// The usual one: both uniform in +-1/sqrt(in).
 Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role, bool bias = true);
 
-/// The same with a weight norm, W = g v/|v| row by row, name.weight_g [out, 1] and name.weight_v [out, in]; g starts as |v|. `bias` empty: none.
+/// The same with a weight norm, W = g v/|v| row by row, name.weight_g [out, 1] and name.weight_v [out, in]; g starts as |v|. `bias` empty:
+/// none.
 Var weight_normed(Layer& l, const std::string& name, Var x, std::int64_t out, const Linear& how);
 
 /// f(x): identity, id or none, relu, leaky_relu and leak (both of slope 0.01 below 0), relu^2, tanh,
@@ -47,8 +48,8 @@ BatchNorm batch_norm(Layer& l, const std::string& name, std::int64_t n);
 Var normalised(Var x, double eps);
 Var unit_rms(Var x, double eps);
 
-/// Causal depth-wise convolution of a sequence [steps, batch, channels] with name.weight [channels, 1, taps] (last tap: the current step) and
-/// name.bias; the last taps - 1 inputs are the buffer `buffer`.
+/// Causal depth-wise convolution of a sequence [steps, batch, channels] with name.weight [channels, 1, taps] (last tap: the current step)
+/// and name.bias; the last taps - 1 inputs are the buffer `buffer`.
 Var short_convolution(Layer& l, const std::string& name, const std::string& buffer, Var x, std::int64_t taps, bool bias = true);
 
 /// [steps, batch, heads * d] <-> [steps, batch, heads, d].
@@ -59,7 +60,8 @@ using reclab::heads_first;
 Var heads_last(Layer& l, Var x, std::int64_t heads);
 
 using reclab::repeated_heads;
-/// [steps, batch, n * in] times a block-diagonal matrix whose blocks are [n, in, out], or [n, out, in] where `out_first`: [steps, batch, n * out].
+/// [steps, batch, n * in] times a block-diagonal matrix whose blocks are [n, in, out], or [n, out, in] where `out_first`: [steps, batch, n
+/// * out].
 Var by_block(Layer& l, Var x, Var blocks, bool out_first);
 /// 1 + w with the parameter w: the scale of a norm that is stored as its distance from 1.
 Var one_plus(Layer& l, const std::string& name, std::int64_t n);

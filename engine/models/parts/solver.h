@@ -12,10 +12,10 @@
 namespace reclab::parts {
 
 struct OdeSolver {
-  std::string method;    ///< "euler", "midpoint", "rk4", "rk4_38" or "dopri5"
-  std::int64_t steps;    ///< of a fixed method
-  double rtol, atol;     ///< of dopri5
-  std::int64_t attempts; ///< of dopri5: steps that it may try
+  std::string method;     ///< "euler", "midpoint", "rk4", "rk4_38" or "dopri5"
+  std::int64_t steps;     ///< of a fixed method
+  double rtol, atol;      ///< of dopri5
+  std::int64_t attempts;  ///< of dopri5: steps that it may try
 };
 /// The rows of the hyper-parameter table: solver, unfolds, rtol, atol and max_steps.
 std::vector<HyperSpec> solver_hyper(const std::string& method, std::int64_t steps);
@@ -35,9 +35,10 @@ struct OdeSpan {
 /// dopri5 names the gate solver_steps: how many steps it tried.
 ///
 /// dopri5 is that of torchdiffeq: 0.9, 10 and 1/5 as safety factor and bounds of a change of the step, Hairer's first step, the root mean
-/// square of the error, and where its last step goes beyond the span a polynomial of degree 4. Here each sequence of a batch has steps of its own,
-/// no gradient passes through their lengths, and all attempts are computed, of which those after the end change nothing. Where they are not
-/// enough the state is not a number, so that the run ends there and says so.
-Var solve(Cell& cell, const OdeSolver& solver, const std::function<Var(Var)>& f, Var s, const OdeSpan& span, const std::function<Var(Var)>& after = {});
+/// square of the error, and where its last step goes beyond the span a polynomial of degree 4. Here each sequence of a batch has steps of
+/// its own, no gradient passes through their lengths, and all attempts are computed, of which those after the end change nothing. Where
+/// they are not enough the state is not a number, so that the run ends there and says so.
+Var solve(Cell& cell, const OdeSolver& solver, const std::function<Var(Var)>& f, Var s, const OdeSpan& span,
+          const std::function<Var(Var)>& after = {});
 
 }  // namespace reclab::parts

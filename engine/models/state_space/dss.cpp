@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //   K_k = Re sum_n W_n f_n exp(Δ Λ_n k), one such kernel a channel, Λ shared by all of them
-//   exp: f = (exp(ΔΛ) - 1)/Λ with Re Λ = -exp(.)      softmax: f = (exp(ΔΛ) - 1)/(Λ (exp(L ΔΛ) - 1)), modes that grow shifted by L - 1 steps
-//   y_t = Σ_k K_k u_{t-k} + D u_t,   layer: W gelu(y) + b,   block: norm(x + layer(x))
+//   exp: f = (exp(ΔΛ) - 1)/Λ with Re Λ = -exp(.)      softmax: f = (exp(ΔΛ) - 1)/(Λ (exp(L ΔΛ) - 1)), modes that grow shifted by L - 1
+//   steps y_t = Σ_k K_k u_{t-k} + D u_t,   layer: W gelu(y) + b,   block: norm(x + layer(x))
 // A. Gupta, A. Gu, J. Berant, Diagonal state spaces are as effective as structured state spaces, NeurIPS 2022.
 // Names and conventions of ag1988/dss and its successor ag1988/dlr (src/models/sequence/ss/standalone/dss.py).
 #include <algorithm>
@@ -28,10 +28,13 @@ parts::DiagonalKernel kernel(Layer& l) {
   const std::string& version = h.choice("version");
   const bool two_steps = h.flag("sep_dt_re_im"), logarithms = version.starts_with("exp");
   const double low = std::log(h.real("dt_min")), high = std::log(h.real("dt_max"));
-  const Var log_dt = l.parameter("log_dt", two_steps ? Shape{H, 2} : Shape{H}, [=](InitContext& c) {
-    for (std::size_t i = 0; i < c.values.size(); ++i) c.values[i] = two_steps && i % 2 ? c.values[i - 1] : c.rng.uniform(low, high);
-  }, two_steps ? "log Δ a channel, for real and for imaginary parts; starts uniform between log dt_min and log dt_max, alike for both."
-               : "log Δ a channel; starts uniform between log dt_min and log dt_max.");
+  const Var log_dt = l.parameter(
+      "log_dt", two_steps ? Shape{H, 2} : Shape{H},
+      [=](InitContext& c) {
+        for (std::size_t i = 0; i < c.values.size(); ++i) c.values[i] = two_steps && i % 2 ? c.values[i - 1] : c.rng.uniform(low, high);
+      },
+      two_steps ? "log Δ a channel, for real and for imaginary parts; starts uniform between log dt_min and log dt_max, alike for both."
+                : "log Δ a channel; starts uniform between log dt_min and log dt_max.");
 
   const auto frequency = [N, kind = h.choice("Lambda_init")](InitContext& c, std::size_t n) {
     if (kind == "lin") return std::numbers::pi * static_cast<double>(n);
@@ -51,24 +54,31 @@ parts::DiagonalKernel kernel(Layer& l) {
     if (version == "exp-no-scale-real") {
       Lambda = complex(re, re * 0.0);
     } else if (version == "exp-re-im") {
-      const Var im = l.parameter("Lambda_log_im", {N}, [frequencies](InitContext& c) {
-        const auto found = frequencies(c);
-        for (std::size_t n = 0; n < found.size(); ++n) c.values[n] = std::log(std::max(std::abs(found[n]), 1e-4));
-      }, "log of Im Λ, of at least 1e-4" + starts);
+      const Var im = l.parameter(
+          "Lambda_log_im", {N},
+          [frequencies](InitContext& c) {
+            const auto found = frequencies(c);
+            for (std::size_t n = 0; n < found.size(); ++n) c.values[n] = std::log(std::max(std::abs(found[n]), 1e-4));
+          },
+          "log of Im Λ, of at least 1e-4" + starts);
       Lambda = complex(re, exp_in_range(im));
     } else {
-      const Var im = l.parameter("Lambda_im", {N}, [frequencies](InitContext& c) { std::ranges::copy(frequencies(c), c.values.begin()); }, "Im Λ" + starts);
+      const Var im = l.parameter(
+          "Lambda_im", {N}, [frequencies](InitContext& c) { std::ranges::copy(frequencies(c), c.values.begin()); }, "Im Λ" + starts);
       Lambda = complex(re, im);
     }
   } else {
-    const Var both = l.parameter("Lambda", {N, 2}, [frequencies, normal = h.choice("Lambda_init") == "randn-complex"](InitContext& c) {
-      if (normal) return init::normal(std::sqrt(0.5))(c);
-      const auto found = frequencies(c);
-      for (std::size_t n = 0; n < found.size(); ++n) {
-        c.values[2 * n] = -0.5;
-        c.values[2 * n + 1] = found[n];
-      }
-    }, "Λ, last axis re and im; Re starts at −½, Im" + starts.substr(8));
+    const Var both = l.parameter(
+        "Lambda", {N, 2},
+        [frequencies, normal = h.choice("Lambda_init") == "randn-complex"](InitContext& c) {
+          if (normal) return init::normal(std::sqrt(0.5))(c);
+          const auto found = frequencies(c);
+          for (std::size_t n = 0; n < found.size(); ++n) {
+            c.values[2 * n] = -0.5;
+            c.values[2 * n + 1] = found[n];
+          }
+        },
+        "Λ, last axis re and im; Re starts at −½, Im" + starts.substr(8));
     const Var re = reshape(slice(both, -1, 0, 1), {N}), im = reshape(slice(both, -1, 1, 2), {N});
     Lambda = complex(version.starts_with("softmax") ? re : minimum(re, h.real("max_real_Lambda")), im);
   }
@@ -79,12 +89,14 @@ parts::DiagonalKernel kernel(Layer& l) {
   const auto step = [&](std::int64_t which) { return two_steps ? slice(dt, -1, which, which + 1) : reshape(dt, {H, 1}); };
   const Var exponent = complex(real(Lambda) * step(0), imag(Lambda) * step(1));
   if (h.choice("kernel_to_real") != "prod") declare_flow(l, {.rule = Flow::Rule::exponential, .exponents = exponent});
-  parts::DiagonalKernel k{exponent, {}, complex(part(0), part(1)), !logarithms && (version.starts_with("softmax") || h.real("max_real_Lambda") > 1e-4)};
+  parts::DiagonalKernel k{
+      exponent, {}, complex(part(0), part(1)), !logarithms && (version.starts_with("softmax") || h.real("max_real_Lambda") > 1e-4)};
   if (version.starts_with("softmax")) {
     const double length = static_cast<double>(h.integer("length"));
     const Var grows = detach(relu(sign(real(Lambda)))), falling = exponent * (1.0 - 2.0 * grows);
     const Var below = exp_less_one(falling * length) * Lambda;
-    k.drive = exp_less_one(falling) * bounded_reciprocal(below, norm_squared(below) + h.real("epsilon")) * exp((version == "softmax" ? exponent : detach(exponent)) * (grows * (1.0 - length)));
+    k.drive = exp_less_one(falling) * bounded_reciprocal(below, norm_squared(below) + h.real("epsilon")) *
+              exp((version == "softmax" ? exponent : detach(exponent)) * (grows * (1.0 - length)));
   } else if (version.find("no-scale") == std::string::npos) {
     const Var least = l.graph().constant({1}, {1e-7});
     k.drive = exp_less_one(exponent) * bounded_reciprocal(Lambda, maximum(norm_squared(Lambda), least));
@@ -103,31 +115,39 @@ Architecture dss() {
                  "h_t = λ h_{t−1} + (w/W) u_t, read by W"};
   for (const std::string& line : parts::diagonal_system_equations()) a.equations.push_back(line);
   a.notes = {"version = exp-no-scale-real and kernel_to_real other than real are those of ag1988/dlr, which keeps this kernel.",
-             "softmax divides by the sum of a mode's powers over L steps: length is the L that the reference takes from its sequence, so give the sequence's own. "
+             "softmax divides by the sum of a mode's powers over L steps: length is the L that the reference takes from its sequence, so "
+             "give the sequence's own. "
              "Longer sequences go on with the same kernel.",
              "1/x is x̄/(|x|² + ε) in softmax, ε = epsilon, and x̄/max(|x|², 1e-7) elsewhere.",
-             "Where a mode of softmax grows, no gradient passes through its shift in the reference, so that its gradients are not the kernel's: softmax has the kernel's, softmax-detached the reference's.",
-             "A mode that grows goes on growing beyond L steps. With softmax, and with max_real_Lambda above 1e-4, there is no convolution form: an FFT rounds small outputs as it does the largest.",
-             "Λ starts with Re Λ = −½, and Im Λ normal for randn; randn-complex has both parts normal as ag1988/dss draws them. The exp versions keep logarithms: there Re Λ starts at −½ for randn-complex too, and exp-re-im takes the size of Im Λ.",
-             "With bidirectional and max_kernel_length ag1988/dss puts the second kernel at a wrong place where the sequence is longer; here it is as in ag1988/dlr."};
+             "Where a mode of softmax grows, no gradient passes through its shift in the reference, so that its gradients are not the "
+             "kernel's: softmax has the kernel's, softmax-detached the reference's.",
+             "A mode that grows goes on growing beyond L steps. With softmax, and with max_real_Lambda above 1e-4, there is no convolution "
+             "form: an FFT rounds small outputs as it does the largest.",
+             "Λ starts with Re Λ = −½, and Im Λ normal for randn; randn-complex has both parts normal as ag1988/dss draws them. The exp "
+             "versions keep logarithms: there Re Λ starts at −½ for randn-complex too, and exp-re-im takes the size of Im Λ.",
+             "With bidirectional and max_kernel_length ag1988/dss puts the second kernel at a wrong place where the sequence is longer; "
+             "here it is as in ag1988/dlr."};
   for (const std::string& line : parts::diagonal_system_notes()) a.notes.push_back(line);
   a.hyper = parts::diagonal_system_hyper(
-      {hyper_choice("version", "exp", {"exp", "softmax", "softmax-detached", "exp-re-im", "exp-no-scale", "exp-no-scale-real", "clip", "clip-no-scale"},
+      {hyper_choice("version", "exp",
+                    {"exp", "softmax", "softmax-detached", "exp-re-im", "exp-no-scale", "exp-no-scale-real", "clip", "clip-no-scale"},
                     "How Λ is kept, and how W is scaled."),
        hyper_integer("length", "L", 1024, 1, 1 << 24, "Steps that softmax sums a mode's powers over.", "steps"),
        hyper_real("epsilon", "ε", 1e-7, 1e-12, 1.0, "Keeps softmax from dividing by zero."),
        hyper_real("max_real_Lambda", "", 1e-4, -10.0, 10.0, "Re Λ is at most this where version is clip or clip-no-scale."),
        hyper_flag("sep_dt_re_im", false, "A time step of its own for the imaginary parts."),
        hyper_choice("kernel_to_real", "real", {"real", "imag", "sum", "prod"}, "How the complex kernel becomes a real one."),
-       draws_only(hyper_choice("Lambda_init", "hippo_skew_pos_imag", {"hippo_skew_pos_imag", "lin", "randn", "randn-complex"}, "Im Λ at the start: positive ones of HiPPO-LegS, πn, or normal; randn-complex: Re Λ too.")),
+       draws_only(hyper_choice("Lambda_init", "hippo_skew_pos_imag", {"hippo_skew_pos_imag", "lin", "randn", "randn-complex"},
+                               "Im Λ at the start: positive ones of HiPPO-LegS, πn, or normal; randn-complex: Re Λ too.")),
        draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
        draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true))});
-  a.spectrum = "the discretised transition λ = exp(ΔΛ) of every channel, the same at every step; kernel_to_real=prod: the products of two of a channel's; max_kernel_length: none";
-  a.source = {"A. Gupta, A. Gu, J. Berant", "Diagonal state spaces are as effective as structured state spaces", "NeurIPS", "https://arxiv.org/abs/2203.14343", 2022};
+  a.spectrum =
+      "the discretised transition λ = exp(ΔΛ) of every channel, the same at every step; kernel_to_real=prod: the products of two of a "
+      "channel's; max_kernel_length: none";
+  a.source = {"A. Gupta, A. Gu, J. Berant", "Diagonal state spaces are as effective as structured state spaces", "NeurIPS",
+              "https://arxiv.org/abs/2203.14343", 2022};
   a.reference = parts::diagonal_system_reference();
-  a.check = [](const Hyper& h) {
-    parts::check_diagonal_system(h, "dss");
-  };
+  a.check = [](const Hyper& h) { parts::check_diagonal_system(h, "dss"); };
   parts::make_diagonal_system(a, kernel);
   return a;
 }

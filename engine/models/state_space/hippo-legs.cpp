@@ -29,26 +29,33 @@ Architecture hippo_legs() {
       "without use.",
       "dL/ds_t takes h_t and c_t as independent coordinates of the state after step t: dL/dc_t does not include c_t's way into h_t of the "
       "same step."};
-  a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Number of hidden units.", "units"),
-             hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
-             hyper_integer("order", "N", 0, 0, 512, "Legendre coefficients a memory; 0: as many as the width.", "coefficients"),
-             hyper_integer("memory", "M", 1, 1, 256, "Memories, each with a signal of its own.", "memories"),
-             hyper_choice("input", "learned", {"learned", "direct"},
-                          "Whether a recurrent network writes and reads the memory, or the inputs themselves are projected."),
-             hyper_choice("discretisation", "bilinear", {"bilinear", "forward", "backward", "zoh", "generalised"},
-                          "From continuous to discrete time."),
-             hyper_real("gbt_alpha", "α", 0.5, 0.0, 1.0,
-                        "The share of the new state in a step's slope where discretisation=generalised: 0 is forward, ½ bilinear, 1 backward."),
-             hyper_integer("init_t", "t₀", 0, 0, 1000000, "The time of the first input; at time 0 the memory begins with it.", "steps"),
-             hyper_integer("l_max", "L", 1024, 1, 100000000, "The time beyond which the memory's scale no longer grows.", "steps"),
-             hyper_choice("gate", "sigmoid", {"sigmoid", "none"}, "Whether h is gated, or replaced at every step."),
-             hyper_flag("bias", true, "Whether the maps have biases."),
-             hyper_flag("ux", true, "Whether the memory's signal sees the input."),
-             hyper_flag("hx", true, "Whether h and its gate see the input."),
-             hyper_flag("hh", false, "Whether h and its gate see the h before.")};
+  a.hyper = {
+      hyper_integer("width", "H", 64, 1, 4096, "Number of hidden units.", "units"),
+      hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
+      hyper_integer("order", "N", 0, 0, 512, "Legendre coefficients a memory; 0: as many as the width.", "coefficients"),
+      hyper_integer("memory", "M", 1, 1, 256, "Memories, each with a signal of its own.", "memories"),
+      hyper_choice("input", "learned", {"learned", "direct"},
+                   "Whether a recurrent network writes and reads the memory, or the inputs themselves are projected."),
+      hyper_choice("discretisation", "bilinear", {"bilinear", "forward", "backward", "zoh", "generalised"},
+                   "From continuous to discrete time."),
+      hyper_real("gbt_alpha", "α", 0.5, 0.0, 1.0,
+                 "The share of the new state in a step's slope where discretisation=generalised: 0 is forward, ½ bilinear, 1 backward."),
+      hyper_integer("init_t", "t₀", 0, 0, 1000000, "The time of the first input; at time 0 the memory begins with it.", "steps"),
+      hyper_integer("l_max", "L", 1024, 1, 100000000, "The time beyond which the memory's scale no longer grows.", "steps"),
+      hyper_choice("gate", "sigmoid", {"sigmoid", "none"}, "Whether h is gated, or replaced at every step."),
+      hyper_flag("bias", true, "Whether the maps have biases."),
+      hyper_flag("ux", true, "Whether the memory's signal sees the input."),
+      hyper_flag("hx", true, "Whether h and its gate see the input."),
+      hyper_flag("hh", false, "Whether h and its gate see the h before.")};
   a.spectrum = "eigenvalues of ∂(h_t, c_t)/∂(h_{t-1}, c_{t-1}); with input=direct the diagonal of Ā_t, once a channel";
-  a.reference = {{"W_uxh.weight", "W_uxh.0.weight"}, {"W_uxh.bias", "W_uxh.0.bias"}, {"W_uxh.0.*", "W_uxh.0.*"}, {"W_hxm.*", "W_hxm.*"},
-                 {"W_hh.*", "W_hh.*"}, {"W_gxm.*", "W_gxm.*"}, {"A", ""}, {"B", ""}};
+  a.reference = {{"W_uxh.weight", "W_uxh.0.weight"},
+                 {"W_uxh.bias", "W_uxh.0.bias"},
+                 {"W_uxh.0.*", "W_uxh.0.*"},
+                 {"W_hxm.*", "W_hxm.*"},
+                 {"W_hh.*", "W_hh.*"},
+                 {"W_gxm.*", "W_gxm.*"},
+                 {"A", ""},
+                 {"B", ""}};
   a.source = {"A. Gu, T. Dao, S. Ermon, A. Rudra, C. Ré", "HiPPO: recurrent memory with optimal polynomial projections", "NeurIPS",
               "https://arxiv.org/abs/2008.07669", 2020};
 
@@ -61,13 +68,13 @@ Architecture hippo_legs() {
     const PastBasis past = hippo::legs_past(rule, l.hyper.integer("init_t"), l.hyper.integer("l_max"));
     if (l.hyper.choice("input") == "direct") {
       const Var c = linear(l, {"c", {in, N}, "The Legendre coefficients of each channel's past, lowest first."},
-                             reshape(step.A, {T, 1, N, N}), reshape(x, {T, batch, in, 1}) * reshape(step.B, {T, 1, 1, N}), x);
-      l.reconstruction(
-          "c", [&] { return x; }, past);
+                           reshape(step.A, {T, 1, N, N}), reshape(x, {T, batch, in, 1}) * reshape(step.B, {T, 1, 1, N}), x);
+      l.reconstruction("c", [&] { return x; }, past);
       return reshape(c, {T, batch, in * N});
     }
 
-    hippo::MemoryCell cell{.width = H, .memory = l.hyper.integer("memory"), .order = N, .gate = l.hyper.choice("gate") == "none" ? "N" : "G"};
+    hippo::MemoryCell cell{
+        .width = H, .memory = l.hyper.integer("memory"), .order = N, .gate = l.hyper.choice("gate") == "none" ? "N" : "G"};
     cell.bias = l.hyper.flag("bias");
     cell.ux = l.hyper.flag("ux");
     cell.hx = l.hyper.flag("hx");

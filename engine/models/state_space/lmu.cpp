@@ -196,8 +196,7 @@ Architecture lmu() {
       } else {
         m = linear_driven(l, memory, A, B, u);
       }
-      l.reconstruction(
-          "m", [&] { return e_m ? detach(u) + fed(m, M * q, e_m) : u; }, past);
+      l.reconstruction("m", [&] { return e_m ? detach(u) + fed(m, M * q, e_m) : u; }, past);
       const Var parts[] = {reshape(m, {T, batch, M * q}), x};
       return sees_input ? concat(parts, -1) : parts[0];
     }
@@ -214,19 +213,18 @@ Architecture lmu() {
     const Var b = l.hyper.flag("bias") ? l.parameter("bias", {1, H}, init::constant(0.0), "Bias of the hidden state; starts at 0.") : Var{};
     const std::string activation = l.hyper.choice("activation");
     const Var A_turned = transpose(A);
-    const std::vector<Var> states =
-        step(l, {memory, {"h", {H}, "The hidden state: what is read out and fed back."}}, tokens,
-               [=](Cell&, std::span<const Var> t, std::span<const Var> s) {
-                 const std::int64_t copies = s[0].dim(0);
-                 Var signal = t[0];
-                 if (e_h) signal = signal + matmul(s[1], e_h);
-                 if (e_m) signal = signal + matmul(reshape(s[0], {copies, M * q}), e_m);
-                 const Var m = matmul(s[0], A_turned) + reshape(signal, {copies, M, 1}) * B;
-                 Var h = matmul(s[1], W_h) + matmul(reshape(m, {copies, M * q}), W_m);
-                 if (t.size() > 1) h = h + t[1];
-                 if (b) h = h + b;
-                 return std::vector<Var>{m, parts::activation(activation, h)};
-               });
+    const std::vector<Var> states = step(l, {memory, {"h", {H}, "The hidden state: what is read out and fed back."}}, tokens,
+                                         [=](Cell&, std::span<const Var> t, std::span<const Var> s) {
+                                           const std::int64_t copies = s[0].dim(0);
+                                           Var signal = t[0];
+                                           if (e_h) signal = signal + matmul(s[1], e_h);
+                                           if (e_m) signal = signal + matmul(reshape(s[0], {copies, M * q}), e_m);
+                                           const Var m = matmul(s[0], A_turned) + reshape(signal, {copies, M, 1}) * B;
+                                           Var h = matmul(s[1], W_h) + matmul(reshape(m, {copies, M * q}), W_m);
+                                           if (t.size() > 1) h = h + t[1];
+                                           if (b) h = h + b;
+                                           return std::vector<Var>{m, parts::activation(activation, h)};
+                                         });
     l.reconstruction(
         "m",
         [&] {

@@ -50,24 +50,38 @@ Continuous tridiagonal(Layer& l, std::int64_t N, const Shape& of_channels) {
     return 1.0;
   };
   const auto inside = [N](double value) { return along(N + 1, [=](std::int64_t i) { return i == 0 || i == N ? 0.0 : value; }); };
-  const Var dl = l.parameter("transition.dl", shape(N + 1), inside(even ? -0.5 : -1.0), "Below T's diagonal: entry i stands in row i, those at both ends nowhere; starts as the measure's.");
-  const Var d = l.parameter("transition.d", shape(N),
-                            along(N, [=](std::int64_t i) { return !even ? 1.0 : legt ? (i == 0 && corners % 2 ? 0.5 : 0.0) + (i == N - 1 && corners / 2 ? 0.5 : 0.0) : 0.0; },
-                                  legt ? 1e-2 : cheb ? 1e-3 : 0.0),
-                            std::string("T's diagonal; starts as the measure's") + (legt ? ", plus N(0, 0.01²)." : cheb ? ", plus N(0, 0.001²)." : "."));
-  const Var du = l.parameter("transition.du", shape(N + 1), inside(even ? 0.5 : 0.0), "Above T's diagonal: entry i + 1 stands in row i; starts as the measure's.");
+  const Var dl = l.parameter("transition.dl", shape(N + 1), inside(even ? -0.5 : -1.0),
+                             "Below T's diagonal: entry i stands in row i, those at both ends nowhere; starts as the measure's.");
+  const Var d =
+      l.parameter("transition.d", shape(N),
+                  along(
+                      N,
+                      [=](std::int64_t i) {
+                        return !even ? 1.0 : legt ? (i == 0 && corners % 2 ? 0.5 : 0.0) + (i == N - 1 && corners / 2 ? 0.5 : 0.0) : 0.0;
+                      },
+                      legt   ? 1e-2
+                      : cheb ? 1e-3
+                             : 0.0),
+                  std::string("T's diagonal; starts as the measure's") + (legt   ? ", plus N(0, 0.01²)."
+                                                                          : cheb ? ", plus N(0, 0.001²)."
+                                                                                 : "."));
+  const Var du = l.parameter("transition.du", shape(N + 1), inside(even ? 0.5 : 0.0),
+                             "Above T's diagonal: entry i + 1 stands in row i; starts as the measure's.");
   const Var pl = l.parameter("transition.pl", shape(N), along(N, root), "Scales of A's rows and of B; starts as the measure's.");
   const Var pr = l.parameter("transition.pr", shape(N), along(N, root), "Scales of A's columns; starts as the measure's.");
-  const Var c = l.parameter("transition.c", shape(N), along(N, [=](std::int64_t i) {
-                              const double n = static_cast<double>(i);
-                              if (legs) return diag_add ? -n / (2.0 * n + 1.0) : -0.5;
-                              return measure == "lagt" || (jac && halve) ? -0.5 : 0.0;
-                            }),
+  const Var c = l.parameter("transition.c", shape(N),
+                            along(N,
+                                  [=](std::int64_t i) {
+                                    const double n = static_cast<double>(i);
+                                    if (legs) return diag_add ? -n / (2.0 * n + 1.0) : -0.5;
+                                    return measure == "lagt" || (jac && halve) ? -0.5 : 0.0;
+                                  }),
                             "What is added to T⁻¹ on the diagonal; starts as the measure's.");
   const Var b = l.parameter("transition.b", shape(N), all(jac && double_B ? 2.0 : 1.0), "B over pl; starts as the measure's.");
 
   std::vector<double> below(static_cast<std::size_t>(N * N), 0.0), above = below;
-  for (std::int64_t i = 1; i < N; ++i) below[static_cast<std::size_t>(i * N + i - 1)] = above[static_cast<std::size_t>((i - 1) * N + i)] = 1.0;
+  for (std::int64_t i = 1; i < N; ++i)
+    below[static_cast<std::size_t>(i * N + i - 1)] = above[static_cast<std::size_t>((i - 1) * N + i)] = 1.0;
   const Var one = parts::identity(l.graph(), N);
   const auto column = [&](Var v) {
     Shape as = v.shape();
@@ -90,18 +104,24 @@ Continuous toeplitz(Layer& l, std::int64_t N, const Shape& of_channels) {
   shape.push_back(N);
   const bool generalised = l.hyper.choice("measure") == "glagt";
   const double alpha = generalised ? l.hyper.real("alpha") : 0.0, beta = generalised ? l.hyper.real("beta") : 0.0;
-  const Var a = l.parameter("transition.a", shape, along(N, [=](std::int64_t i) { return i ? 1.0 : 0.5 * (1.0 + beta); }), "A's diagonals, from the main one down; starts as the measure's.");
-  const Var c = l.parameter("transition.c", shape, along(N, [=](std::int64_t i) {
-                              const double n = static_cast<double>(i);
-                              return generalised ? std::exp(-0.5 * (std::lgamma(n + alpha + 1.0) - std::lgamma(n + 1.0))) : 1.0;
-                            }),
+  const Var a = l.parameter("transition.a", shape, along(N, [=](std::int64_t i) { return i ? 1.0 : 0.5 * (1.0 + beta); }),
+                            "A's diagonals, from the main one down; starts as the measure's.");
+  const Var c = l.parameter("transition.c", shape,
+                            along(N,
+                                  [=](std::int64_t i) {
+                                    const double n = static_cast<double>(i);
+                                    return generalised ? std::exp(-0.5 * (std::lgamma(n + alpha + 1.0) - std::lgamma(n + 1.0))) : 1.0;
+                                  }),
                             "The basis' scales; starts as the measure's.");
-  const Var b = l.parameter("transition.b", shape, along(N, [=](std::int64_t i) {
-                              const double n = static_cast<double>(i);
-                              if (!generalised) return 1.0;
-                              return std::exp(std::lgamma(alpha + n + 1.0) - std::lgamma(n + 1.0) - std::lgamma(alpha + 1.0) - 0.5 * std::lgamma(1.0 - alpha)) *
-                                     std::pow(beta, 0.5 * (1.0 - alpha));
-                            }),
+  const Var b = l.parameter("transition.b", shape,
+                            along(N,
+                                  [=](std::int64_t i) {
+                                    const double n = static_cast<double>(i);
+                                    if (!generalised) return 1.0;
+                                    return std::exp(std::lgamma(alpha + n + 1.0) - std::lgamma(n + 1.0) - std::lgamma(alpha + 1.0) -
+                                                    0.5 * std::lgamma(1.0 - alpha)) *
+                                           std::pow(beta, 0.5 * (1.0 - alpha));
+                                  }),
                             "B over c; starts as the measure's.");
   // Rows of N copies of (a, 0), read with a row length of one less, begin one entry further to the right each.
   const std::int64_t copies = count(shape) / N;
@@ -146,43 +166,53 @@ Architecture lssl() {
                  "glagt, toep: A = −diag(c) L diag(c)⁻¹, L_ij = a_(i−j) for i ≥ j, B = c ⊙ b;  random: A = a, B = b",
                  "layer: W f([y_1; …; y_M]) + b"};
   a.notes = {
-      "Names and shapes are those of the reference's Platypus (modules/lssl.py); y counts channel by channel, then read by read. Block and norm "
+      "Names and shapes are those of the reference's Platypus (modules/lssl.py); y counts channel by channel, then read by read. Block and "
+      "norm "
       "are the network's round it.",
-      "dl and du have N + 1 entries, as in the reference, of which the first and the last stand nowhere: row i of T has dl_i, d_i, du_(i+1).",
-      "learn: 0 and 1 share A and B among the channels, 2 has one of each a channel. With 0 the reference keeps them, and log_dt unless dt.learn, "
+      "dl and du have N + 1 entries, as in the reference, of which the first and the last stand nowhere: row i of T has dl_i, d_i, "
+      "du_(i+1).",
+      "learn: 0 and 1 share A and B among the channels, 2 has one of each a channel. With 0 the reference keeps them, and log_dt unless "
+      "dt.learn, "
       "as buffers that it does not train; lagt is then A = −(L + a), L of ones from the diagonal down, and B = b, a and b single numbers.",
-      "The start of LegS is exactly its matrix, A_nk = −√(2n+1)√(2k+1) below and −(n+1) on the diagonal; those of legt, cheb and chebii have "
+      "The start of LegS is exactly its matrix, A_nk = −√(2n+1)√(2k+1) below and −(n+1) on the diagonal; those of legt, cheb and chebii "
+      "have "
       "noise on d.",
       "rate multiplies Δ in Ā and not in B̄, as where the reference meets a length other than its l_max.",
       "Noise and dropout act in training alone and are left out; weight_norm splits output_linear.weight into weight_g and weight_v.",
-      "filter_modes: each read of the system is a sum of exponentials, h_t = p ⊙ h_{t−1} + u_t, read by Re Σ r_n h_t,n + direct u_t, channels counted as y is; a pole beyond the unit circle counts as p/|p|.",
+      "filter_modes: each read of the system is a sum of exponentials, h_t = p ⊙ h_{t−1} + u_t, read by Re Σ r_n h_t,n + direct u_t, "
+      "channels counted as y is; a pole beyond the unit circle counts as p/|p|.",
       "gelu is exact and the block's norm a layer norm with epsilon 1e-5, before the layer by default."};
-  a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Channels; each is a system of its own.", "channels"),
-             hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
-             hyper_integer("order", "N", 0, 0, 512, "State size a channel; 0: as many as the width.", "states"),
-             hyper_integer("channels", "M", 1, 1, 64, "How often each system is read out.", "reads"),
-             hyper_choice("measure", "legs", {"legs", "legt", "lagt", "glagt", "cheb", "chebii", "jac", "toep", "random"},
-                          "What A and B are at the start, and which parameters they are made of."),
-             hyper_choice("learn", "1", {"0", "1", "2"}, "Whether A and B are fixed (0), trained for all channels together (1), or for each (2)."),
-             hyper_real("gbt_alpha", "α", 0.5, 0.0, 1.0, "The share of the new state in a step's slope: 0 is forward, ½ bilinear, 1 backward."),
-             hyper_integer("rate", "", 1, 1, 1000, "How many steps of the training's sampling one step here is, in Ā alone."),
-             draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
-             draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
-             draws_only(hyper_choice("dt_init", "random", {"random", "uniform"}, "Whether log Δ starts at random, or evenly from channel to channel.")),
-             draws_only(hyper_choice("init", "normal", {"normal", "constant", "uniform"}, "How C starts, and D, which is normal for uniform.")),
-             hyper_flag("bias", false, "Whether each read has a bias E."),
-             hyper_choice("activation", "gelu", {"gelu", "id", "relu", "tanh", "sigmoid", "silu", "elu", "softplus"}, "f, after the system."),
-             hyper_flag("ff", true, "Whether a linear map joins all channels and reads."),
-             hyper_flag("weight_norm", false, "Whether that map's rows are a length times a direction."),
-             draws_only(hyper_integer("diag_scale", "", 2, 0, 2, "Of legs: pl and pr start at √(2n+1) (2), √(n+1) (1) or 1 (0).")),
-             draws_only(hyper_flag("diag_add", true, "Of legs: whether c starts at −n/(2n+1), or at −½.")),
-             draws_only(hyper_integer("corners", "", 3, 0, 3, "Of legt: which corners of d start a half higher, the first (1), the last (2), both (3).")),
-             draws_only(hyper_flag("halve", false, "Of jac: whether c starts at −½, or at 0.")),
-             draws_only(hyper_flag("double_B", true, "Of jac: whether b starts at 2, or at 1.")),
-             draws_only(hyper_real("alpha", "", 0.0, -0.9, 0.9, "Of glagt: the polynomials' exponent.")),
-             draws_only(hyper_real("beta", "β", 1.0, 1e-4, 10.0, "Of glagt: how fast the weight falls (0.01 in the reference); of lagt with learn = 0: b.", true)),
-             hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the layer alone."),
-             hyper_flag("prenorm", true, "Whether the norm comes before the layer (after the residual otherwise)."), parts::modal_filter_row()};
+  a.hyper = {
+      hyper_integer("width", "H", 64, 1, 4096, "Channels; each is a system of its own.", "channels"),
+      hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
+      hyper_integer("order", "N", 0, 0, 512, "State size a channel; 0: as many as the width.", "states"),
+      hyper_integer("channels", "M", 1, 1, 64, "How often each system is read out.", "reads"),
+      hyper_choice("measure", "legs", {"legs", "legt", "lagt", "glagt", "cheb", "chebii", "jac", "toep", "random"},
+                   "What A and B are at the start, and which parameters they are made of."),
+      hyper_choice("learn", "1", {"0", "1", "2"}, "Whether A and B are fixed (0), trained for all channels together (1), or for each (2)."),
+      hyper_real("gbt_alpha", "α", 0.5, 0.0, 1.0, "The share of the new state in a step's slope: 0 is forward, ½ bilinear, 1 backward."),
+      hyper_integer("rate", "", 1, 1, 1000, "How many steps of the training's sampling one step here is, in Ā alone."),
+      draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
+      draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
+      draws_only(
+          hyper_choice("dt_init", "random", {"random", "uniform"}, "Whether log Δ starts at random, or evenly from channel to channel.")),
+      draws_only(hyper_choice("init", "normal", {"normal", "constant", "uniform"}, "How C starts, and D, which is normal for uniform.")),
+      hyper_flag("bias", false, "Whether each read has a bias E."),
+      hyper_choice("activation", "gelu", {"gelu", "id", "relu", "tanh", "sigmoid", "silu", "elu", "softplus"}, "f, after the system."),
+      hyper_flag("ff", true, "Whether a linear map joins all channels and reads."),
+      hyper_flag("weight_norm", false, "Whether that map's rows are a length times a direction."),
+      draws_only(hyper_integer("diag_scale", "", 2, 0, 2, "Of legs: pl and pr start at √(2n+1) (2), √(n+1) (1) or 1 (0).")),
+      draws_only(hyper_flag("diag_add", true, "Of legs: whether c starts at −n/(2n+1), or at −½.")),
+      draws_only(
+          hyper_integer("corners", "", 3, 0, 3, "Of legt: which corners of d start a half higher, the first (1), the last (2), both (3).")),
+      draws_only(hyper_flag("halve", false, "Of jac: whether c starts at −½, or at 0.")),
+      draws_only(hyper_flag("double_B", true, "Of jac: whether b starts at 2, or at 1.")),
+      draws_only(hyper_real("alpha", "", 0.0, -0.9, 0.9, "Of glagt: the polynomials' exponent.")),
+      draws_only(hyper_real("beta", "β", 1.0, 1e-4, 10.0,
+                            "Of glagt: how fast the weight falls (0.01 in the reference); of lagt with learn = 0: b.", true)),
+      hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the layer alone."),
+      hyper_flag("prenorm", true, "Whether the norm comes before the layer (after the residual otherwise)."),
+      parts::modal_filter_row()};
   a.spectrum = "eigenvalues of the discretised transition Ā of every channel, the same at every step";
   a.source = {"A. Gu, I. Johnson, K. Goel, K. Saab, T. Dao, A. Rudra, C. Ré",
               "Combining recurrent, convolutional, and continuous-time models with linear state-space layers", "NeurIPS",
@@ -194,13 +224,14 @@ Architecture lssl() {
       throw Error("lssl: dt_min = " + h.text("dt_min") + " is above dt_max = " + h.text("dt_max") + ": choose dt_min at most dt_max.",
                   {.model = "lssl", .parameter = "dt_min", .value = h.text("dt_min"), .range = "at most dt_max"});
     if (!h.flag("ff") && h.integer("channels") > 1 && (h.choice("block") == "residual" || h.integer("layers") > 1))
-      throw Error("lssl: ff = false leaves channels = " + h.text("channels") + " reads a channel, which no residual and no next layer takes: choose ff = true, or block = none and layers = 1.",
+      throw Error("lssl: ff = false leaves channels = " + h.text("channels") +
+                      " reads a channel, which no residual and no next layer takes: choose ff = true, or block = none and layers = 1.",
                   {.model = "lssl", .parameter = "channels", .value = h.text("channels"), .range = "1 with ff = false"});
   };
 
   a.layer = [](Layer& l, Var x) {
-    const std::int64_t H = l.hyper.integer("width"), N = l.hyper.integer("order") ? l.hyper.integer("order") : H, M = l.hyper.integer("channels"),
-                       T = l.steps(), batch = l.batch();
+    const std::int64_t H = l.hyper.integer("width"), N = l.hyper.integer("order") ? l.hyper.integer("order") : H,
+                       M = l.hyper.integer("channels"), T = l.steps(), batch = l.batch();
     const bool block = l.hyper.choice("block") == "residual", prenorm = l.hyper.flag("prenorm"), apart = l.hyper.choice("learn") == "2";
     const Var scale = block ? l.parameter("norm.weight", {H}, init::constant(1.0), "Scale of the layer norm; starts at 1.") : Var{};
     const Var shift = block ? l.parameter("norm.bias", {H}, init::constant(0.0), "Shift of the layer norm; starts at 0.") : Var{};
@@ -209,15 +240,23 @@ Architecture lssl() {
     const Continuous flow = modal ? Continuous{} : system(l, N, apart ? Shape{H} : Shape{});
     const std::string& start = l.hyper.choice("init");
     const Init of_C = start == "constant" ? init::constant(1.0) : start == "uniform" ? init::uniform(0.0, 1.732) : init::normal(1.0);
-    const Var C = modal ? Var{} : l.parameter("C", {H, M, N}, of_C, "The reads C; starts " + std::string(start == "constant" ? "at 1." : start == "uniform" ? "uniform between 0 and 1.732." : "normal."));
-    const Var D = l.parameter("D", {H, M}, start == "constant" ? init::constant(1.0) : init::normal(1.0), "The skips D; starts " + std::string(start == "constant" ? "at 1." : "normal."));
+    const Var C = modal ? Var{}
+                        : l.parameter("C", {H, M, N}, of_C,
+                                      "The reads C; starts " + std::string(start == "constant"  ? "at 1."
+                                                                           : start == "uniform" ? "uniform between 0 and 1.732."
+                                                                                                : "normal."));
+    const Var D = l.parameter("D", {H, M}, start == "constant" ? init::constant(1.0) : init::normal(1.0),
+                              "The skips D; starts " + std::string(start == "constant" ? "at 1." : "normal."));
     const double low = std::log(l.hyper.real("dt_min")), high = std::log(l.hyper.real("dt_max"));
     const bool evenly = l.hyper.choice("dt_init") == "uniform";
-    const Var log_dt = modal ? Var{} : l.parameter("log_dt", {H}, init::each([=](Rng& rng, std::int64_t i) {
-                                     if (!evenly) return rng.uniform(low, high);
-                                     return H > 1 ? low + (high - low) * static_cast<double>(i) / static_cast<double>(H - 1) : low;
-                                   }),
-                                   std::string("log Δ a channel; starts ") + (evenly ? "evenly from log dt_min to log dt_max." : "uniform between log dt_min and log dt_max."));
+    const Var log_dt = modal
+                           ? Var{}
+                           : l.parameter("log_dt", {H}, init::each([=](Rng& rng, std::int64_t i) {
+                                           if (!evenly) return rng.uniform(low, high);
+                                           return H > 1 ? low + (high - low) * static_cast<double>(i) / static_cast<double>(H - 1) : low;
+                                         }),
+                                         std::string("log Δ a channel; starts ") + (evenly ? "evenly from log dt_min to log dt_max."
+                                                                                           : "uniform between log dt_min and log dt_max."));
 
     const auto by_system = [&](Var u) {
       const double share = l.hyper.real("gbt_alpha");
@@ -244,18 +283,24 @@ Architecture lssl() {
       const Var b = l.parameter("output_linear.bias", {H}, init::uniform(-k, k), "Bias of W; starts uniform in ±1/√(H M).");
       Var W;
       if (l.hyper.flag("weight_norm")) {
-        const Var v = l.parameter("output_linear.weight_v", {H, H * M}, init::uniform(-k, k), "Directions of W's rows, columns channel by channel; starts uniform in ±1/√(H M).");
-        const Var g = l.parameter("output_linear.weight_g", {H, 1}, [=](InitContext& c) {
-          const auto directions = c.other("output_linear.weight_v");
-          for (std::size_t i = 0; i < c.values.size(); ++i) {
-            double squares = 0.0;
-            for (std::size_t j = 0; j < static_cast<std::size_t>(H * M); ++j) squares += directions[i * static_cast<std::size_t>(H * M) + j] * directions[i * static_cast<std::size_t>(H * M) + j];
-            c.values[i] = std::sqrt(squares);
-          }
-        }, "Lengths of W's rows; starts as those of weight_v.");
+        const Var v = l.parameter("output_linear.weight_v", {H, H * M}, init::uniform(-k, k),
+                                  "Directions of W's rows, columns channel by channel; starts uniform in ±1/√(H M).");
+        const Var g = l.parameter(
+            "output_linear.weight_g", {H, 1},
+            [=](InitContext& c) {
+              const auto directions = c.other("output_linear.weight_v");
+              for (std::size_t i = 0; i < c.values.size(); ++i) {
+                double squares = 0.0;
+                for (std::size_t j = 0; j < static_cast<std::size_t>(H * M); ++j)
+                  squares += directions[i * static_cast<std::size_t>(H * M) + j] * directions[i * static_cast<std::size_t>(H * M) + j];
+                c.values[i] = std::sqrt(squares);
+              }
+            },
+            "Lengths of W's rows; starts as those of weight_v.");
         W = v * (g / reshape(sqrt(sum(square(v), -1)), {H, 1}));
       } else {
-        W = l.parameter("output_linear.weight", {H, H * M}, init::uniform(-k, k), "W, columns channel by channel; starts uniform in ±1/√(H M).");
+        W = l.parameter("output_linear.weight", {H, H * M}, init::uniform(-k, k),
+                        "W, columns channel by channel; starts uniform in ±1/√(H M).");
       }
       y = linear(y, W, b);
     }

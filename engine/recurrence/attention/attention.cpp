@@ -28,7 +28,8 @@ class Softmax final : public Blocks, public HasEvaluationOrder, public HasNormal
     each_block(c.backend, c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
       const std::int64_t from = start(first), columns = end - from;
       void* p = probabilities(c.backend, c.in, first, rows, from, columns);
-      apply(c.backend, p, rows, columns, at(c.in[2], from * s_.value), s_.cached_steps + s_.steps, s_.value, c.out[0], s_.steps, first, false);
+      apply(c.backend, p, rows, columns, at(c.in[2], from * s_.value), s_.cached_steps + s_.steps, s_.value, c.out[0], s_.steps, first,
+            false);
     });
   }
   void backward(const BackwardCall& c) override {
@@ -45,8 +46,11 @@ class Softmax final : public Blocks, public HasEvaluationOrder, public HasNormal
       if (relative) {
         void* far = scratch_[2].resize(b, type_, some_ * rows * s_.distances);
         b.by_distance_adjoint(type_, some_, rows, columns, s_.distances, s_.cached_steps + first - from, g, far);
-        if (c.grad_in[at_relative]) apply(b, far, rows, s_.distances, c.in[at_relative + 1], s_.distances, s_.far_key, c.grad_in[at_relative], s_.steps, first, true);
-        if (c.grad_in[at_relative + 1]) apply_transposed(b, far, rows, s_.distances, c.in[at_relative], s_.steps, first, s_.far_key, c.grad_in[at_relative + 1], s_.distances);
+        if (c.grad_in[at_relative])
+          apply(b, far, rows, s_.distances, c.in[at_relative + 1], s_.distances, s_.far_key, c.grad_in[at_relative], s_.steps, first, true);
+        if (c.grad_in[at_relative + 1])
+          apply_transposed(b, far, rows, s_.distances, c.in[at_relative], s_.steps, first, s_.far_key, c.grad_in[at_relative + 1],
+                           s_.distances);
       }
       if (const std::size_t at_pair = at_held + (held ? 3 : 0); pair && c.grad_in[at_pair]) {
         void* summed = scratch_[2].resize(b, type_, rows * columns);
@@ -96,11 +100,16 @@ class Softmax final : public Blocks, public HasEvaluationOrder, public HasNormal
       if (relative && (c.tangent_in[at_relative] || c.tangent_in[at_relative + 1])) {
         void* far = c.temporary(2, type_, some_ * rows * s_.distances);
         b.zero(far, bytes(some_ * rows * s_.distances));
-        if (c.tangent_in[at_relative]) scores(b, c.tangent_in[at_relative], s_.steps, first, rows, c.in[at_relative + 1], s_.distances, s_.distances, s_.far_key, far, true);
-        if (c.tangent_in[at_relative + 1]) scores(b, c.in[at_relative], s_.steps, first, rows, c.tangent_in[at_relative + 1], s_.distances, s_.distances, s_.far_key, far, true);
+        if (c.tangent_in[at_relative])
+          scores(b, c.tangent_in[at_relative], s_.steps, first, rows, c.in[at_relative + 1], s_.distances, s_.distances, s_.far_key, far,
+                 true);
+        if (c.tangent_in[at_relative + 1])
+          scores(b, c.in[at_relative], s_.steps, first, rows, c.tangent_in[at_relative + 1], s_.distances, s_.distances, s_.far_key, far,
+                 true);
         b.by_distance(type_, some_, rows, columns, s_.distances, s_.cached_steps + first - from, far, g);
       }
-      if (const std::size_t at_pair = at_held + (held ? 3 : 0); pair && c.tangent_in[at_pair]) b.gather(type_, pairs(first, rows, from, columns, true), c.tangent_in[at_pair], g, true);
+      if (const std::size_t at_pair = at_held + (held ? 3 : 0); pair && c.tangent_in[at_pair])
+        b.gather(type_, pairs(first, rows, from, columns, true), c.tangent_in[at_pair], g, true);
       b.softmax_adjoint(type_, some_ * rows, columns, p, g);  // a softmax's Jacobian is symmetric; g: of the probabilities now
       apply(b, g, rows, columns, at(c.in[2], from * s_.value), all, s_.value, c.tangent_out[0], s_.steps, first, false);
       const auto add_values = [&](const void* dv, bool later) {
@@ -130,7 +139,8 @@ class Softmax final : public Blocks, public HasEvaluationOrder, public HasNormal
         // The score of the largest share, less the logarithm of that: the others may be too small to tell.
         const auto begin = shares.begin() + row * columns;
         const auto largest = std::max_element(begin, begin + columns);
-        made[static_cast<std::size_t>((from_ + row / rows) * s_.steps + first + row % rows)] = scored[static_cast<std::size_t>(largest - shares.begin())] - std::log(*largest);
+        made[static_cast<std::size_t>((from_ + row / rows) * s_.steps + first + row % rows)] =
+            scored[static_cast<std::size_t>(largest - shares.begin())] - std::log(*largest);
       }
     });
     return made;
@@ -145,15 +155,22 @@ class Softmax final : public Blocks, public HasEvaluationOrder, public HasNormal
   }
   EvaluationOrder evaluation_order() const override {
     const bool streaming = s_.rows == 1;
-    return {.form = streaming ? Form::sequential : Form::attention, .draw = streaming ? drawing::rows : drawing::pairs, .steps = over_time ? s_.steps : 0, .cached_steps = s_.cached_steps, .window = s_.window,
-            .weights = relative || pair ? EvaluationOrder::Weights::other : EvaluationOrder::Weights::softmax, .bounded = low};
+    return {.form = streaming ? Form::sequential : Form::attention,
+            .draw = streaming ? drawing::rows : drawing::pairs,
+            .steps = over_time ? s_.steps : 0,
+            .cached_steps = s_.cached_steps,
+            .window = s_.window,
+            .weights = relative || pair ? EvaluationOrder::Weights::other : EvaluationOrder::Weights::softmax,
+            .bounded = low};
   }
 
  private:
   DeviceArray scratch_[5];
   Backend* backend_ = nullptr;
   std::vector<const void*> in_;  // of the last forward
-  const void* moved(Backend& b, const void* numbers, std::int64_t first, std::int64_t rows, std::int64_t from) { return Blocks::moved(b, numbers, first, rows, from, scratch_[4]); }
+  const void* moved(Backend& b, const void* numbers, std::int64_t first, std::int64_t rows, std::int64_t from) {
+    return Blocks::moved(b, numbers, first, rows, from, scratch_[4]);
+  }
   /// What of the pairs' array [steps, columns] a block of scores has, once or for each of the batch.
   Strided pairs(std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns, bool repeated) const {
     const std::int64_t all = s_.cached_steps + s_.steps, size[] = {some_, rows, columns}, stride[] = {0, all, 1};
@@ -165,7 +182,8 @@ class Softmax final : public Blocks, public HasEvaluationOrder, public HasNormal
     std::copy_n(stride + (repeated ? 0 : 1), box.rank, box.stride);
     return box;
   }
-  void* raw_scores(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns) {
+  void* raw_scores(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from,
+                   std::int64_t columns) {
     void* p = scratch_[0].resize(b, type_, some_ * rows * columns);
     scores(b, in[0], s_.steps, first, rows, at(in[1], from * s_.key), s_.cached_steps + s_.steps, columns, s_.key, p);
     if (relative) {
@@ -177,13 +195,15 @@ class Softmax final : public Blocks, public HasEvaluationOrder, public HasNormal
     if (pair) b.gather(type_, pairs(first, rows, from, columns, true), in.back(), p, true);
     return p;
   }
-  void* probabilities(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns) {
+  void* probabilities(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from,
+                      std::int64_t columns) {
     void* p = raw_scores(b, in, first, rows, from, columns);
     divide(b, in, first, rows, from, columns, p);
     return p;
   }
   /// Scores become shares.
-  void divide(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns, void* p) {
+  void divide(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns,
+              void* p) {
     b.softmax(type_, some_, rows, columns, s_.cached_steps + first - from, low ? moved(b, in[3], first, rows, from) : nullptr, p);
   }
 };
@@ -206,7 +226,8 @@ class Weighted final : public Blocks, public HasEvaluationOrder {
       if (c.grad_in[2]) apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, c.grad_in[2], s_.steps);
       // p g is what the exponents get; g times the weight alone is what the scores get.
       const auto own = [&](auto* numbers) { return numbers ? at(numbers, from_ * s_.steps) : nullptr; };
-      b.weigh_adjoint(type_, some_, s_.steps, first, rows, columns, own(c.in[3]), own(c.in[4]), own(c.in[5]), own(c.in[6]), p, g, own(c.grad_in[3]), own(c.grad_in[4]));
+      b.weigh_adjoint(type_, some_, s_.steps, first, rows, columns, own(c.in[3]), own(c.in[4]), own(c.in[5]), own(c.in[6]), p, g,
+                      own(c.grad_in[3]), own(c.grad_in[4]));
       if (c.grad_in[0]) apply(b, g, rows, columns, c.in[1], s_.steps, s_.key, c.grad_in[0], s_.steps, first, true);
       if (c.grad_in[1]) apply_transposed(b, g, rows, columns, c.in[0], s_.steps, first, s_.key, c.grad_in[1], s_.steps);
     });
@@ -227,7 +248,8 @@ class Weighted final : public Blocks, public HasEvaluationOrder {
         Broadcast shape;
         shape.rank = 3;
         shape.elements = block;
-        const std::int64_t sizes[] = {some_, rows, columns}, dense[] = {rows * columns, columns, 1}, repeated[] = {s_.steps, by_row ? 1 : 0, by_row ? 0 : 1};
+        const std::int64_t sizes[] = {some_, rows, columns}, dense[] = {rows * columns, columns, 1},
+                           repeated[] = {s_.steps, by_row ? 1 : 0, by_row ? 0 : 1};
         std::copy_n(sizes, 3, shape.size);
         std::copy_n(dense, 3, shape.stride_x);
         std::copy_n(repeated, 3, shape.stride_y);
@@ -243,7 +265,8 @@ class Weighted final : public Blocks, public HasEvaluationOrder {
     return {n * t * (t + 1.0) * (d + 1.0), 2.0 * n * t * d * static_cast<double>(bytes_of(type_))};
   }
   EvaluationOrder evaluation_order() const override {
-    return {.form = Form::attention, .draw = drawing::pairs, .steps = s_.steps, .weights = EvaluationOrder::Weights::decayed, .read = read_};
+    return {
+        .form = Form::attention, .draw = drawing::pairs, .steps = s_.steps, .weights = EvaluationOrder::Weights::decayed, .read = read_};
   }
 
  private:
@@ -294,7 +317,8 @@ class SoftmaxRows final : public Operation {
 
 Var softmax_rows(Var scores) {
   const std::int64_t columns = scores.dim(-1);
-  return scores.graph->apply(std::make_unique<SoftmaxRows>(scores.dtype(), count(scores.shape()) / columns, columns), {scores}, {{scores.shape(), scores.dtype()}})[0];
+  return scores.graph->apply(std::make_unique<SoftmaxRows>(scores.dtype(), count(scores.shape()) / columns, columns), {scores},
+                             {{scores.shape(), scores.dtype()}})[0];
 }
 
 namespace {
@@ -304,7 +328,15 @@ struct Attended {
   HasNormaliser* normaliser;
 };
 Attended attended(const SoftmaxAttention& a, bool streaming) {
-  AttentionSizes s{a.q.dim(0), a.q.dim(1), a.k.dim(1) - a.q.dim(1), a.q.dim(2), a.v.dim(2), a.rel ? a.rel.dim(1) : 0, streaming ? 1 : block_rows, a.window, a.rel ? a.rel.dim(2) : 0};
+  AttentionSizes s{a.q.dim(0),
+                   a.q.dim(1),
+                   a.k.dim(1) - a.q.dim(1),
+                   a.q.dim(2),
+                   a.v.dim(2),
+                   a.rel ? a.rel.dim(1) : 0,
+                   streaming ? 1 : block_rows,
+                   a.window,
+                   a.rel ? a.rel.dim(2) : 0};
   assert(!a.window || a.low);
   assert(a.k.dim(2) == s.key && a.v.dim(1) == a.k.dim(1) && a.k.dim(0) == s.batch && a.v.dim(0) == s.batch);
   auto operation = std::make_unique<Softmax>(a.q.dtype(), s);
@@ -329,8 +361,10 @@ Var softmax_attention(const SoftmaxAttention& a, bool streaming) { return attend
 
 Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Var column_low, ReadOrder read) {
   const AttentionSizes s{q.dim(0), q.dim(1), 0, q.dim(2), v.dim(2), 0, block_rows};
-  assert(k.shape() == q.shape() && v.dim(1) == s.steps && count(row.shape()) == s.batch * s.steps && count(column.shape()) == s.batch * s.steps);
-  return q.graph->apply(std::make_unique<Weighted>(q.dtype(), s, read), {q, k, v, row, column, row_low, column_low}, {{Shape{s.batch, s.steps, s.value}, q.dtype()}})[0];
+  assert(k.shape() == q.shape() && v.dim(1) == s.steps && count(row.shape()) == s.batch * s.steps &&
+         count(column.shape()) == s.batch * s.steps);
+  return q.graph->apply(std::make_unique<Weighted>(q.dtype(), s, read), {q, k, v, row, column, row_low, column_low},
+                        {{Shape{s.batch, s.steps, s.value}, q.dtype()}})[0];
 }
 
 Var heads_first(Var x) {
@@ -410,8 +444,14 @@ Var attention(Layer& layer, const StateSpec& key, const StateSpec& value, Var q,
   }
   const Attended attended = attend(layer, a);
   const Var made = heads_last(attended.made, layer.batch(), heads);
-  declare_mixing(layer,
-                 {.name = "attention", .value = v, .output = made, .groups = k.dim(2), .reads = shared, .group = "head", .is_share = true, .normaliser = attended.normaliser});
+  declare_mixing(layer, {.name = "attention",
+                         .value = v,
+                         .output = made,
+                         .groups = k.dim(2),
+                         .reads = shared,
+                         .group = "head",
+                         .is_share = true,
+                         .normaliser = attended.normaliser});
   return made;
 }
 

@@ -10,19 +10,21 @@ namespace reclab {
 
 /// o_i = sum_j p_ij v_j, p_i = softmax_j of q_i . k_j [+ q2_i . rel_{past + i - j}] [+ pair_ij] over the visible columns.
 struct SoftmaxAttention {
-  Var q;                ///< [batch, steps, key], with its scale
-  Var k, v;             ///< [batch, past + steps, key], [batch, past + steps, value]
-  Var low;              ///< [steps] real: the first visible column of each row; none: 0
-  Var q2, rel;          ///< [batch, steps, d], [batch, distances, d]; none
-  Var held;             ///< [steps] real: columns before it pass their gradient to k_held and v_held, which have the values of k and v; none
+  Var q;        ///< [batch, steps, key], with its scale
+  Var k, v;     ///< [batch, past + steps, key], [batch, past + steps, value]
+  Var low;      ///< [steps] real: the first visible column of each row; none: 0
+  Var q2, rel;  ///< [batch, steps, d], [batch, distances, d]; none
+  Var held;     ///< [steps] real: columns before it pass their gradient to k_held and v_held, which have the values of k and v; none
   Var k_held, v_held;
-  Var pair{};           ///< [steps, past + steps]: added to the score of each row and column, the same for all of the batch; none
-  bool over_time = true;    ///< rows and columns are the steps of the sequence; else those of a segment, which are not drawn
-  std::int64_t window = 0;  ///< no row sees more than so many columns, its own included (low must say so too); what is further back costs nothing. 0: none
+  Var pair{};             ///< [steps, past + steps]: added to the score of each row and column, the same for all of the batch; none
+  bool over_time = true;  ///< rows and columns are the steps of the sequence; else those of a segment, which are not drawn
+  std::int64_t window =
+      0;  ///< no row sees more than so many columns, its own included (low must say so too); what is further back costs nothing. 0: none
 };
 Var softmax_attention(const SoftmaxAttention& a, bool streaming);
 
-/// The softmax over the last axis, for scores that are few enough to be an array: e^{x_j} / sum_j e^{x_j}. A score of -1e30 is one that is not seen.
+/// The softmax over the last axis, for scores that are few enough to be an array: e^{x_j} / sum_j e^{x_j}. A score of -1e30 is one that is
+/// not seen.
 Var softmax_rows(Var scores);
 
 /// How a score becomes the weight of a value where no softmax goes over the scores of a row. laplace: Phi((x - 0.707107)/0.282095), the
@@ -40,13 +42,14 @@ struct PointwiseAttention {
 Var pointwise_attention(const PointwiseAttention& a, bool streaming);
 
 /// o_i = sum_{j <= i} (q_i . k_j) e^{row_i + column_j} v_j; row and column [batch, steps], their sums never far above 0 for j <= i. What
-/// their rounding left out, row_low and column_low, is added to the exponents; gradients go to row and column. `read`, for who draws it: before,
-/// where row i is what step i + 1 reads.
+/// their rounding left out, row_low and column_low, is added to the exponents; gradients go to row and column. `read`, for who draws it:
+/// before, where row i is what step i + 1 reads.
 Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Var column_low, ReadOrder read = ReadOrder::after);
 
-/// As a part of a layer: softmax attention over all that came before, or the last `window` steps (0: all): q [steps, batch, heads, key] with its
-/// scale, k and v [steps, batch, kv_heads, d], each kv head serving heads/kv_heads query heads in a row. The rows of k and v are the states that
-/// each step appends; where the specs are auxiliary they are buffers, neither recorded nor what takes the layer's transition away. Returns the reads [steps, batch, heads, value]. Forms: sequential (row by row over the cache), attention (quadratic).
+/// As a part of a layer: softmax attention over all that came before, or the last `window` steps (0: all): q [steps, batch, heads, key]
+/// with its scale, k and v [steps, batch, kv_heads, d], each kv head serving heads/kv_heads query heads in a row. The rows of k and v are
+/// the states that each step appends; where the specs are auxiliary they are buffers, neither recorded nor what takes the layer's
+/// transition away. Returns the reads [steps, batch, heads, value]. Forms: sequential (row by row over the cache), attention (quadratic).
 Var attention(Layer& layer, const StateSpec& key, const StateSpec& value, Var q, Var k, Var v, std::int64_t window);
 /// softmax_attention, row by row in the sequential form, in blocks of rows in the form attention.
 Var attention(Layer& layer, const SoftmaxAttention& a);

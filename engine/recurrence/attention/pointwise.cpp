@@ -44,7 +44,8 @@ class Pointwise final : public Blocks, public HasEvaluationOrder {
     each_block(c.backend, c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
       const std::int64_t from = start(first), columns = end - from, n = some_ * rows * columns;
       void* p = weights(b, c.in, first, rows, from, columns);
-      if (c.grad_in[2]) apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, at(c.grad_in[2], from * s_.value), all());
+      if (c.grad_in[2])
+        apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, at(c.grad_in[2], from * s_.value), all());
       void* g = gradient_.resize(b, type_, n);
       scores(b, c.grad_out[0], s_.steps, first, rows, at(c.in[2], from * s_.value), all(), columns, s_.value, g);
       keep_visible(b, c.in, first, rows, from, columns, g);
@@ -86,19 +87,26 @@ class Pointwise final : public Blocks, public HasEvaluationOrder {
       }
       keep_visible(b, c.in, first, rows, from, columns, g);
       apply(b, g, rows, columns, at(c.in[2], from * s_.value), all(), s_.value, c.tangent_out[0], s_.steps, first, false);
-      if (c.tangent_in[2]) apply(b, p, rows, columns, at(c.tangent_in[2], from * s_.value), all(), s_.value, c.tangent_out[0], s_.steps, first, true);
+      if (c.tangent_in[2])
+        apply(b, p, rows, columns, at(c.tangent_in[2], from * s_.value), all(), s_.value, c.tangent_out[0], s_.steps, first, true);
     });
   }
   Cost cost() const override {
     double seen = static_cast<double>(s_.cached_steps) + 0.5 * static_cast<double>(s_.steps + 1);
     if (s_.window) seen = std::min(seen, static_cast<double>(s_.window + s_.rows / 2));
     const double rows = static_cast<double>(s_.batch * s_.steps), columns = static_cast<double>(s_.batch * all());
-    return {rows * seen * (2.0 * static_cast<double>(s_.key + s_.value) + 3.0), static_cast<double>(bytes_of(type_)) * (rows + columns) * static_cast<double>(s_.key + s_.value)};
+    return {rows * seen * (2.0 * static_cast<double>(s_.key + s_.value) + 3.0),
+            static_cast<double>(bytes_of(type_)) * (rows + columns) * static_cast<double>(s_.key + s_.value)};
   }
   EvaluationOrder evaluation_order() const override {
     const bool streaming = s_.rows == 1;
-    return {.form = streaming ? Form::sequential : Form::attention, .draw = streaming ? drawing::rows : drawing::pairs, .steps = s_.steps, .cached_steps = s_.cached_steps,
-            .window = s_.window, .weights = EvaluationOrder::Weights::other, .bounded = true};
+    return {.form = streaming ? Form::sequential : Form::attention,
+            .draw = streaming ? drawing::rows : drawing::pairs,
+            .steps = s_.steps,
+            .cached_steps = s_.cached_steps,
+            .window = s_.window,
+            .weights = EvaluationOrder::Weights::other,
+            .bounded = true};
   }
 
  private:
@@ -107,11 +115,13 @@ class Pointwise final : public Blocks, public HasEvaluationOrder {
   DeviceArray weight_, gradient_, other_, far_, low_, high_;
 
   std::int64_t all() const { return s_.cached_steps + s_.steps; }
-  void keep_visible(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns, void* block) {
+  void keep_visible(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from,
+                    std::int64_t columns, void* block) {
     b.keep_columns(type_, some_, rows, columns, moved(b, in[3], first, rows, from, low_), true, block);
     b.keep_columns(type_, some_, rows, columns, moved(b, in[4], first, rows, from, high_), false, block);
   }
-  void* weights(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns) {
+  void* weights(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from,
+                std::int64_t columns) {
     const std::int64_t n = some_ * rows * columns;
     void* last = stage_[0].resize(b, type_, n);
     scores(b, in[0], s_.steps, first, rows, at(in[1], from * s_.key), all(), columns, s_.key, last);
@@ -136,13 +146,23 @@ class Pointwise final : public Blocks, public HasEvaluationOrder {
 
 Var pointwise_attention(const PointwiseAttention& a, bool streaming) {
   const std::int64_t steps = a.q.dim(1), past = a.k.dim(1) - steps;
-  const AttentionSizes s{a.q.dim(0), steps, past, a.q.dim(2), a.v.dim(2), a.rel ? a.rel.dim(1) : 0, streaming ? 1 : block_rows, a.window, a.rel ? a.rel.dim(2) : 0};
+  const AttentionSizes s{a.q.dim(0),
+                         steps,
+                         past,
+                         a.q.dim(2),
+                         a.v.dim(2),
+                         a.rel ? a.rel.dim(1) : 0,
+                         streaming ? 1 : block_rows,
+                         a.window,
+                         a.rel ? a.rel.dim(2) : 0};
   assert(!a.window || a.low);
   assert(a.k.dim(2) == s.key && a.v.dim(1) == a.k.dim(1) && a.k.dim(0) == s.batch && a.v.dim(0) == s.batch);
   std::vector<double> after;
   for (std::int64_t i = 0; i < steps; ++i) after.push_back(static_cast<double>(past + i + 1));
   Graph& graph = *a.q.graph;
-  std::vector<Var> inputs{a.q, a.k, a.v, a.low ? detach(a.low) : graph.constant({steps}, std::vector<double>(static_cast<std::size_t>(steps), 0.0)), a.high ? detach(a.high) : graph.constant({steps}, std::move(after))};
+  std::vector<Var> inputs{a.q, a.k, a.v,
+                          a.low ? detach(a.low) : graph.constant({steps}, std::vector<double>(static_cast<std::size_t>(steps), 0.0)),
+                          a.high ? detach(a.high) : graph.constant({steps}, std::move(after))};
   if (a.rel) inputs.insert(inputs.end(), {a.q2, a.rel});
   return graph.apply(std::make_unique<Pointwise>(a.q.dtype(), s, a.weight), inputs, {{Shape{s.batch, steps, s.value}, a.q.dtype()}})[0];
 }

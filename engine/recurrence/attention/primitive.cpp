@@ -61,22 +61,24 @@ Primitive attention() {
     const Var q = x.real({batch, T, 4}), k = x.real({batch, 5, 4}), v = x.real({batch, 5, 3});
     return std::vector<Var>{matmul(softmax_rows(matmul_transposed(q, k)), v)};
   });
-  for (const auto& [name, weight] : {std::pair("relu squared", ScoreWeight::relu_squared), std::pair("laplace", ScoreWeight::laplace), std::pair("no activation", ScoreWeight::identity)})
-    p.check(std::string("attention by pairs, ") + name, {Form::sequential, Form::attention}, [weight = weight](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
-      constexpr std::int64_t past = 3, window = 4;
-      PointwiseAttention a;
-      a.weight = weight;
-      a.q = x.real({batch, T, 4});
-      a.k = x.real({batch, past + T, 4});
-      a.v = x.real({batch, past + T, 3});
-      a.q2 = x.real({batch, T, 2});
-      a.rel = x.real({batch, window, 2});
-      std::vector<double> low;
-      for (std::int64_t i = 0; i < T; ++i) low.push_back(static_cast<double>(past + i - i % window));
-      a.low = graph.constant({T}, std::move(low));
-      a.window = window;
-      return std::vector<Var>{pointwise_attention(a, form == Form::sequential)};
-    });
+  for (const auto& [name, weight] : {std::pair("relu squared", ScoreWeight::relu_squared), std::pair("laplace", ScoreWeight::laplace),
+                                     std::pair("no activation", ScoreWeight::identity)})
+    p.check(std::string("attention by pairs, ") + name, {Form::sequential, Form::attention},
+            [weight = weight](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+              constexpr std::int64_t past = 3, window = 4;
+              PointwiseAttention a;
+              a.weight = weight;
+              a.q = x.real({batch, T, 4});
+              a.k = x.real({batch, past + T, 4});
+              a.v = x.real({batch, past + T, 3});
+              a.q2 = x.real({batch, T, 2});
+              a.rel = x.real({batch, window, 2});
+              std::vector<double> low;
+              for (std::int64_t i = 0; i < T; ++i) low.push_back(static_cast<double>(past + i - i % window));
+              a.low = graph.constant({T}, std::move(low));
+              a.window = window;
+              return std::vector<Var>{pointwise_attention(a, form == Form::sequential)};
+            });
   p.check("attention, a number a pair", {Form::sequential, Form::attention}, [](Form form, Graph&, RandomLeaves& x, std::int64_t T) {
     SoftmaxAttention a;
     a.q = x.real({batch, T, 2});

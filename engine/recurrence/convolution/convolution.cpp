@@ -30,7 +30,8 @@ class Convolve final : public Operation, public HasEvaluationOrder {
     c.backend.convolve_with(type_, steps_, batch_, channels_, c.in[0], spectrum_.data(), c.in[1], c.out[0]);
   }
   void backward(const BackwardCall& c) override {  // the kernel is still the one of the way forward
-    c.backend.convolve_adjoint_with(type_, steps_, batch_, channels_, c.in[0], spectrum_.data(), c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
+    c.backend.convolve_adjoint_with(type_, steps_, batch_, channels_, c.in[0], spectrum_.data(), c.in[1], c.grad_out[0], c.grad_in[0],
+                                    c.grad_in[1]);
   }
   void tangent(const TangentCall& c) override {
     const void *dk = c.tangent_in[0], *du = c.tangent_in[1];
@@ -45,7 +46,9 @@ class Convolve final : public Operation, public HasEvaluationOrder {
     const double n = static_cast<double>(steps_ * batch_ * channels_);
     return {10.0 * n * std::log2(2.0 * static_cast<double>(steps_)), 2.0 * n * static_cast<double>(bytes_of(type_))};
   }
-  EvaluationOrder evaluation_order() const override { return {.form = Form::convolution, .draw = drawing::transforms, .steps = steps_ - before_, .cached_steps = before_}; }
+  EvaluationOrder evaluation_order() const override {
+    return {.form = Form::convolution, .draw = drawing::transforms, .steps = steps_ - before_, .cached_steps = before_};
+  }
 
  private:
   DType type_;
@@ -53,8 +56,9 @@ class Convolve final : public Operation, public HasEvaluationOrder {
   DeviceArray spectrum_;  // of the kernel; empty where the backend needs none
 };
 
-/// The taps are taken some at a time: group g holds those of g * group .. g * group + group - 1 steps ago, and acts on the rows that are late
-/// enough to have one of them. Zeros stand in front of the first input, so that a row's sum is the same whatever came before is held or not.
+/// The taps are taken some at a time: group g holds those of g * group .. g * group + group - 1 steps ago, and acts on the rows that are
+/// late enough to have one of them. Zeros stand in front of the first input, so that a row's sum is the same whatever came before is held
+/// or not.
 class Direct final : public Operation, public HasEvaluationOrder, public HasLinearSystem {
  public:
   Direct(DType type, std::int64_t all, std::int64_t steps, std::int64_t batch, std::int64_t channels, std::int64_t taps)
@@ -67,7 +71,8 @@ class Direct final : public Operation, public HasEvaluationOrder, public HasLine
     b.zero(c.out[0], bytes(steps_ * row()));
     each_group(c.stop, [&](std::int64_t first, std::int64_t taps, std::int64_t from) {
       b.gather(type_, reversed(first, taps), c.in[0], weight_.data(), false);
-      b.depthwise(type_, {steps_ - from, batch_, channels_, taps}, rows(padded_.data(), input_row(first, taps, from)), weight_.data(), part_.data());
+      b.depthwise(type_, {steps_ - from, batch_, channels_, taps}, rows(padded_.data(), input_row(first, taps, from)), weight_.data(),
+                  part_.data());
       b.add_scaled(type_, (steps_ - from) * row(), 0, part_.data(), rows(c.out[0], from), true);
     });
   }
@@ -80,8 +85,9 @@ class Direct final : public Operation, public HasEvaluationOrder, public HasLine
       const std::int64_t at = input_row(first, taps, from);
       b.gather(type_, reversed(first, taps), c.in[0], weight_.data(), false);
       b.zero(weight_gradient_.data(), bytes(channels_ * taps));
-      b.depthwise_adjoint(type_, {steps_ - from, batch_, channels_, taps}, rows(padded_.data(), at), weight_.data(), rows(c.grad_out[0], from),
-                          c.grad_in[1] ? rows(padded_gradient_.data(), at) : nullptr, c.grad_in[0] ? weight_gradient_.data() : nullptr);
+      b.depthwise_adjoint(type_, {steps_ - from, batch_, channels_, taps}, rows(padded_.data(), at), weight_.data(),
+                          rows(c.grad_out[0], from), c.grad_in[1] ? rows(padded_gradient_.data(), at) : nullptr,
+                          c.grad_in[0] ? weight_gradient_.data() : nullptr);
       if (c.grad_in[0]) b.scatter(type_, reversed(first, taps), weight_gradient_.data(), c.grad_in[0], true);
     });
     if (c.grad_in[1]) b.add_scaled(type_, all_ * row(), 0, rows(padded_gradient_.data(), group_ - 1), c.grad_in[1], true);
@@ -98,10 +104,12 @@ class Direct final : public Operation, public HasEvaluationOrder, public HasLine
     const double cached_steps = static_cast<double>(all_ - steps_), taps = static_cast<double>(taps_);
     double pairs = 0.0;
     for (std::int64_t t = 0; t < steps_; ++t) pairs += std::min(taps, cached_steps + static_cast<double>(t + 1));
-    return {2.0 * pairs * static_cast<double>(row()), static_cast<double>((all_ + steps_) * row() + channels_ * taps_) * static_cast<double>(bytes_of(type_))};
+    return {2.0 * pairs * static_cast<double>(row()),
+            static_cast<double>((all_ + steps_) * row() + channels_ * taps_) * static_cast<double>(bytes_of(type_))};
   }
   EvaluationOrder evaluation_order() const override {
-    return {.draw = drawing::rows, .steps = steps_, .cached_steps = all_ - steps_, .window = taps_, .weights = EvaluationOrder::Weights::other};
+    return {
+        .draw = drawing::rows, .steps = steps_, .cached_steps = all_ - steps_, .window = taps_, .weights = EvaluationOrder::Weights::other};
   }
 
  private:
@@ -140,7 +148,9 @@ class Direct final : public Operation, public HasEvaluationOrder, public HasLine
     return box;
   }
   /// Where the oldest input of row `from` lies in the padded inputs.
-  std::int64_t input_row(std::int64_t first, std::int64_t taps, std::int64_t from) const { return group_ - 1 + all_ - steps_ + from - (first + taps - 1); }
+  std::int64_t input_row(std::int64_t first, std::int64_t taps, std::int64_t from) const {
+    return group_ - 1 + all_ - steps_ + from - (first + taps - 1);
+  }
   template <class F>
   void each_group(const std::stop_token& stop, const F& body) const {
     const std::int64_t cached_steps = all_ - steps_;
@@ -153,7 +163,8 @@ class Direct final : public Operation, public HasEvaluationOrder, public HasLine
 
 Var convolve_after(Var kernel, Var u, std::int64_t before) {
   assert(kernel.dtype() == u.dtype() && u.shape().size() == 3 && kernel.dim(1) == u.dim(0));
-  return u.graph->apply(std::make_unique<Convolve>(u.dtype(), u.dim(0), u.dim(1), u.dim(2), before), {kernel, u}, {{u.shape(), u.dtype()}})[0];
+  return u.graph->apply(std::make_unique<Convolve>(u.dtype(), u.dim(0), u.dim(1), u.dim(2), before), {kernel, u},
+                        {{u.shape(), u.dtype()}})[0];
 }
 
 /// Of all inputs that there are: the rows of the last `steps` of them.
@@ -161,7 +172,8 @@ Var read(Layer& layer, Var kernel, Var joined) {
   const std::int64_t all = joined.dim(0), channels = kernel.dim(0), taps = kernel.dim(1);
   if (layer.form() != Form::convolution) return convolve_directly(kernel, joined, layer.steps());
   if (taps < all) {
-    const Var parts[] = {kernel, layer.graph().constant({channels, all - taps}, std::vector<double>(static_cast<std::size_t>(channels * (all - taps)), 0.0))};
+    const Var parts[] = {kernel, layer.graph().constant({channels, all - taps},
+                                                        std::vector<double>(static_cast<std::size_t>(channels * (all - taps)), 0.0))};
     kernel = concat(parts, 1);
   } else if (taps > all) {
     kernel = slice(kernel, 1, 0, all);

@@ -9,14 +9,18 @@ void transforms(Plan& plan, const Drawn& f) {
   for (; size < 2 * all; size *= 2) ++rounds;
   const auto kernel = values_of(f.in[0]), input = values_of(f.in[1]), out = values_of(f.out[0]);
   const std::int64_t channels = f.in[0].dim(0), width = std::ssize(out) / all, channel = most_active(out, width) % channels;
-  const int given = plan.kind("input", Place::point, "the input of this step"),
-            tap = plan.kind("tap", Place::point, "the kernel this many steps later, made from the parameters alone"),
-            there = plan.kind("transform", Place::box, "the Fourier transform of the inputs, and of the kernel: log2(2T) rounds of butterflies over 2T numbers, the second half zeros"),
-            product = plan.kind("product", Place::box, "frequency by frequency, the two transforms multiplied"),
-            back = plan.kind("inverse", Place::box, "back to time: log2(2T) rounds of butterflies"),
-            output = plan.kind("output", Place::point, "the convolution at this step, scaled");
+  const int
+      given = plan.kind("input", Place::point, "the input of this step"),
+      tap = plan.kind("tap", Place::point, "the kernel this many steps later, made from the parameters alone"),
+      there = plan.kind(
+          "transform", Place::box,
+          "the Fourier transform of the inputs, and of the kernel: log2(2T) rounds of butterflies over 2T numbers, the second half zeros"),
+      product = plan.kind("product", Place::box, "frequency by frequency, the two transforms multiplied"),
+      back = plan.kind("inverse", Place::box, "back to time: log2(2T) rounds of butterflies"),
+      output = plan.kind("output", Place::point, "the convolution at this step, scaled");
   std::vector<int> inputs, taps;
-  for (std::int64_t t = 0; t < T; ++t) inputs.push_back(plan.add(given, 0, t, t, {}, input[static_cast<std::size_t>((before + t) * width + channel)]));
+  for (std::int64_t t = 0; t < T; ++t)
+    inputs.push_back(plan.add(given, 0, t, t, {}, input[static_cast<std::size_t>((before + t) * width + channel)]));
   for (std::int64_t t = 0; t < T; ++t) {
     taps.push_back(plan.add(tap, 0, t, t, {}, kernel[static_cast<std::size_t>(channel * all + t)]));
     plan[taps.back()].row = -1;
@@ -32,9 +36,13 @@ void transforms(Plan& plan, const Drawn& f) {
   plan[second].row = -1;
   const int met = box(product, rounds + 1, rounds + 1, {first, second}, size / 2 + 1);
   const int inverse = box(back, rounds + 2, 2 * rounds + 1, {met}, butterflies);
-  for (std::int64_t t = 0; t < T; ++t) plan.add(output, 2 * rounds + 2, t, t, {inverse}, out[static_cast<std::size_t>((before + t) * width + channel)]);
-  plan.why = "The same kernel meets the input at every step, so their transforms are multiplied frequency by frequency, all at once; a transform of " + std::to_string(size) +
-             " numbers takes log2 " + std::to_string(size) + " = " + std::to_string(rounds) + " rounds. No state is carried from step to step.";
+  for (std::int64_t t = 0; t < T; ++t)
+    plan.add(output, 2 * rounds + 2, t, t, {inverse}, out[static_cast<std::size_t>((before + t) * width + channel)]);
+  plan.why =
+      "The same kernel meets the input at every step, so their transforms are multiplied frequency by frequency, all at once; a transform "
+      "of " +
+      std::to_string(size) + " numbers takes log2 " + std::to_string(size) + " = " + std::to_string(rounds) +
+      " rounds. No state is carried from step to step.";
   plan.unit = "butterflies, products and scalings";
   plan.entry = "Of channel " + std::to_string(channel) + ": the input, the kernel, or the output.";
 }

@@ -9,8 +9,8 @@
 
 namespace reclab {
 
-/// The kernel [channels, taps] of a causal convolution of real sequences (convolution.h); none of any other operation. In the convolution form every
-/// time-invariant memory that is read out is one.
+/// The kernel [channels, taps] of a causal convolution of real sequences (convolution.h); none of any other operation. In the convolution
+/// form every time-invariant memory that is read out is one.
 std::optional<Var> kernel_of(const Operation& operation, std::span<const Var> in);
 
 }  // namespace reclab

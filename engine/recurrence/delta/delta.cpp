@@ -72,11 +72,12 @@ struct ChunkDecay {
   /// From behind each step to the chunk's end.
   Var to_end() const { return exp(end(sums.high) - sums.high + (end(sums.low) - sums.low)); }
   Var whole() const { return exp(end(sums.high)); }
-  /// x_t . y_s, decayed from behind step s to and with step t, or, where `read_before`, to the step before t. What is outside of the triangle, where
-  /// an exponent would be above 0, is not decayed.
+  /// x_t . y_s, decayed from behind step s to and with step t, or, where `read_before`, to the step before t. What is outside of the
+  /// triangle, where an exponent would be above 0, is not decayed.
   Var products(Var x, Var y, bool read_before, Var triangle) const {
     const Var high = read_before ? shifted(sums.high) : sums.high, low = read_before ? shifted(sums.low) : sums.low;
-    if (sums.high.dim(-1) == 1) return matmul_transposed(x, y) * exp((high - transpose(sums.high) + (low - transpose(sums.low))) * triangle);
+    if (sums.high.dim(-1) == 1)
+      return matmul_transposed(x, y) * exp((high - transpose(sums.high) + (low - transpose(sums.low))) * triangle);
     const Var between = row_of(high) - chunks::with_axis(sums.high, -3) + (row_of(low) - chunks::with_axis(sums.low, -3));
     return sum(exp(between * column_of(triangle)) * row_of(x) * chunks::with_axis(y, -3), -1);
   }
@@ -100,7 +101,10 @@ OuterVars chunkwise(Graph& graph, Form form, const DeltaInputs& in) {
   const Var Q = split(in.q), K = split(in.k), V = split(in.v), B = split(in.beta), R = in.recall ? split(in.recall) : K;
   const ChunkDecay decay{log_decay ? chunks::sums(split(log_decay), -2) : chunks::Sums{}};
   const auto start = chunks::start(graph, {batch, heads, key, value}, in.v.dtype());
-  start.memory->goes({.form = form, .draw = in.read_before ? drawing::rewrites_read_before : drawing::rewrites, .steps = steps, .chunk = own,
+  start.memory->goes({.form = form,
+                      .draw = in.read_before ? drawing::rewrites_read_before : drawing::rewrites,
+                      .steps = steps,
+                      .chunk = own,
                       .in = {in.q, in.k, in.v, in.beta, in.recall, log_decay}});
   // The chunk writes K^T (U - W S) with S the memory before it; T solves for what the steps of the chunk write over each other.
   const Var scaled = B ? R * B : R;
@@ -113,12 +117,13 @@ OuterVars chunkwise(Graph& graph, Form form, const DeltaInputs& in) {
   const Var W = matmul(T, decay ? scaled * decay.since_start() : scaled), U = matmul(T, B ? V * B : V);
   std::vector<Var> tokens{decay ? K * decay.to_end() : K, W, U};
   if (decay) tokens.push_back(transpose(decay.whole()));
-  const StepVars over = step(graph, batch, {{"S", {heads, key, value}}}, tokens,
-                             [](Cell&, std::span<const Var> chunk_of, std::span<const Var> s) {
-                               const Var written = chunk_of[2] - matmul(chunk_of[1], s[0]);
-                               return std::vector<Var>{(chunk_of.size() > 3 ? s[0] * chunk_of[3] : s[0]) + matmul(transpose(chunk_of[0]), written)};
-                             },
-                             {start.state});
+  const StepVars over =
+      step(graph, batch, {{"S", {heads, key, value}}}, tokens,
+           [](Cell&, std::span<const Var> chunk_of, std::span<const Var> s) {
+             const Var written = chunk_of[2] - matmul(chunk_of[1], s[0]);
+             return std::vector<Var>{(chunk_of.size() > 3 ? s[0] * chunk_of[3] : s[0]) + matmul(transpose(chunk_of[0]), written)};
+           },
+           {start.state});
   start.memory->follow(over.memory);
   const Var S = chunks::before(start.read, over.trajectories[0]);
   const Var weights = products(Q, in.read_before, in.read_before);
@@ -135,20 +140,24 @@ OuterVars chunkwise(Graph& graph, Form form, const DeltaInputs& in) {
 /// Tells the transitions of the steps, which are a multiple of the identity and a product of two vectors.
 void tell_transitions(Graph& graph, const StepVars& stepped, const DeltaInputs& in, Var log_decay) {
   const auto adopted = [&](Var x) { return x ? graph.adopt(x) : Var{}; };
-  let_be_low_rank(stepped, 1, [&graph, k = adopted(in.k), beta = adopted(in.beta), recall = adopted(in.recall), decay = adopted(log_decay)](
-                                  std::int64_t t, std::span<double> scale, std::span<double> left, std::span<double> right) {
-    const std::int64_t batch = k.dim(1), heads = k.dim(2), key = k.dim(3);
-    const auto row = [&](Var of, std::int64_t n) { return to_double(graph.backend(), of.dtype(), graph.value(of), n, t * batch * n); };
-    const std::vector<double> keys = row(k, heads * key), shares = beta ? row(beta, heads) : std::vector<double>(static_cast<std::size_t>(heads), 1.0);
-    std::ranges::fill(scale, 1.0);
-    if (decay) std::ranges::transform(row(decay, heads), scale.begin(), [](double x) { return std::exp(x); });
-    std::ranges::copy(recall ? row(recall, heads * key) : keys, right.begin());
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      const std::size_t head = i / static_cast<std::size_t>(key);
-      left[i] = -shares[head] * keys[i];
-      if (decay) left[i] *= scale[head];
-    }
-  });
+  let_be_low_rank(stepped, 1,
+                  [&graph, k = adopted(in.k), beta = adopted(in.beta), recall = adopted(in.recall), decay = adopted(log_decay)](
+                      std::int64_t t, std::span<double> scale, std::span<double> left, std::span<double> right) {
+                    const std::int64_t batch = k.dim(1), heads = k.dim(2), key = k.dim(3);
+                    const auto row = [&](Var of, std::int64_t n) {
+                      return to_double(graph.backend(), of.dtype(), graph.value(of), n, t * batch * n);
+                    };
+                    const std::vector<double> keys = row(k, heads * key),
+                                              shares = beta ? row(beta, heads) : std::vector<double>(static_cast<std::size_t>(heads), 1.0);
+                    std::ranges::fill(scale, 1.0);
+                    if (decay) std::ranges::transform(row(decay, heads), scale.begin(), [](double x) { return std::exp(x); });
+                    std::ranges::copy(recall ? row(recall, heads * key) : keys, right.begin());
+                    for (std::size_t i = 0; i < keys.size(); ++i) {
+                      const std::size_t head = i / static_cast<std::size_t>(key);
+                      left[i] = -shares[head] * keys[i];
+                      if (decay) left[i] *= scale[head];
+                    }
+                  });
 }
 
 OuterVars sequential(Graph& graph, const DeltaInputs& in) {
@@ -160,19 +169,20 @@ OuterVars sequential(Graph& graph, const DeltaInputs& in) {
     tokens.push_back(x);
     return static_cast<int>(std::ssize(tokens)) - 1;
   };
-  const int k = token(in.k), v = token(in.v), beta = token(in.beta), recall = token(in.recall), keep = token(log_decay ? exp(log_decay) : Var{}),
-            q = token(in.read_before ? in.q : Var{});
-  const StepVars stepped = step(graph, batch, {{"S", {heads, key, value}}}, tokens,
-                                [=](Cell&, std::span<const Var> u, std::span<const Var> s) {
-                                  const auto at = [&](int place) { return u[static_cast<std::size_t>(place)]; };
-                                  const Var held = keep < 0 ? s[0] : s[0] * column_of(at(keep));
-                                  const Var row = row_of(at(recall < 0 ? k : recall)), column = column_of(at(k));
-                                  const Var missing = row_of(at(v)) - matmul(row, held);
-                                  std::vector<Var> made{held + column * (beta < 0 ? missing : missing * row_of(at(beta)))};
-                                  if (q >= 0) made.push_back(sum(s[0] * column_of(at(q)), -2));
-                                  return made;
-                                },
-                                {}, Form::sequential, Sees::own_column);
+  const int k = token(in.k), v = token(in.v), beta = token(in.beta), recall = token(in.recall),
+            keep = token(log_decay ? exp(log_decay) : Var{}), q = token(in.read_before ? in.q : Var{});
+  const StepVars stepped = step(
+      graph, batch, {{"S", {heads, key, value}}}, tokens,
+      [=](Cell&, std::span<const Var> u, std::span<const Var> s) {
+        const auto at = [&](int place) { return u[static_cast<std::size_t>(place)]; };
+        const Var held = keep < 0 ? s[0] : s[0] * column_of(at(keep));
+        const Var row = row_of(at(recall < 0 ? k : recall)), column = column_of(at(k));
+        const Var missing = row_of(at(v)) - matmul(row, held);
+        std::vector<Var> made{held + column * (beta < 0 ? missing : missing * row_of(at(beta)))};
+        if (q >= 0) made.push_back(sum(s[0] * column_of(at(q)), -2));
+        return made;
+      },
+      {}, Form::sequential, Sees::own_column);
   if (!log_decay || log_decay.dim(-1) == 1) tell_transitions(graph, stepped, in, log_decay);
   OuterVars vars;
   static_cast<MemoryVars&>(vars) = stepped;
@@ -185,7 +195,8 @@ bool by_key(Var log_decay) { return log_decay && log_decay.dim(-1) > 1; }
 }  // namespace
 
 OuterVars delta(Graph& graph, Form form, const DeltaInputs& in) {
-  assert(in.k.shape() == in.q.shape() && in.v.dim(2) == in.q.dim(2) && (!in.beta || in.beta.dim(3) == 1) && (!in.recall || in.recall.shape() == in.k.shape()));
+  assert(in.k.shape() == in.q.shape() && in.v.dim(2) == in.q.dim(2) && (!in.beta || in.beta.dim(3) == 1) &&
+         (!in.recall || in.recall.shape() == in.k.shape()));
   if (form == Form::chunkwise || (form == Form::attention && !by_key(in.log_decay))) return chunkwise(graph, form, in);
   return sequential(graph, in);
 }

@@ -6,26 +6,28 @@
 
 namespace reclab {
 
-/// What a delta rule reads at each step: S_t = (I - beta_t k_t r_t^T) G_t S_{t-1} + beta_t k_t v_t^T, o_t = S_t^T q_t: what r_t recalls is taken
-/// away at k_t, and v_t is written there, by the share beta_t. q, k [steps, batch, heads, key], v [steps, batch, heads, value].
+/// What a delta rule reads at each step: S_t = (I - beta_t k_t r_t^T) G_t S_{t-1} + beta_t k_t v_t^T, o_t = S_t^T q_t: what r_t recalls is
+/// taken away at k_t, and v_t is written there, by the share beta_t. q, k [steps, batch, heads, key], v [steps, batch, heads, value].
 ///
-/// The decay G_t = exp(log_decay) comes first, so that what is taken away is what is still there: with beta_t |k_t|^2 = 1 and r = k the memory then
-/// answers k_t with v_t, whatever G_t is. So do S. Yang et al., Gated delta networks, ICLR 2025 (one factor a head, where the order is the same
-/// for what is kept), and Kimi Team, Kimi Linear, 2025 (a factor for each key dimension).
+/// The decay G_t = exp(log_decay) comes first, so that what is taken away is what is still there: with beta_t |k_t|^2 = 1 and r = k the
+/// memory then answers k_t with v_t, whatever G_t is. So do S. Yang et al., Gated delta networks, ICLR 2025 (one factor a head, where the
+/// order is the same for what is kept), and Kimi Team, Kimi Linear, 2025 (a factor for each key dimension).
 struct DeltaInputs {
   Var q, k, v;
-  Var beta = {};       ///< [steps, batch, heads, 1]; none: 1
-  Var recall = {};     ///< r, of the shape of k; none: k
-  Var log_decay = {};  ///< none (G = 1), [steps, batch, heads, 1 or key], or time-invariant [heads, 1 or key]; <= 0
+  Var beta = {};             ///< [steps, batch, heads, 1]; none: 1
+  Var recall = {};           ///< r, of the shape of k; none: k
+  Var log_decay = {};        ///< none (G = 1), [steps, batch, heads, 1 or key], or time-invariant [heads, 1 or key]; <= 0
   bool read_before = false;  ///< o_t = S_{t-1}^T q_t, before the decay
 };
 
-/// Forms: sequential, chunkwise (the WY representation of the product of a chunk's transitions), and attention (one chunk of all steps, whose
-/// triangular inverse takes steps^3 / 3 products) unless the decay differs by key dimension. I. Schlag et al., ICML 2021; S. Yang et al., NeurIPS 2024.
+/// Forms: sequential, chunkwise (the WY representation of the product of a chunk's transitions), and attention (one chunk of all steps,
+/// whose triangular inverse takes steps^3 / 3 products) unless the decay differs by key dimension. I. Schlag et al., ICML 2021; S. Yang et
+/// al., NeurIPS 2024.
 OuterVars delta(Graph& graph, Form form, const DeltaInputs& in);
 
-/// S_t = (I - diag(k_t)) S_{t-1} + k_t v_t^T, o_t = S_t^T q_t: each key dimension has a share k_t[i] of its own and recalls itself alone. Entries of
-/// k may be of any sign and size; between 0 and 1 it is `outer` with a decay by key dimension. Forms: sequential, scan, chunkwise.
+/// S_t = (I - diag(k_t)) S_{t-1} + k_t v_t^T, o_t = S_t^T q_t: each key dimension has a share k_t[i] of its own and recalls itself alone.
+/// Entries of k may be of any sign and size; between 0 and 1 it is `outer` with a decay by key dimension. Forms: sequential, scan,
+/// chunkwise.
 OuterVars delta_by_entry(Graph& graph, Form form, Var q, Var k, Var v);
 
 /// As parts of a layer: the reads.

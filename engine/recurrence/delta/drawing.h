@@ -6,7 +6,8 @@
 
 namespace reclab::drawing {
 
-/// A matrix memory whose steps in a chunk write over each other; inputs q, k, v and, where there are, beta, recall and log_decay [steps, ...].
+/// A matrix memory whose steps in a chunk write over each other; inputs q, k, v and, where there are, beta, recall and log_decay [steps,
+/// ...].
 void rewrites(Plan& plan, const Drawn& drawn);
 /// The same, read before each step writes.
 void rewrites_read_before(Plan& plan, const Drawn& drawn);

@@ -15,7 +15,11 @@ std::vector<ExtremePrimitive> extremes() {
   const std::int64_t T = 300, H = 2, K = 4, V = 3;
   const auto made = [](Bench& bench, Form form) {
     const auto found = [&bench](const char* name) { return bench.in.contains(name) ? bench[name] : Var{}; };
-    return bench.keep(delta(bench.graph, form, {.q = bench["q"], .k = bench["k"], .v = bench["v"], .beta = bench["beta"], .recall = found("r"), .log_decay = found("g")})).output;
+    return bench
+        .keep(delta(
+            bench.graph, form,
+            {.q = bench["q"], .k = bench["k"], .v = bench["v"], .beta = bench["beta"], .recall = found("r"), .log_decay = found("g")}))
+        .output;
   };
   for (const double size : {1.0, 1e3}) {
     Input keys = normal("k", {T, 1, H, K}, 1.0, 1);
@@ -34,12 +38,17 @@ std::vector<ExtremePrimitive> extremes() {
     };
     const std::string name = "keys of size " + text(size);
     add(name, {Form::sequential, Form::chunkwise, Form::attention}, all, made);
-    add(name + ", a decay a head", {Form::sequential, Form::chunkwise, Form::attention}, with(chosen("g", {T, 1, H, 1}, log_edges(), 5)), made);
-    add(name + ", a constant decay a head", {Form::sequential, Form::chunkwise, Form::attention}, with({"g", {H, 1}, {-1e-9, std::log(1e-9)}}), made);
+    add(name + ", a decay a head", {Form::sequential, Form::chunkwise, Form::attention}, with(chosen("g", {T, 1, H, 1}, log_edges(), 5)),
+        made);
+    add(name + ", a constant decay a head", {Form::sequential, Form::chunkwise, Form::attention},
+        with({"g", {H, 1}, {-1e-9, std::log(1e-9)}}), made);
     add(name + ", a decay a key", {Form::sequential, Form::chunkwise}, with(chosen("g", {T, 1, H, K}, log_edges(), 6)), made);
-    add(name + ", another key recalled", {Form::sequential, Form::chunkwise, Form::attention}, with(normal("r", {T, 1, H, K}, 1e-3 * size, 7)), made);
+    add(name + ", another key recalled", {Form::sequential, Form::chunkwise, Form::attention},
+        with(normal("r", {T, 1, H, K}, 1e-3 * size, 7)), made);
   }
-  add("keys by entry", scans(), {chosen("k", {T, 1, H, K}, {1e-9, 1.0 - 1e-9, 1.0, 0.0, 2.0}, 8), normal("q", {T, 1, H, K}, 1e3, 9), normal("v", {T, 1, H, V}, 1e3, 10)},
+  add("keys by entry", scans(),
+      {chosen("k", {T, 1, H, K}, {1e-9, 1.0 - 1e-9, 1.0, 0.0, 2.0}, 8), normal("q", {T, 1, H, K}, 1e3, 9),
+       normal("v", {T, 1, H, V}, 1e3, 10)},
       [](Bench& bench, Form form) { return bench.keep(delta_by_entry(bench.graph, form, bench["q"], bench["k"], bench["v"])).output; });
   return add.found;
 }
@@ -54,7 +63,8 @@ Primitive delta() {
   p.timed.title = "Delta-rule memory";
   p.timed.equations = {"S_t = (I − β_t k_t r_tᵀ) G_t S_{t-1} + β_t k_t v_tᵀ", "y_t = S_tᵀ q_t"};
   p.timed.hyper = heads();
-  p.timed.hyper.push_back(hyper_choice("decay", "none", {"none", "scalar", "key"}, "G_t: none, one factor a head, or one for each key dimension."));
+  p.timed.hyper.push_back(
+      hyper_choice("decay", "none", {"none", "scalar", "key"}, "G_t: none, one factor a head, or one for each key dimension."));
   p.timed.hyper.push_back(hyper_flag("share", true, "Whether there is a share β; 1 without."));
   p.timed.hyper.push_back(hyper_flag("recall", false, "Whether r is a vector of its own; k without."));
   p.timed.hyper.push_back(hyper_flag("read_before", false, "Whether the memory is read before it is written: y_t = S_{t-1}ᵀ q_t."));
@@ -65,8 +75,12 @@ Primitive delta() {
   p.timed.arguments = [decays](const Hyper& h) {
     const std::int64_t n = h.integer("heads"), key = h.integer("key");
     const double unit = 1.0 / std::sqrt(static_cast<double>(key));  // |k| about 1, or the memory would grow
-    return std::vector<Argument>{{n * key, unit}, {n * key, unit}, {n * h.integer("value")}, {h.flag("share") ? n : 0, 0.0, 0.0, 0.5},
-                                 {h.flag("recall") ? n * key : 0, 0.1 * unit}, {decays(h), 0.0, -0.1, 0.0}};
+    return std::vector<Argument>{{n * key, unit},
+                                 {n * key, unit},
+                                 {n * h.integer("value")},
+                                 {h.flag("share") ? n : 0, 0.0, 0.0, 0.5},
+                                 {h.flag("recall") ? n * key : 0, 0.1 * unit},
+                                 {decays(h), 0.0, -0.1, 0.0}};
   };
   p.timed.layer = [](Layer& l, Var x) {
     Arguments next(l, x);
@@ -78,7 +92,8 @@ Primitive delta() {
     return flat(l, delta(l, memory_of_heads(l), {q, k, v, beta, recall, log_decay, h.flag("read_before")}));
   };
 
-  const auto delta_of = [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T, bool shared, bool other, std::int64_t factors, bool read_before) {
+  const auto delta_of = [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T, bool shared, bool other, std::int64_t factors,
+                           bool read_before) {
     const Var q = x.real({T, batch, 2, 4}), k = x.real({T, batch, 2, 4}, -0.5, 0.5), v = x.real({T, batch, 2, 3}),
               beta = shared ? x.real({T, batch, 2, 1}, 0.1, 0.9) : Var{}, recall = other ? x.real({T, batch, 2, 4}, -0.5, 0.5) : Var{},
               log_decay = factors ? x.real({T, batch, 2, factors}, -0.5, 0.0) : Var{};
@@ -86,15 +101,19 @@ Primitive delta() {
     return made(x, vars, vars.output);
   };
   const std::vector<Form> all{Form::sequential, Form::chunkwise, Form::attention};
-  const auto check = [&](const std::string& name, const std::vector<Form>& forms, bool shared, bool other, std::int64_t factors, bool read_before) {
-    p.check(name, forms, [=](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) { return delta_of(form, graph, x, T, shared, other, factors, read_before); });
+  const auto check = [&](const std::string& name, const std::vector<Form>& forms, bool shared, bool other, std::int64_t factors,
+                         bool read_before) {
+    p.check(name, forms, [=](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+      return delta_of(form, graph, x, T, shared, other, factors, read_before);
+    });
   };
   check("delta", all, true, false, 0, false);
   check("delta, another key recalled, read before", all, false, true, 0, true);
   check("delta, decay by head", all, true, false, 1, false);
   check("delta, decay by key, another key recalled, read before", {Form::sequential, Form::chunkwise}, true, true, 4, true);
   p.check("delta by entry", scans(), [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
-    const OuterVars vars = delta_by_entry(graph, form, x.real({T, batch, 2, 4}), x.real({T, batch, 2, 4}, -0.3, 1.3), x.real({T, batch, 2, 3}));
+    const OuterVars vars =
+        delta_by_entry(graph, form, x.real({T, batch, 2, 4}), x.real({T, batch, 2, 4}, -0.3, 1.3), x.real({T, batch, 2, 3}));
     return made(x, vars, vars.output);
   });
 

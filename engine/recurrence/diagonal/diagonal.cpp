@@ -9,10 +9,10 @@
 #include "autodiff/ops.h"
 #include "recurrence/chunks.h"
 #include "recurrence/convolution/convolution.h"
-#include "recurrence/evaluation_order.h"
-#include "recurrence/linear_system.h"
 #include "recurrence/diagonal/diagonal.h"
 #include "recurrence/diagonal/drawing.h"
+#include "recurrence/evaluation_order.h"
+#include "recurrence/linear_system.h"
 #include "recurrence/mixing/mixing.h"
 
 namespace reclab {
@@ -23,7 +23,8 @@ void* at(void* base, std::size_t bytes) { return static_cast<char*>(base) + byte
 
 class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinearSystem {
  public:
-  Diagonal(DType type, ScanMethod method, const DiagonalDims& dims, std::int64_t batch) : type_(type), method_(method), d_(dims), batch_(batch) {}
+  Diagonal(DType type, ScanMethod method, const DiagonalDims& dims, std::int64_t batch)
+      : type_(type), method_(method), d_(dims), batch_(batch) {}
 
   void show(std::int64_t groups, bool invariant, DType type) {
     groups_ = groups;
@@ -63,13 +64,13 @@ class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinea
       c.backend.copy(read_.data(), c.grad_in[2], bytes);
       c.backend.zero(c.grad_in[2], bytes);
     }
-    c.backend.diagonal_adjoint(type_, d_, method_, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, c.grad_in[0], c.grad_in[1], c.grad_in[2],
-                               log2_norms_[0].data(), &exponent_, c.stop);
+    c.backend.diagonal_adjoint(type_, d_, method_, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, c.grad_in[0], c.grad_in[1],
+                               c.grad_in[2], log2_norms_[0].data(), &exponent_, c.stop);
     if (read) add_plain(c.backend, read, c.grad_in[2]);
     // A scan is in plain numbers; where they end, the norms are followed further step by step.
     if (method_ != ScanMethod::steps && std::any_of(log2_norms_[0].begin(), log2_norms_[0].end(), [](double x) { return std::isinf(x); }))
-      c.backend.diagonal_adjoint(type_, d_, ScanMethod::steps, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, nullptr, nullptr, nullptr,
-                                 log2_norms_[0].data(), &power, c.stop);
+      c.backend.diagonal_adjoint(type_, d_, ScanMethod::steps, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, nullptr, nullptr,
+                                 nullptr, log2_norms_[0].data(), &power, c.stop);
   }
   void tangent(const TangentCall& c) override {  // ds_t = a_t ds_{t-1} + (da_t s_{t-1} + db_t)
     Backend& b = c.backend;
@@ -85,7 +86,8 @@ class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinea
       const auto entries = [&](auto* base, std::int64_t from) { return at(base, static_cast<std::size_t>(from) * bytes_of(type_)); };
       const auto multiply = [&](std::int64_t steps, const void* before, const void* factors, void* to) {
         Shape common;
-        const Broadcast shape = d_.period ? broadcast({steps * d_.width / d_.period, d_.period}, {d_.period}, common) : broadcast({steps * d_.width}, {steps * d_.width}, common);
+        const Broadcast shape = d_.period ? broadcast({steps * d_.width / d_.period, d_.period}, {d_.period}, common)
+                                          : broadcast({steps * d_.width}, {steps * d_.width}, common);
         b.binary(Binary::multiply, type_, shape, before, factors, to);
       };
       multiply(1, c.in[2], da, moved);
@@ -108,13 +110,15 @@ class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinea
       const std::size_t before = static_cast<std::size_t>(t) * row;
       void* const passed = spare[t % 2];
       b.zero(passed, row);
-      b.diagonal_adjoint(type_, one, ScanMethod::steps, d_.period ? c.in[0] : at(c.in[0], before), at(c.out[0], before), t ? at(c.out[0], before - row) : c.in[2], at(c.grad_out[0], before), carried, nullptr, nullptr,
-                         passed, &norm, &power, c.stop);
+      b.diagonal_adjoint(type_, one, ScanMethod::steps, d_.period ? c.in[0] : at(c.in[0], before), at(c.out[0], before),
+                         t ? at(c.out[0], before - row) : c.in[2], at(c.grad_out[0], before), carried, nullptr, nullptr, passed, &norm,
+                         &power, c.stop);
       log2_passed_[0][static_cast<std::size_t>(t)] = b.log2_norm(type_, d_.width, passed, power);
       carried = passed;
     }
   }
-  /// y, in units of 2^exponent_, = itself and x, in plain ones. The unit stays or becomes 1, or is that of the larger where neither holds both.
+  /// y, in units of 2^exponent_, = itself and x, in plain ones. The unit stays or becomes 1, or is that of the larger where neither holds
+  /// both.
   void add_plain(Backend& b, const void* x, void* y) {
     const int own = exponent_ == 0 ? 0 : b.exponent(type_, d_.width, y), added = exponent_ == 0 ? 0 : b.exponent(type_, d_.width, x);
     int unit = exponent_;
@@ -129,13 +133,16 @@ class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinea
   Cost cost() const override {
     const double n = static_cast<double>(d_.steps * d_.width), each = is_complex(type_) ? 8.0 : 2.0;
     const double arrays = d_.period ? 2.0 : 3.0;
-    const double passes = method_ == ScanMethod::steps ? 0.0 : method_ == ScanMethod::chunks ? 2.0 : 2.0 * std::log2(static_cast<double>(d_.steps) + 1.0);
+    const double passes = method_ == ScanMethod::steps    ? 0.0
+                          : method_ == ScanMethod::chunks ? 2.0
+                                                          : 2.0 * std::log2(static_cast<double>(d_.steps) + 1.0);
     return {(method_ == ScanMethod::steps ? 1.0 : 3.0) * each * n, (arrays + passes) * n * static_cast<double>(bytes_of(type_))};
   }
   EvaluationOrder evaluation_order() const override {
     switch (method_) {
       case ScanMethod::tree: return {.form = Form::scan, .draw = drawing::tree, .steps = d_.steps, .diagonal_scan = true};
-      case ScanMethod::chunks: return {.form = Form::chunkwise, .draw = drawing::chunks, .steps = d_.steps, .chunk = order::diagonal_chunk, .diagonal_scan = true};
+      case ScanMethod::chunks:
+        return {.form = Form::chunkwise, .draw = drawing::chunks, .steps = d_.steps, .chunk = order::diagonal_chunk, .diagonal_scan = true};
       case ScanMethod::steps: break;
     }
     return {.draw = drawing::diagonal, .steps = d_.steps};
@@ -158,7 +165,8 @@ class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinea
 
 class VandermondeOperation final : public Operation {
  public:
-  VandermondeOperation(DType type, std::int64_t channels, std::int64_t modes, std::int64_t steps) : type_(type), channels_(channels), modes_(modes), steps_(steps) {}
+  VandermondeOperation(DType type, std::int64_t channels, std::int64_t modes, std::int64_t steps)
+      : type_(type), channels_(channels), modes_(modes), steps_(steps) {}
   void forward(const ForwardCall& c) override { c.backend.vandermonde(type_, channels_, modes_, steps_, c.in[0], c.in[1], c.out[0]); }
   void backward(const BackwardCall& c) override {
     c.backend.vandermonde_adjoint(type_, channels_, modes_, steps_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
@@ -172,8 +180,8 @@ class VandermondeOperation final : public Operation {
       b.zero(c.tangent_out[0], static_cast<std::size_t>(channels_ * steps_) * bytes_of(type_));
     const std::int64_t later = steps_ - 1;
     if (!da || later == 0) return;
-    void *product = c.temporary(0, type_, channels_ * modes_), *lower = c.temporary(1, type_, channels_ * later), *times = c.temporary(2, type_, later),
-         *made = c.temporary(3, type_, channels_ * later);
+    void *product = c.temporary(0, type_, channels_ * modes_), *lower = c.temporary(1, type_, channels_ * later),
+         *times = c.temporary(2, type_, later), *made = c.temporary(3, type_, channels_ * later);
     Shape common;
     b.binary(Binary::multiply, type_, broadcast({channels_ * modes_}, {channels_ * modes_}, common), c.in[0], da, product);
     b.vandermonde(type_, channels_, modes_, later, product, c.in[1], lower);
@@ -205,7 +213,8 @@ class VandermondeOperation final : public Operation {
 Var vandermonde(Var w, Var a, std::int64_t steps) {
   const std::int64_t channels = a.dim(0), modes = a.dim(1);
   assert(is_complex(a.dtype()) && w.dtype() == a.dtype() && w.shape() == a.shape());
-  return a.graph->apply(std::make_unique<VandermondeOperation>(a.dtype(), channels, modes, steps), {w, a}, {{Shape{channels, steps}, a.dtype()}})[0];
+  return a.graph->apply(std::make_unique<VandermondeOperation>(a.dtype(), channels, modes, steps), {w, a},
+                        {{Shape{channels, steps}, a.dtype()}})[0];
 }
 
 /// Knows the transition of a bank that is run as a convolution; passes its input through.
@@ -280,7 +289,11 @@ MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var
   }
   DiagonalDims dims{steps, count(state), invariant ? count(a.shape()) : 0};
   assert(invariant ? count(state) / batch == count(a.shape()) : a.shape() == b.shape());
-  auto operation = std::make_unique<Diagonal>(b.dtype(), form == Form::scan ? ScanMethod::tree : form == Form::chunkwise ? ScanMethod::chunks : ScanMethod::steps, dims, batch);
+  auto operation = std::make_unique<Diagonal>(b.dtype(),
+                                              form == Form::scan        ? ScanMethod::tree
+                                              : form == Form::chunkwise ? ScanMethod::chunks
+                                                                        : ScanMethod::steps,
+                                              dims, batch);
   vars.memory = operation.get();
   std::vector<Var> inputs{a, b, vars.initial[0]};
   if (shown) {
@@ -289,7 +302,8 @@ MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var
     inputs.push_back(detach(shown));
   }
   vars.trajectories = graph.apply(std::move(operation), std::move(inputs), {{b.shape(), b.dtype()}});
-  if (invariant && !shown) describe(vars.memory, {.structure = LinearSystem::Structure::modes, .input = b, .output = vars.trajectories[0], .a = a});
+  if (invariant && !shown)
+    describe(vars.memory, {.structure = LinearSystem::Structure::modes, .input = b, .output = vars.trajectories[0], .a = a});
   vars.finals = {last(vars.trajectories[0])};
   return vars;
 }

@@ -13,14 +13,14 @@ namespace reclab {
 MemoryVars diagonal(Graph& graph, Form form, Var a, Var b, Var shown = {});
 /// The same from an initial state that the graph has made.
 MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var shown = {});
-/// The states before each step, the initial one first, of what one of these made in a form that goes over the states: what reads them adds to the
-/// adjoint of the initial state, in the unit that it has.
+/// The states before each step, the initial one first, of what one of these made in a form that goes over the states: what reads them adds
+/// to the adjoint of the initial state, in the unit that it has.
 Var states_before(const MemoryVars& vars);
 
 /// The time-invariant diagonal system of a bank of single-input single-output channels, read out:
 ///   s_t[c, n] = a[c, n] s_{t-1}[c, n] + b[c, n] u_t[c],   y_t[c] = Re sum_n w[c, n] s_t[c, n]
-/// u [steps, batch, C] real; a, b, w [C, N] of one type, real or complex, which is the state's; y [steps, batch, C]. In the convolution form the kernel sum_n w b a^k is collapsed
-/// over the modes first, and no state is formed.
+/// u [steps, batch, C] real; a, b, w [C, N] of one type, real or complex, which is the state's; y [steps, batch, C]. In the convolution
+/// form the kernel sum_n w b a^k is collapsed over the modes first, and no state is formed.
 struct BankVars : MemoryVars {
   Var output;
 };

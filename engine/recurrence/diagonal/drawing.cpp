@@ -21,7 +21,8 @@ struct Factors {
     const std::int64_t width = std::ssize(states) / T, period = std::ssize(factors);
     entry = most_active(states, width);
     for (std::int64_t t = 0; t < T; ++t) {
-      a.push_back(factors[static_cast<std::size_t>(period == T * width && f.in[0].shape() == f.in[1].shape() ? t * width + entry : entry % period)]);
+      a.push_back(factors[static_cast<std::size_t>(period == T * width && f.in[0].shape() == f.in[1].shape() ? t * width + entry
+                                                                                                             : entry % period)]);
       b.push_back(drive[static_cast<std::size_t>(t * width + entry)]);
     }
     initial = start[static_cast<std::size_t>(entry)];
@@ -82,12 +83,15 @@ void tree(Plan& plan, const Drawn& f) {
   std::int64_t round = 0;
   bool fresh = false;
   // A round without a pair is none.
-  order::tree(f.order.steps, [&] { fresh = true; }, [&](std::int64_t earlier, std::int64_t later) {
-    round += std::exchange(fresh, false) ? 1 : 0;
-    places.compose(earlier, later, round);
-  });
-  plan.why = "A step s → a s + b after another is again such a step, and it does not matter which pair is put together first: so neighbours are "
-             "composed side by side, and then what they became. Where a node reaches back to the first step, its b is the state.";
+  order::tree(
+      f.order.steps, [&] { fresh = true; },
+      [&](std::int64_t earlier, std::int64_t later) {
+        round += std::exchange(fresh, false) ? 1 : 0;
+        places.compose(earlier, later, round);
+      });
+  plan.why =
+      "A step s → a s + b after another is again such a step, and it does not matter which pair is put together first: so neighbours are "
+      "composed side by side, and then what they became. Where a node reaches back to the first step, its b is the state.";
   plan.unit = "compositions";
   plan.entry = of_entry("The drive b that the composed steps add", f, x.entry);
 }
@@ -98,10 +102,13 @@ void chunks(Plan& plan, const Drawn& f) {
   const int given = plan.kind("element", Place::point, "the factor a and the drive b of this step, computed for all steps at once"),
             composed = plan.kind("composition", Place::point, composition);
   Places places(plan, x, given, composed);
-  order::chunks(f.order.steps, chunk, [&](std::int64_t t) { places.compose(t - 1, t, t % chunk); },
-                [&](std::int64_t last, std::int64_t t) { places.compose(last, t, chunk - 1 + (last + 1) / chunk); });
-  plan.why = "All chunks run side by side as if each began from nothing; then the last state of each is carried into the next, whose steps take it in all at once." +
-             chunks_said("chunks", f.order.chunk, chunk);
+  order::chunks(
+      f.order.steps, chunk, [&](std::int64_t t) { places.compose(t - 1, t, t % chunk); },
+      [&](std::int64_t last, std::int64_t t) { places.compose(last, t, chunk - 1 + (last + 1) / chunk); });
+  plan.why =
+      "All chunks run side by side as if each began from nothing; then the last state of each is carried into the next, whose steps take "
+      "it in all at once." +
+      chunks_said("chunks", f.order.chunk, chunk);
   plan.unit = "compositions";
   plan.entry = of_entry("The drive b that the composed steps add", f, x.entry);
 }

@@ -65,22 +65,22 @@ Primitive diagonal() {
     return made(x, diagonal(graph, form, a, b));
   });
   p.check("diagonal, time-invariant", {Form::sequential, Form::scan, Form::chunkwise, Form::convolution},
-      [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
-        const Var a = x.complex({7}, 0.5, 1.0), b = x.complex({T, batch, 7});
-        return made(x, diagonal(graph, form, a, b));
-      });
+          [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+            const Var a = x.complex({7}, 0.5, 1.0), b = x.complex({T, batch, 7});
+            return made(x, diagonal(graph, form, a, b));
+          });
   p.check("diagonal bank", {Form::sequential, Form::scan, Form::chunkwise, Form::convolution},
-      [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
-        const Var a = x.complex({3, 4}, 0.5, 1.0), b = x.complex({3, 4}), w = x.complex({3, 4}), u = x.real({T, batch, 3});
-        const BankVars bank = diagonal_bank(graph, form, a, b, w, u);
-        return made(x, bank, bank.output);
-      });
+          [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+            const Var a = x.complex({3, 4}, 0.5, 1.0), b = x.complex({3, 4}), w = x.complex({3, 4}), u = x.real({T, batch, 3});
+            const BankVars bank = diagonal_bank(graph, form, a, b, w, u);
+            return made(x, bank, bank.output);
+          });
   p.check("diagonal bank, real", {Form::sequential, Form::scan, Form::chunkwise, Form::convolution},
-      [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
-        const Var a = x.real({3, 4}, 0.5, 1.0), b = x.real({3, 4}), w = x.real({3, 4}), u = x.real({T, batch, 3});
-        const BankVars bank = diagonal_bank(graph, form, a, b, w, u);
-        return made(x, bank, bank.output);
-      });
+          [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+            const Var a = x.real({3, 4}, 0.5, 1.0), b = x.real({3, 4}), w = x.real({3, 4}), u = x.real({T, batch, 3});
+            const BankVars bank = diagonal_bank(graph, form, a, b, w, u);
+            return made(x, bank, bank.output);
+          });
 
   p.extremes = extremes;
   return p;

@@ -60,8 +60,8 @@ class Independent final : public Memory, public HasEvaluationOrder {
     out_ = c.out[0];
     const Slopes own = slopes(b, 0, d_.steps);
     void *adjoint = zeros(b, adjoint_, d_.steps), *with_state = c.grad_in[1] ? zeros(b, with_state_, d_.steps) : nullptr;
-    b.diagonal_adjoint(type_, {d_.steps, d_.width, 0}, ScanMethod::steps, own.transition, c.out[0], c.in[2], c.grad_out[0], carried, with_state, adjoint, c.grad_in[2],
-                       log2_norms_[0].data(), &exponent_, c.stop);
+    b.diagonal_adjoint(type_, {d_.steps, d_.width, 0}, ScanMethod::steps, own.transition, c.out[0], c.in[2], c.grad_out[0], carried,
+                       with_state, adjoint, c.grad_in[2], log2_norms_[0].data(), &exponent_, c.stop);
     Shape shape;
     const Broadcast alike = broadcast({d_.steps * d_.width}, {d_.steps * d_.width}, shape);
     if (c.grad_in[0]) {
@@ -125,7 +125,8 @@ class Independent final : public Memory, public HasEvaluationOrder {
     const std::int64_t width = d_.width, n = d_.period, all = steps * width;
     const std::size_t bytes = static_cast<std::size_t>(width) * bytes_of(type_);
     const auto row = [&](const void* base, std::int64_t t) { return static_cast<const char*>(base) + static_cast<std::size_t>(t) * bytes; };
-    void *before = before_.resize(b, type_, all), *at = at_.resize(b, type_, all), *slope = zeros(b, slope_, steps), *transition = transition_.resize(b, type_, all);
+    void *before = before_.resize(b, type_, all), *at = at_.resize(b, type_, all), *slope = zeros(b, slope_, steps),
+         *transition = transition_.resize(b, type_, all);
     b.copy(before, first ? row(out_, first - 1) : static_cast<const char*>(in_[2]), bytes);
     if (steps > 1) b.copy(static_cast<char*>(before) + bytes, row(out_, first), static_cast<std::size_t>(steps - 1) * bytes);
     Shape shape;
@@ -145,8 +146,10 @@ MemoryVars independent(Graph& graph, Form form, Activation f, Var x, Var u) {
   const std::int64_t steps = x.dim(0), batch = x.dim(1), n = x.dim(2);
   assert(!is_complex(x.dtype()) && u.shape() == Shape{n});
   if (is_newton(form))
-    return step(graph, batch, {{"h", {n}}}, {x}, [=](Cell&, std::span<const Var> now, std::span<const Var> h) { return std::vector<Var>{applied(f, now[0] + u * h[0])}; },
-                {}, form, Sees::own_entry);
+    return step(
+        graph, batch, {{"h", {n}}}, {x},
+        [=](Cell&, std::span<const Var> now, std::span<const Var> h) { return std::vector<Var>{applied(f, now[0] + u * h[0])}; }, {}, form,
+        Sees::own_entry);
   auto operation = std::make_unique<Independent>(function_of(f), graph.real(), steps, batch, n);
   MemoryVars vars;
   vars.memory = operation.get();

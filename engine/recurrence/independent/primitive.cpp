@@ -15,7 +15,9 @@ std::vector<ExtremePrimitive> extremes() {
   Extremes add;
   const std::int64_t T = 3000, n = 6;
   for (const auto& [name, f] : activations) {
-    const auto build = [f = f](Bench& bench, Form form) { return bench.keep(independent(bench.graph, form, f, bench["x"], bench["u"])).trajectories[0]; };
+    const auto build = [f = f](Bench& bench, Form form) {
+      return bench.keep(independent(bench.graph, form, f, bench["x"], bench["u"])).trajectories[0];
+    };
     add(name, newtons(), {{"u", {n}, edges()}, normal("x", {T, 1, n}, 1e3, 1)}, build);
   }
   return add.found;
@@ -35,7 +37,8 @@ Primitive independent() {
   p.timed.arguments = [](const Hyper& h) { return std::vector<Argument>{{h.integer("width")}}; };
   p.timed.layer = [](Layer& l, Var x) {
     const Shape shape{l.hyper.integer("width")};
-    return independent(l, {"h", shape, "The state."}, Activation::relu, x, l.parameter("u", shape, init::uniform(0.0, 1.0), "What each entry sees of itself."));
+    return independent(l, {"h", shape, "The state."}, Activation::relu, x,
+                       l.parameter("u", shape, init::uniform(0.0, 1.0), "What each entry sees of itself."));
   };
 
   for (const auto& [name, f] : activations)

@@ -18,14 +18,15 @@ LightVars light(Graph& graph, Form form, Var u, Var a, Var b, Var v, Var w, Rese
     static_cast<MemoryVars&>(vars) = diagonal(graph, form, vars.forget, (1.0 - vars.forget) * u);
     return vars;
   }
-  const StepVars stepped = step(graph, u.dim(1), {{"c", {u.dim(2)}}}, sees == ResetSees::before ? std::vector<Var>{u, a, b} : std::vector<Var>{u, a},
-                                [=](Cell&, std::span<const Var> now, std::span<const Var> c) {
-                                  const Var forget = sigmoid(now[1] + v * c[0]);
-                                  std::vector<Var> made{forget * c[0] + (1.0 - forget) * now[0], forget};
-                                  if (sees == ResetSees::before) made.push_back(sigmoid(now[2] + w * c[0]));
-                                  return made;
-                                },
-                                {}, form, Sees::own_entry);
+  const StepVars stepped = step(
+      graph, u.dim(1), {{"c", {u.dim(2)}}}, sees == ResetSees::before ? std::vector<Var>{u, a, b} : std::vector<Var>{u, a},
+      [=](Cell&, std::span<const Var> now, std::span<const Var> c) {
+        const Var forget = sigmoid(now[1] + v * c[0]);
+        std::vector<Var> made{forget * c[0] + (1.0 - forget) * now[0], forget};
+        if (sees == ResetSees::before) made.push_back(sigmoid(now[2] + w * c[0]));
+        return made;
+      },
+      {}, form, Sees::own_entry);
   static_cast<MemoryVars&>(vars) = stepped;
   vars.forget = stepped.reads[0];
   vars.reset = sees == ResetSees::after ? sigmoid(b + w * stepped.trajectories[0]) : stepped.reads[1];

@@ -8,7 +8,6 @@ namespace {
 
 using namespace primitive;
 
-
 std::vector<ExtremePrimitive> extremes() {
   Extremes add;
   const std::int64_t T = 300, n = 5;
@@ -18,7 +17,8 @@ std::vector<ExtremePrimitive> extremes() {
   seeing.push_back(normal("v", {n}, 1e-3, 4));
   seeing.push_back(normal("w", {n}, 1.0, 5));
   const auto read = [](Bench& bench, const LightVars& vars) { return bench.keep(vars).trajectories[0] * vars.reset; };
-  add("linear", scans(), gates, [=](Bench& bench, Form form) { return read(bench, light(bench.graph, form, bench["u"], bench["a"], bench["b"])); });
+  add("linear", scans(), gates,
+      [=](Bench& bench, Form form) { return read(bench, light(bench.graph, form, bench["u"], bench["a"], bench["b"])); });
   add("gates that see the state", newtons(), seeing, [=](Bench& bench, Form form) {
     return read(bench, light(bench.graph, form, bench["u"], bench["a"], bench["b"], bench["v"], bench["w"]));
   });

@@ -13,10 +13,10 @@
 #include "recurrence/chunks.h"
 #include "recurrence/convolution/convolution.h"
 #include "recurrence/evaluation_order.h"
-#include "recurrence/linear_system.h"
 #include "recurrence/linear/carried.h"
 #include "recurrence/linear/drawing.h"
 #include "recurrence/linear/krylov.h"
+#include "recurrence/linear_system.h"
 #include "recurrence/mixing/mixing.h"
 
 namespace reclab {
@@ -126,7 +126,8 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
             passed[t] = b.log2_norm(type_, n, before, 0);
           }
         }
-        if (std::any_of(norms.begin(), norms.end(), [](double x) { return std::isinf(x); })) {  // plain numbers ended: norms are followed further
+        if (std::any_of(norms.begin(), norms.end(),
+                        [](double x) { return std::isinf(x); })) {  // plain numbers ended: norms are followed further
           b.zero(start, row());
           power = follow(false);
         }
@@ -152,7 +153,8 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
   void tangent(const TangentCall& c) override {  // the same recurrence, driven by db_t + x_{t-1} dM_t too
     Backend& b = c.backend;
     const void *dm = c.tangent_in[0], *db = c.tangent_in[1], *start = c.tangent_in[2];
-    const std::size_t sequence = static_cast<std::size_t>(d_.groups * d_.steps) * row(), starts = static_cast<std::size_t>(d_.groups) * row();
+    const std::size_t sequence = static_cast<std::size_t>(d_.groups * d_.steps) * row(),
+                      starts = static_cast<std::size_t>(d_.groups) * row();
     void* drive = c.temporary(0, type_, d_.groups * d_.steps * of_row());
     if (db)
       b.copy(drive, db, sequence);
@@ -161,7 +163,9 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
     for (std::int64_t g = 0; dm && g < d_.groups; ++g) {
       char* to = group(drive, g);
       times(b, at(c.in[2], static_cast<std::size_t>(g) * row()), 0, matrix_at(dm, g, 0), 0, false, to, 0, 1);
-      if (d_.steps > 1) times(b, group(c.out[0], g), of_row(), matrix_at(dm, g, d_.varying ? 1 : 0), of_matrix(), false, step(to, 1), of_row(), d_.steps - 1);
+      if (d_.steps > 1)
+        times(b, group(c.out[0], g), of_row(), matrix_at(dm, g, d_.varying ? 1 : 0), of_matrix(), false, step(to, 1), of_row(),
+              d_.steps - 1);
     }
     if (!start) {
       void* still = c.temporary(1, type_, d_.groups * of_row());
@@ -371,7 +375,13 @@ Var linear(Layer& layer, const StateSpec& state, Var A, Var b, Var driven) {
   layer.offer({Form::scan});
   const MemoryVars vars = dense(layer.graph(), layer.form(), A, b);
   layer.declare({state}, vars);
-  declare_mixing(layer, {.name = state.name, .value = driven ? driven : b, .output = vars.trajectories[0], .groups = b.dim(2), .reads = b.dim(3), .group = "copy", .joined = !driven});
+  declare_mixing(layer, {.name = state.name,
+                         .value = driven ? driven : b,
+                         .output = vars.trajectories[0],
+                         .groups = b.dim(2),
+                         .reads = b.dim(3),
+                         .group = "copy",
+                         .joined = !driven});
   return vars.trajectories[0];
 }
 

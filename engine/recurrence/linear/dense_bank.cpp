@@ -32,8 +32,9 @@ DenseBankVars by_convolution(Graph& graph, Var A, Var B, Var C, Var u) {
   const Var wanted = slice(reshape(permute(responses, reads_first), {channels * reads, many * few, 1 + batch}), 1, 0, steps);
   const Var input = reshape(chunks::with_axis(u, -1) + chunks::zeros(graph, {reads}), {steps, batch, channels * reads});
   const int time_first[] = {1, 2, 0};
-  vars.output = reshape(convolve(reshape(slice(wanted, -1, 0, 1), {channels * reads, steps}), input) + permute(slice(wanted, -1, 1, 1 + batch), time_first),
-                        {steps, batch, channels, reads});
+  vars.output = reshape(
+      convolve(reshape(slice(wanted, -1, 0, 1), {channels * reads, steps}), input) + permute(slice(wanted, -1, 1, 1 + batch), time_first),
+      {steps, batch, channels, reads});
   return vars;
 }
 

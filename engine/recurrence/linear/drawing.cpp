@@ -33,7 +33,9 @@ void matrices(Plan& plan, const Drawn& f) {
   const int given = plan.kind("element", Place::point, "the matrix A and the drive b of this step, computed for all steps at once"),
             alone = plan.kind("from zero", Place::point, "s = A s' + b inside a chunk that begins from zero"),
             product = plan.kind("product", Place::point, "the matrices of a chunk multiplied"),
-            carried = plan.kind("carry", Place::point, "the state before the next chunk: the chunk's product times the state before it, and what it made from zero"),
+            carried =
+                plan.kind("carry", Place::point,
+                          "the state before the next chunk: the chunk's product times the state before it, and what it made from zero"),
             stepped = plan.kind("step", Place::point, "s = A s' + b again, now from where the chunk really starts");
   std::vector<int> element;
   for (std::int64_t t = 0; t < T; ++t) element.push_back(plan.add(given, 0, t, t, {}, shown(b(t))));
@@ -93,8 +95,11 @@ void matrices(Plan& plan, const Drawn& f) {
       node = plan.add(stepped, round + 1 + i, 0, t, needs, shown(x));
     }
   }
-  plan.why = "All chunks run side by side from zero while their matrices are multiplied; one after another they then learn where they really start, and all run "
-             "again from there." + chunks_said("chunks", chunk, chunk);
+  plan.why =
+      "All chunks run side by side from zero while their matrices are multiplied; one after another they then learn where they really "
+      "start, and all run "
+      "again from there." +
+      chunks_said("chunks", chunk, chunk);
   plan.unit = "matrix products";
   plan.entry = of_entry("The state", f, entry);
 }

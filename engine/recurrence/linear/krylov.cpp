@@ -32,7 +32,9 @@ class DenseWitness final : public Memory {
     exponent_ = 0;
     if (c.grad_in[0]) c.backend.add_scaled(type_, matrices_ * n_ * n_, 0, c.grad_out[0], c.grad_in[0], true);
   }
-  void tangent(const TangentCall& c) override { c.backend.add_scaled(type_, matrices_ * n_ * n_, 0, c.tangent_in[0], c.tangent_out[0], false); }
+  void tangent(const TangentCall& c) override {
+    c.backend.add_scaled(type_, matrices_ * n_ * n_, 0, c.tangent_in[0], c.tangent_out[0], false);
+  }
   Cost cost() const override { return {}; }
 
  private:

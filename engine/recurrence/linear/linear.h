@@ -33,16 +33,16 @@ struct LowRankVars : MemoryVars {
 };
 LowRankVars low_rank_bank(Graph& graph, Form form, const LowRankSystem& system, Var u);
 
-/// A bank of time-invariant systems read out several times: h_t[c] = A[c] h_{t-1}[c] + B[c] u_t[c], y_t[c] = C[c] h_t[c]. A [channels, n, n], B
-/// [channels, n], C [channels, reads, n] and u [steps, batch, channels] real; y [steps, batch, channels, reads]. Forms: sequential, scan;
-/// convolution: the kernels C A^k B, k < steps, as those of the low-rank bank, and no state is formed.
+/// A bank of time-invariant systems read out several times: h_t[c] = A[c] h_{t-1}[c] + B[c] u_t[c], y_t[c] = C[c] h_t[c]. A [channels, n,
+/// n], B [channels, n], C [channels, reads, n] and u [steps, batch, channels] real; y [steps, batch, channels, reads]. Forms: sequential,
+/// scan; convolution: the kernels C A^k B, k < steps, as those of the low-rank bank, and no state is formed.
 struct DenseBankVars : MemoryVars {
   Var output;
 };
 DenseBankVars dense_bank(Graph& graph, Form form, Var A, Var B, Var C, Var u);
 
-/// As parts of a layer: the trajectory, the trajectory, the reads, the reads. `driven` [steps, batch, copies], where b is made of it: the one number that all of a
-/// copy's entries are driven by at a step, whose weights are then what is told of the memory as a mixing matrix.
+/// As parts of a layer: the trajectory, the trajectory, the reads, the reads. `driven` [steps, batch, copies], where b is made of it: the
+/// one number that all of a copy's entries are driven by at a step, whose weights are then what is told of the memory as a mixing matrix.
 Var linear(Layer& layer, const StateSpec& state, Var A, Var b, Var driven = {});
 Var linear_driven(Layer& layer, const StateSpec& state, Var A, Var B, Var u);
 Var low_rank_bank(Layer& layer, const StateSpec& state, const LowRankSystem& system, Var u);

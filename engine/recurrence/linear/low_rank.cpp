@@ -33,7 +33,8 @@ class LowRank final : public Memory, public HasEvaluationOrder, public HasLinear
   void jacobian(std::int64_t, std::span<double> matrix) override {
     const std::int64_t pairs = 2 * channels_ * modes_;
     const auto n = static_cast<std::size_t>(2 * modes_);
-    const auto a = to_double(*backend_, real_, a_, pairs), r = to_double(*backend_, real_, r_, pairs), m = to_double(*backend_, real_, m_, pairs);
+    const auto a = to_double(*backend_, real_, a_, pairs), r = to_double(*backend_, real_, r_, pairs),
+               m = to_double(*backend_, real_, m_, pairs);
     for (std::size_t c = 0; c < static_cast<std::size_t>(channels_); ++c) {
       const auto block = matrix.subspan(c * n * n, n * n);
       for (std::size_t i = 0; i < n; ++i)
@@ -279,7 +280,14 @@ LowRankVars low_rank_bank(Graph& graph, Form form, const LowRankSystem& s, Var u
   vars.trajectories = {h};
   vars.finals = {last(h)};
   vars.output = sum(real(h * (s.c * 2.0)), -1);
-  describe(vars.memory, {.structure = LinearSystem::Structure::low_rank, .input = u, .output = vars.output, .a = s.a, .b = s.b, .c = s.c, .p = s.p, .q = s.q});
+  describe(vars.memory, {.structure = LinearSystem::Structure::low_rank,
+                         .input = u,
+                         .output = vars.output,
+                         .a = s.a,
+                         .b = s.b,
+                         .c = s.c,
+                         .p = s.p,
+                         .q = s.q});
   return vars;
 }
 

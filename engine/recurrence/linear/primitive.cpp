@@ -30,7 +30,8 @@ std::vector<ExtremePrimitive> extremes() {
           return bench.keep(dense_driven(bench.graph, form, bench["A"], bench["B"], bench["u"])).trajectories[0];
         });
     add(name + "bank", {Form::sequential, Form::scan, Form::convolution},
-        {{"A", {2, n, n}, apart}, normal("B", {2, n}, 1e3, 2), normal("C", {2, 3, n}, 1.0, 3), normal("u", {T, 1, 2}, 1e3, 1)}, [](Bench& bench, Form form) {
+        {{"A", {2, n, n}, apart}, normal("B", {2, n}, 1e3, 2), normal("C", {2, 3, n}, 1.0, 3), normal("u", {T, 1, 2}, 1e3, 1)},
+        [](Bench& bench, Form form) {
           const DenseBankVars vars = dense_bank(bench.graph, form, bench["A"], bench["B"], bench["C"], bench["u"]);
           return bench.keep(vars).output;
         });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The adjoint of one step, told apart at the matrices that it passes (products, and sums over units that have weights of their own), for who asks what a gate keeps and what comes back through the recurrent weights.
-// Computing does not read it.
+// The adjoint of one step, told apart at the matrices that it passes (products, and sums over units that have weights of their own), for
+// who asks what a gate keeps and what comes back through the recurrent weights. Computing does not read it.
 #pragma once
 
 #include <cmath>
@@ -11,11 +11,14 @@
 
 namespace reclab {
 
-/// (ds_t/ds_{t-1})^T x = kept + returned, each [n], n the entries of all states in the order of their declaration. Every way from s_{t-1} to s_t either passes a
-/// matrix or it does not, so the chain rule is this sum: for an LSTM kept is f (x_c + o tanh'(c) x_h), for a GRU z x, for h + ε tanh(W h + ...) it is x.
+/// (ds_t/ds_{t-1})^T x = kept + returned, each [n], n the entries of all states in the order of their declaration. Every way from s_{t-1}
+/// to s_t either passes a matrix or it does not, so the chain rule is this sum: for an LSTM kept is f (x_c + o tanh'(c) x_h), for a GRU z
+/// x, for h + ε tanh(W h + ...) it is x.
 struct PassedBack {
-  std::vector<double> kept;      ///< along the ways without one, from each unit to itself: gates, leaks, identities, weights that a unit has for itself alone
-  std::vector<double> sloped;    ///< at what the last matrices of the step made, all of them one after another: slopes of activations, times gates
+  std::vector<double>
+      kept;  ///< along the ways without one, from each unit to itself: gates, leaks, identities, weights that a unit has for itself alone
+  std::vector<double>
+      sloped;  ///< at what the last matrices of the step made, all of them one after another: slopes of activations, times gates
   std::vector<double> returned;  ///< from there through the matrices
 };
 
@@ -31,8 +34,8 @@ double length_of(const std::vector<T>& x) {
 class TellsApart {
  public:
   virtual ~TellsApart() = default;
-  /// At step t of the segment last run forward, of the first sequence of the batch; x [n]. None where units see others without a matrix, as their neighbours
-  /// by the taps of a kernel.
+  /// At step t of the segment last run forward, of the first sequence of the batch; x [n]. None where units see others without a matrix, as
+  /// their neighbours by the taps of a kernel.
   virtual std::optional<PassedBack> pass_back(std::int64_t t, std::span<const double> x) = 0;
 };
 

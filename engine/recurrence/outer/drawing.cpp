@@ -18,7 +18,9 @@ void blocks(Plan& plan, const Drawn& f) {
   const bool invariant = log_decay && f.in[3].shape().size() < 4;
   const bool value_invariant = value_decay && f.in[4].shape().size() < 4;
   const bool angles = phase && !is_complex(f.in[5].dtype());
-  const auto entry_of = [](const InputRows& rows, std::int64_t t, std::int64_t i) { return rows.values[static_cast<std::size_t>(t * rows.stride + i)]; };
+  const auto entry_of = [](const InputRows& rows, std::int64_t t, std::int64_t i) {
+    return rows.values[static_cast<std::size_t>(t * rows.stride + i)];
+  };
   /// What the steps first to last together multiply with, of key i in the column that is drawn.
   const auto decay = [&](std::int64_t first, std::int64_t last, std::int64_t i) {
     double sum = 0.0;
@@ -34,13 +36,18 @@ void blocks(Plan& plan, const Drawn& f) {
   plan.drawing = "triangle";
   const std::string decayed = phase ? "decayed and turned" : "decayed";
   const int given = plan.kind("value", Place::lane, "this step's query, key and value, computed for all steps at once"),
-            wrote = plan.kind("written", Place::lane, "what a chunk adds to the memory: its keys times its values, and what it leaves of what was there"),
-            memory = plan.kind("memory", Place::lane, "the memory after a chunk: the one before, " + decayed + ", and what the chunk wrote"),
-            score = plan.kind("score", Place::cell, "the query of the row's step times the key of the column's, " + decayed + " over the steps between"),
+            wrote = plan.kind("written", Place::lane,
+                              "what a chunk adds to the memory: its keys times its values, and what it leaves of what was there"),
+            memory =
+                plan.kind("memory", Place::lane, "the memory after a chunk: the one before, " + decayed + ", and what the chunk wrote"),
+            score = plan.kind("score", Place::cell,
+                              "the query of the row's step times the key of the column's, " + decayed + " over the steps between"),
             read = plan.kind("read", Place::bar, "the query times the memory before the chunk: it stands for all steps under the bar"),
-            output = plan.kind("output", Place::end, "what the step reads: its scores times their values, and what it read from the memory");
+            output =
+                plan.kind("output", Place::end, "what the step reads: its scores times their values, and what it read from the memory");
   std::vector<int> element, memories{-1}, writes;
-  std::vector<std::vector<Complex>> held(1, std::vector<Complex>(static_cast<std::size_t>(n), 0.0));  // that column of the memory before each chunk
+  std::vector<std::vector<Complex>> held(
+      1, std::vector<Complex>(static_cast<std::size_t>(n), 0.0));  // that column of the memory before each chunk
   for (std::int64_t t = 0; t < T; ++t) element.push_back(plan.add(given, 0, t, t, {}, v(t, column)));
   const auto el = [&](std::int64_t t) { return element[static_cast<std::size_t>(t)]; };
   for (std::int64_t c = 0; c < chunks; ++c) {
@@ -48,7 +55,8 @@ void blocks(Plan& plan, const Drawn& f) {
     auto next = held.back();
     std::vector<Complex> added(next.size(), 0.0);
     for (std::int64_t i = 0; i < n; ++i) {
-      for (std::int64_t s = first; s <= last; ++s) added[static_cast<std::size_t>(i)] += decay(s + 1, last, i) * entry_of(k, s, i) * v(s, column);
+      for (std::int64_t s = first; s <= last; ++s)
+        added[static_cast<std::size_t>(i)] += decay(s + 1, last, i) * entry_of(k, s, i) * v(s, column);
       next[static_cast<std::size_t>(i)] = decay(first, last, i) * next[static_cast<std::size_t>(i)] + added[static_cast<std::size_t>(i)];
     }
     held.push_back(next);
@@ -59,7 +67,8 @@ void blocks(Plan& plan, const Drawn& f) {
   for (std::int64_t c = 0; c < chunks; ++c) {
     std::vector<int> needs{writes[static_cast<std::size_t>(c)]};
     if (c) needs.push_back(memories.back());
-    memories.push_back(plan.add(memory, 2 + c, 0, std::min(T, (c + 1) * chunk) - 1, needs, held[static_cast<std::size_t>(c + 1)][static_cast<std::size_t>(entry)]));
+    memories.push_back(plan.add(memory, 2 + c, 0, std::min(T, (c + 1) * chunk) - 1, needs,
+                                held[static_cast<std::size_t>(c + 1)][static_cast<std::size_t>(entry)]));
   }
   for (std::int64_t t = 0; t < T; ++t) {
     const std::int64_t c = t / chunk, first = c * chunk;
@@ -76,7 +85,8 @@ void blocks(Plan& plan, const Drawn& f) {
     }
     if (c) {
       double seen = 0.0;
-      for (std::int64_t i = 0; i < n; ++i) seen += (entry_of(q, t, i) * decay(first, t - 1 + own, i) * held[static_cast<std::size_t>(c)][static_cast<std::size_t>(i)]).real();
+      for (std::int64_t i = 0; i < n; ++i)
+        seen += (entry_of(q, t, i) * decay(first, t - 1 + own, i) * held[static_cast<std::size_t>(c)][static_cast<std::size_t>(i)]).real();
       const int node = plan.add(read, chunks + 2, 0, first - 1, {memories[static_cast<std::size_t>(c)], el(t)}, seen);
       plan[node].row = t;
       needs.push_back(node);
@@ -86,11 +96,13 @@ void blocks(Plan& plan, const Drawn& f) {
     const int node = plan.add(output, chunks + 3, 0, t, needs, sum);
     plan[node].row = t;
   }
-  plan.why = "Inside a chunk every step looks at every earlier one, all pairs at once; what came before the chunk is one memory, which alone goes from chunk to chunk." +
-             chunks_said("chunks", f.order.chunk, chunk);
+  plan.why =
+      "Inside a chunk every step looks at every earlier one, all pairs at once; what came before the chunk is one memory, which alone goes "
+      "from chunk to chunk." +
+      chunks_said("chunks", f.order.chunk, chunk);
   plan.unit = "pieces";
-  plan.entry = "Of the first head: a value, a score, entry (" + std::to_string(entry) + ", " + std::to_string(column) + ") of the memory, or column " +
-               std::to_string(column) + " of what is read.";
+  plan.entry = "Of the first head: a value, a score, entry (" + std::to_string(entry) + ", " + std::to_string(column) +
+               ") of the memory, or column " + std::to_string(column) + " of what is read.";
 }
 
 }  // namespace reclab::drawing

@@ -24,7 +24,8 @@ Denominator size_at_least(Var least, double eps) {
 
 }  // namespace denominator
 
-Var normalised_outer(Layer& layer, const StateSpec& memory, const StateSpec& normaliser, const OuterInputs& in, const Denominator& denominator) {
+Var normalised_outer(Layer& layer, const StateSpec& memory, const StateSpec& normaliser, const OuterInputs& in,
+                     const Denominator& denominator) {
   assert(!in.value_decay && "the values 1 of the normaliser have no dimensions to decay by");
   OuterInputs values = in;
   values.v = apart(layer, in.v, {in.q, in.k, in.key_decay, in.phase});
@@ -41,7 +42,8 @@ Var StabilisedGates::unit() const { return exp_in_range(-minimum(m, m.dtype() ==
 
 StabilisedGates stabilised(Layer& layer, const StateSpec& state, Var log_forget, Var input) {
   StabilisedGates made;
-  made.m = step(layer, {state}, {log_forget, input}, [](Cell&, std::span<const Var> t, std::span<const Var> s) { return std::vector<Var>{maximum(t[0] + s[0], t[1])}; })[0];
+  made.m = step(layer, {state}, {log_forget, input},
+                [](Cell&, std::span<const Var> t, std::span<const Var> s) { return std::vector<Var>{maximum(t[0] + s[0], t[1])}; })[0];
   const Var standing = log_forget + layer.before(made.m), top = maximum(standing, input);
   made.keep = standing - top;
   made.write = exp(input - top);

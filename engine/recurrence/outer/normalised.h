@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Matrix memories whose reads are divided by what their keys weigh, and gates that would leave the range kept in units of a running maximum.
+// Matrix memories whose reads are divided by what their keys weigh, and gates that would leave the range kept in units of a running
+// maximum.
 #pragma once
 
 #include <functional>
@@ -11,23 +12,25 @@ namespace reclab {
 /// What a read is divided by, of w_t = q_t . z_t, the weight of all keys that it sees; [steps, batch, heads, 1].
 using Denominator = std::function<Var(Var weight)>;
 namespace denominator {
-Denominator plus(double eps);                          ///< w + eps
-Denominator at_least(double least);                    ///< max(w, least)
+Denominator plus(double eps);                               ///< w + eps
+Denominator at_least(double least);                         ///< max(w, least)
 Denominator size_at_least(double least, double eps = 0.0);  ///< max(|w|, least) + eps
-Denominator size_at_least(Var least, double eps);      ///< least broadcasts with w
+Denominator size_at_least(Var least, double eps);           ///< least broadcasts with w
 }  // namespace denominator
 
-/// As a part of a layer: the reads of the memory, divided by the denominator of what `normaliser` holds: z [heads, key], decayed, written with k and
-/// read with q as the memory is, its values all 1.
-Var normalised_outer(Layer& layer, const StateSpec& memory, const StateSpec& normaliser, const OuterInputs& in, const Denominator& denominator);
+/// As a part of a layer: the reads of the memory, divided by the denominator of what `normaliser` holds: z [heads, key], decayed, written
+/// with k and read with q as the memory is, its values all 1.
+Var normalised_outer(Layer& layer, const StateSpec& memory, const StateSpec& normaliser, const OuterInputs& in,
+                     const Denominator& denominator);
 
-/// Gates exp(input) and exp(log_forget) of a memory that is kept divided by e^m, m_t = max(log_forget_t + m_{t-1}, input_t) the running maximum of the
-/// exponents, so that none of them is above 0. All [steps, batch, heads].
+/// Gates exp(input) and exp(log_forget) of a memory that is kept divided by e^m, m_t = max(log_forget_t + m_{t-1}, input_t) the running
+/// maximum of the exponents, so that none of them is above 0. All [steps, batch, heads].
 struct StabilisedGates {
   Var m;      ///< after the step
   Var keep;   ///< log_forget_t + m_{t-1} - m_t, a logarithm: the memory's decay
   Var write;  ///< exp(input_t - m_t): what the key is multiplied with
-  /// e^-m as a least denominator, in the units that the memory is in; neither 0, which would leave 0/0 where nothing was recalled, nor infinite, which has no slope.
+  /// e^-m as a least denominator, in the units that the memory is in; neither 0, which would leave 0/0 where nothing was recalled, nor
+  /// infinite, which has no slope.
   Var unit() const;
 };
 StabilisedGates stabilised(Layer& layer, const StateSpec& m, Var log_forget, Var input);

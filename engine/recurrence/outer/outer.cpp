@@ -9,8 +9,8 @@
 #include "recurrence/attention/drawing.h"
 #include "recurrence/chunks.h"
 #include "recurrence/composed.h"
-#include "recurrence/evaluation_order.h"
 #include "recurrence/diagonal/diagonal.h"
+#include "recurrence/evaluation_order.h"
 #include "recurrence/mixing/mixing.h"
 #include "recurrence/outer/drawing.h"
 #include "recurrence/outer/outer.h"
@@ -66,7 +66,8 @@ class Outer final : public Memory, public HasEvaluationOrder {
     if (dv) add(c.in[0], c.in[1], dv, nullptr, true);
   }
   Cost cost() const override {
-    const double t = static_cast<double>(d_.steps), h = static_cast<double>(d_.heads), k = static_cast<double>(d_.key), v = static_cast<double>(d_.value);
+    const double t = static_cast<double>(d_.steps), h = static_cast<double>(d_.heads), k = static_cast<double>(d_.key),
+                 v = static_cast<double>(d_.value);
     const double size = static_cast<double>(bytes_of(type_));
     return {attention_ ? h * t * (t + 1.0) * (k + v) : 4.0 * t * h * k * v, (2.0 * k + 2.0 * v) * t * h * size};
   }
@@ -87,11 +88,18 @@ class Outer final : public Memory, public HasEvaluationOrder {
 class Gated final : public Memory, public HasEvaluationOrder {
  public:
   /// `in`: q, k, v and the decays, for who draws it.
-  Gated(DType type, const GatedDims& dims, bool decayed, std::vector<Var> in) : type_(type), d_(dims), decayed_(decayed), in_(std::move(in)) {}
+  Gated(DType type, const GatedDims& dims, bool decayed, std::vector<Var> in)
+      : type_(type), d_(dims), decayed_(decayed), in_(std::move(in)) {}
 
   EvaluationOrder evaluation_order() const override {
     if (d_.method == ScanMethod::steps) return {.draw = drawing::steps, .steps = d_.steps};
-    return {.form = Form::chunkwise, .draw = drawing::blocks, .steps = d_.steps, .chunk = chunk, .weights = EvaluationOrder::Weights::decayed, .read = d_.read, .in = in_};
+    return {.form = Form::chunkwise,
+            .draw = drawing::blocks,
+            .steps = d_.steps,
+            .chunk = chunk,
+            .weights = EvaluationOrder::Weights::decayed,
+            .read = d_.read,
+            .in = in_};
   }
 
   Transition transition() const override { return Transition::none("nothing is kept of this form's single steps"); }
@@ -103,8 +111,9 @@ class Gated final : public Memory, public HasEvaluationOrder {
     // Where segments follow, the final memory is read by them alone.
     const void* carried = carried_.empty() ? nullptr : carried_[0];
     if (!carried) exponent_ = 0;
-    c.backend.gated_adjoint(type_, d_, c.in[0], c.in[1], c.in[2], decayed_ ? c.in[4] : nullptr, c.in[3], c.grad_out[0], carried ? carried : c.grad_out[1], c.grad_in[0],
-                            c.grad_in[1], c.grad_in[2], decayed_ ? c.grad_in[4] : nullptr, c.grad_in[3], &exponent_, c.stop);
+    c.backend.gated_adjoint(type_, d_, c.in[0], c.in[1], c.in[2], decayed_ ? c.in[4] : nullptr, c.in[3], c.grad_out[0],
+                            carried ? carried : c.grad_out[1], c.grad_in[0], c.grad_in[1], c.grad_in[2], decayed_ ? c.grad_in[4] : nullptr,
+                            c.grad_in[3], &exponent_, c.stop);
   }
   void tangent(const TangentCall& c) override {
     if (!composed_) composed_ = composed();
@@ -156,7 +165,8 @@ OuterVars summed(Graph& graph, bool attention, const OuterInputs& in, bool recor
   return vars;
 }
 
-/// What each entry of the memory is multiplied with in a step: [heads, key, value] where it is the same in all, else [steps, batch, heads, key, value].
+/// What each entry of the memory is multiplied with in a step: [heads, key, value] where it is the same in all, else [steps, batch, heads,
+/// key, value].
 Var factors(Graph& graph, const OuterInputs& in) {
   Var log;
   if (in.key_decay) log = chunks::with_axis(in.key_decay, -1);
@@ -167,7 +177,8 @@ Var factors(Graph& graph, const OuterInputs& in) {
     return x + chunks::zeros(graph, {in.q.dim(0), in.q.dim(1), in.q.dim(2), 1, 1});
   };
   if (!in.phase) return in.value_decay ? all(exp(log)) : exp(log) + chunks::zeros(graph, {in.q.dim(3), in.v.dim(3)});
-  const Var phase = chunks::with_axis(in.phase, -1), x = is_complex(phase.dtype()) ? real(phase) : cos(phase), y = is_complex(phase.dtype()) ? imag(phase) : sin(phase);
+  const Var phase = chunks::with_axis(in.phase, -1), x = is_complex(phase.dtype()) ? real(phase) : cos(phase),
+            y = is_complex(phase.dtype()) ? imag(phase) : sin(phase);
   if (!log) return complex(all(x), all(y));
   const Var size = exp(log);
   return complex(all(size * x), all(size * y));
@@ -177,7 +188,8 @@ Var factors(Graph& graph, const OuterInputs& in) {
 OuterVars stepwise(Graph& graph, Form form, const OuterInputs& in) {
   const Var factor = factors(graph, in), written = chunks::with_axis(in.k, -1) * chunks::with_axis(in.v, -2);
   OuterVars vars;
-  static_cast<MemoryVars&>(vars) = diagonal(graph, form, factor, in.phase && !is_complex(written.dtype()) ? complex(written, affine(written, 0.0, 0.0)) : written, in.shown);
+  static_cast<MemoryVars&>(vars) = diagonal(
+      graph, form, factor, in.phase && !is_complex(written.dtype()) ? complex(written, affine(written, 0.0, 0.0)) : written, in.shown);
   const Var state = in.read == ReadOrder::before ? states_before(vars) : vars.trajectories[0], query = chunks::with_axis(in.q, -1);
   vars.output = sum(!in.phase ? state * query : is_complex(query.dtype()) ? real(state * query) : real(state) * query, -2);
   return vars;
@@ -185,7 +197,10 @@ OuterVars stepwise(Graph& graph, Form form, const OuterInputs& in) {
 
 std::unique_ptr<Composed> Gated::composed() const {
   using Role = Composed::Role;
-  std::vector<Composed::Input> inputs{{Role::sequence, {1, d_.heads, d_.key}}, {Role::sequence, {1, d_.heads, d_.key}}, {Role::sequence, {1, d_.heads, d_.value}}, {Role::state, {1, d_.heads, d_.key, d_.value}}};
+  std::vector<Composed::Input> inputs{{Role::sequence, {1, d_.heads, d_.key}},
+                                      {Role::sequence, {1, d_.heads, d_.key}},
+                                      {Role::sequence, {1, d_.heads, d_.value}},
+                                      {Role::state, {1, d_.heads, d_.key, d_.value}}};
   if (decayed_) inputs.push_back({Role::sequence, {1, d_.heads, d_.decays}});
   return std::make_unique<Composed>(type_, std::move(inputs), [decayed = decayed_, read = d_.read](Graph& graph, std::span<const Var> in) {
     const OuterInputs of{.q = in[0], .k = in[1], .v = in[2], .key_decay = decayed ? in[4] : Var{}, .read = read};
@@ -201,8 +216,9 @@ OuterVars gated(Graph& graph, ScanMethod method, const OuterInputs& in, Var init
   vars.initial = {initial ? initial : graph.leaf(LeafKind::variable, {batch, heads, key, value}, v.dtype())};
   std::vector<Var> inputs{q, k, v, vars.initial[0]};
   if (log_decay) inputs.push_back(log_decay.shape().size() < 4 ? log_decay + chunks::zeros(graph, {steps, batch, 1, 1}) : log_decay);
-  auto operation = std::make_unique<Gated>(v.dtype(), GatedDims{steps, batch * heads, key, value, log_decay ? log_decay.dim(-1) : 1, method, in.read}, static_cast<bool>(log_decay),
-                                           log_decay ? std::vector<Var>{q, k, v, log_decay} : std::vector<Var>{q, k, v});
+  auto operation =
+      std::make_unique<Gated>(v.dtype(), GatedDims{steps, batch * heads, key, value, log_decay ? log_decay.dim(-1) : 1, method, in.read},
+                              static_cast<bool>(log_decay), log_decay ? std::vector<Var>{q, k, v, log_decay} : std::vector<Var>{q, k, v});
   vars.memory = operation.get();
   const auto made = graph.apply(std::move(operation), std::move(inputs), {{v.shape(), v.dtype()}, {vars.initial[0].shape(), v.dtype()}});
   vars.output = made[0];
@@ -224,11 +240,15 @@ OuterVars quadratic(Graph& graph, const OuterInputs& in, Var initial = {}) {
   const bool before = in.read == ReadOrder::before;
   const int heads_first[] = {1, 2, 0, 3};
   const auto by_heads = [&](Var x) { return reshape(permute(x, heads_first), {all, steps, x.dim(3)}); };
-  const auto start = initial ? chunks::Start{initial, initial, initial, nullptr} : chunks::start(graph, {batch, heads, key, value}, v.dtype());
-  const Var Q = by_heads(before ? step_earlier(q) : q), K = by_heads(in.k), V = by_heads(v), first = reshape(start.state, {all, key, value});
+  const auto start =
+      initial ? chunks::Start{initial, initial, initial, nullptr} : chunks::start(graph, {batch, heads, key, value}, v.dtype());
+  const Var Q = by_heads(before ? step_earlier(q) : q), K = by_heads(in.k), V = by_heads(v),
+            first = reshape(start.state, {all, key, value});
   // What forgets all, e^-infinity too, has a logarithm that still can be taken from another.
   const Var all_forgotten = graph.constant({1}, {-1e4});
-  const auto [sums, low] = chunks::sums(by_heads(maximum(at_each_step(graph, in.key_decay, steps), all_forgotten) + chunks::zeros(graph, {batch, 1, 1})), 1);  // [all, steps, 1]
+  const auto [sums, low] =
+      chunks::sums(by_heads(maximum(at_each_step(graph, in.key_decay, steps), all_forgotten) + chunks::zeros(graph, {batch, 1, 1})),
+                   1);  // [all, steps, 1]
   const Var last_sum = slice(sums, 1, steps - 1, steps), last_low = slice(low, 1, steps - 1, steps);
   Var read = weighted_attention(Q, K, V, sums, -sums, low, -low, in.read) + matmul(Q * exp(sums), first);
   if (before) read = step_later(matmul(slice(by_heads(q), 1, 0, 1), first), read, 1);
@@ -237,7 +257,8 @@ OuterVars quadratic(Graph& graph, const OuterInputs& in, Var initial = {}) {
   vars.memory = start.memory;
   vars.initial = {start.leaf};
   vars.trajectories = {Var{}};
-  vars.finals = {reshape(matmul(transpose(K * exp(last_sum - sums + (last_low - low))), V) + first * exp(last_sum), {batch, heads, key, value})};
+  vars.finals = {
+      reshape(matmul(transpose(K * exp(last_sum - sums + (last_low - low))), V) + first * exp(last_sum), {batch, heads, key, value})};
   vars.output = permute(reshape(read, {batch, heads, steps, value}), time_first);
   return vars;
 }
@@ -247,23 +268,31 @@ constexpr std::int64_t composed_chunk = 16;
 /// For who draws it: what the memory is, before anything is turned.
 EvaluationOrder chunks_order(Graph& graph, const OuterInputs& in) {
   const auto or_none = [&](Var decay) { return decay ? decay : chunks::zeros(graph, {in.q.dim(2), 1}); };
-  EvaluationOrder order{.form = Form::chunkwise, .draw = drawing::blocks, .steps = in.q.dim(0), .chunk = composed_chunk, .weights = EvaluationOrder::Weights::decayed, .read = in.read,
+  EvaluationOrder order{.form = Form::chunkwise,
+                        .draw = drawing::blocks,
+                        .steps = in.q.dim(0),
+                        .chunk = composed_chunk,
+                        .weights = EvaluationOrder::Weights::decayed,
+                        .read = in.read,
                         .in = {in.q, in.k, in.v, or_none(in.key_decay)}};
   if (in.value_decay || in.phase) order.in.push_back(or_none(in.value_decay));
   if (in.phase) order.in.push_back(in.phase);
   return order;
 }
 
-/// Decays by value, in chunks of 16 steps: the memory is a diagonal recurrence from chunk to chunk, and each pair of steps in one is decayed by a
-/// sum of logarithms over the steps between.
+/// Decays by value, in chunks of 16 steps: the memory is a diagonal recurrence from chunk to chunk, and each pair of steps in one is
+/// decayed by a sum of logarithms over the steps between.
 OuterVars by_value(Graph& graph, const OuterInputs& in, Var initial = {}) {
-  const std::int64_t steps = in.q.dim(0), batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3), chunk = std::min(composed_chunk, steps);
+  const std::int64_t steps = in.q.dim(0), batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3),
+                     chunk = std::min(composed_chunk, steps);
   const bool before = in.read == ReadOrder::before;
   const auto each = [&](Var x) { return at_each_step(graph, x, steps) + chunks::zeros(graph, {batch, heads, 1}); };
-  const auto start = initial ? chunks::Start{initial, initial, initial, nullptr} : chunks::start(graph, {batch, heads, key, value}, in.v.dtype());
+  const auto start =
+      initial ? chunks::Start{initial, initial, initial, nullptr} : chunks::start(graph, {batch, heads, key, value}, in.v.dtype());
   const Var state = start.state;
   if (start.memory) start.memory->goes(chunks_order(graph, in));
-  const Var Q = chunks::split(before ? step_earlier(in.q) : in.q, chunk), K = chunks::split(in.k, chunk), V = chunks::split(in.v, chunk);  // [chunks, batch, heads, chunk, d]
+  const Var Q = chunks::split(before ? step_earlier(in.q) : in.q, chunk), K = chunks::split(in.k, chunk),
+            V = chunks::split(in.v, chunk);  // [chunks, batch, heads, chunk, d]
   const Var inside = chunks::with_axis(chunks::triangle(graph, chunk, 1.0, 0.0), -1);
   struct Decays {
     Var pairs;                        // [.., chunk, chunk, d]: from step s to t, 0 for s > t
@@ -277,7 +306,8 @@ OuterVars by_value(Graph& graph, const OuterInputs& in, Var initial = {}) {
     return graph.constant({chunk, ways}, std::move(counted));
   };
   const Var between = passes(chunk * chunk, [&](std::int64_t way, std::int64_t l) { return way % chunk < l && l <= way / chunk; }),
-            up_to = passes(chunk, [](std::int64_t t, std::int64_t l) { return l <= t; }), after = passes(chunk, [](std::int64_t s, std::int64_t l) { return l > s; }),
+            up_to = passes(chunk, [](std::int64_t t, std::int64_t l) { return l <= t; }),
+            after = passes(chunk, [](std::int64_t s, std::int64_t l) { return l > s; }),
             whole = passes(1, [](std::int64_t, std::int64_t) { return true; });
   const auto decays_of = [&](Var log) {
     const Var steps_last = transpose(chunks::split(each(log), chunk));  // [.., d, chunk]
@@ -302,7 +332,9 @@ OuterVars by_value(Graph& graph, const OuterInputs& in, Var initial = {}) {
   const Var written = matmul(transpose(right), V * of_value.until_end);
   const MemoryVars memory = diagonal_from(graph, Form::sequential, transpose(factor + chunks::zeros(graph, {value, key})), written, state);
   if (start.memory) start.memory->follow(memory.memory);
-  Var read = chunks::join(of_value.since_start * matmul(left, states_before(memory)) + sum(chunks::with_axis(scores, -1) * of_value.pairs * chunks::with_axis(V, -3), -2), steps);
+  Var read = chunks::join(of_value.since_start * matmul(left, states_before(memory)) +
+                              sum(chunks::with_axis(scores, -1) * of_value.pairs * chunks::with_axis(V, -3), -2),
+                          steps);
   if (before) {
     const Var first = matmul(reshape(slice(in.q, 0, 0, 1), {batch, heads, 1, key}), state);
     read = step_later(reshape(first, {1, batch, heads, value}), read, 0);
@@ -321,7 +353,8 @@ std::pair<Var, Var> turned_by(Graph& graph, const OuterInputs& in) {
   const std::int64_t steps = in.q.dim(0), heads = in.q.dim(2);
   if (is_complex(in.phase.dtype())) {  // of numbers on the unit circle the product
     const Var factor = at_each_step(graph, in.phase, steps), none = affine(factor, 0.0, 0.0);
-    const Var one = affine(real(slice(none, 0, 0, 1)), 0.0, 1.0), first = reshape(complex(one, affine(one, 0.0, 0.0)), Shape(factor.shape().begin() + 1, factor.shape().end()));
+    const Var one = affine(real(slice(none, 0, 0, 1)), 0.0, 1.0),
+              first = reshape(complex(one, affine(one, 0.0, 0.0)), Shape(factor.shape().begin() + 1, factor.shape().end()));
     const Var product = diagonal_from(graph, Form::scan, factor, none, first).trajectories[0];
     return {real(product), imag(product)};
   }
@@ -335,7 +368,8 @@ Var pair(Var x, Var y, int axis) {
   return concat(parts, axis);
 }
 
-/// The memory of turned keys: k by (c, s) = e^{i Theta} at its own step, q by what the read has been turned by, which is one step less where it comes first.
+/// The memory of turned keys: k by (c, s) = e^{i Theta} at its own step, q by what the read has been turned by, which is one step less
+/// where it comes first.
 OuterInputs turned_keys(const OuterInputs& in, Var c, Var s) {
   Var c_read = c, s_read = s;
   if (in.read == ReadOrder::before) {
@@ -361,8 +395,8 @@ OuterInputs turned_keys(const OuterInputs& in, Var c, Var s) {
   return turned;
 }
 
-/// What a form that has no complex memory makes of one that turns: S_t = e^{i Theta_t} (W_t - i W'_t), Theta_t the sum of the phases up to step t,
-/// so that W and W' are real memories of keys k cos Theta and k sin Theta, and the reads those of queries turned alike.
+/// What a form that has no complex memory makes of one that turns: S_t = e^{i Theta_t} (W_t - i W'_t), Theta_t the sum of the phases up to
+/// step t, so that W and W' are real memories of keys k cos Theta and k sin Theta, and the reads those of queries turned alike.
 OuterVars turning(Graph& graph, const OuterInputs& in, const std::function<OuterVars(const OuterInputs&, Var initial)>& real_memory) {
   const std::int64_t batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3);
   const auto [c, s] = turned_by(graph, in);
@@ -371,7 +405,8 @@ OuterVars turning(Graph& graph, const OuterInputs& in, const std::function<Outer
   const OuterVars made = real_memory(turned, pair(real(start.state), -imag(start.state), -2));
   start.memory->follow(made.memory);
   if (in.value_decay) start.memory->goes(chunks_order(graph, turned));
-  const Var final_memory = made.finals[0], x = slice(final_memory, -2, 0, key), y = slice(final_memory, -2, key, 2 * key), last_c = chunks::with_axis(last(c), -1), last_s = chunks::with_axis(last(s), -1);
+  const Var final_memory = made.finals[0], x = slice(final_memory, -2, 0, key), y = slice(final_memory, -2, key, 2 * key),
+            last_c = chunks::with_axis(last(c), -1), last_s = chunks::with_axis(last(s), -1);
   OuterVars vars;
   vars.memory = start.memory;
   vars.initial = {start.leaf};
@@ -383,15 +418,18 @@ OuterVars turning(Graph& graph, const OuterInputs& in, const std::function<Outer
 
 OuterVars memory_of(Graph& graph, Form form, const OuterInputs& in, bool record, Var initial = {});
 
-/// Phases of every step, in chunks of 16, each in a frame of its own: what is written and read in a chunk is turned from the chunk's start on, and the
-/// complex memory from chunk to chunk by all of a chunk. A sum of phases over the whole sequence would have the same value, but the adjoint of a
-/// phase would be the difference of what all later queries and all later keys say of it, and that is lost in their rounding; here it is what passes
-/// through its own step and the few after it. For the same reason a step's own token, which no phase comes before, is read beside the memory.
+/// Phases of every step, in chunks of 16, each in a frame of its own: what is written and read in a chunk is turned from the chunk's start
+/// on, and the complex memory from chunk to chunk by all of a chunk. A sum of phases over the whole sequence would have the same value, but
+/// the adjoint of a phase would be the difference of what all later queries and all later keys say of it, and that is lost in their
+/// rounding; here it is what passes through its own step and the few after it. For the same reason a step's own token, which no phase comes
+/// before, is read beside the memory.
 OuterVars in_frames(Graph& graph, const OuterInputs& in, Var initial = {}) {
-  const std::int64_t steps = in.q.dim(0), batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3), chunk = std::min(composed_chunk, steps);
+  const std::int64_t steps = in.q.dim(0), batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3),
+                     chunk = std::min(composed_chunk, steps);
   const std::int64_t count = (steps + chunk - 1) / chunk, all = count * batch;
   const bool after = in.read == ReadOrder::after;
-  const auto start = initial ? chunks::Start{initial, initial, initial, nullptr} : chunks::start(graph, {batch, heads, key, value}, complex_of(in.v.dtype()));
+  const auto start = initial ? chunks::Start{initial, initial, initial, nullptr}
+                             : chunks::start(graph, {batch, heads, key, value}, complex_of(in.v.dtype()));
   if (start.memory) start.memory->goes(chunks_order(graph, in));
   // The chunks stand side by side, as sequences of a batch: [chunk, chunks * batch, heads, d], after the end what changes nothing.
   const auto folded = [&](Var x, double rest) {
@@ -400,8 +438,14 @@ OuterVars in_frames(Graph& graph, const OuterInputs& in, Var initial = {}) {
     const int chunks_second[] = {1, 0, 2, 3, 4};
     return reshape(permute(reshape(x, {count, chunk, batch, heads, x.dim(3)}), chunks_second), {chunk, all, heads, x.dim(3)});
   };
-  const auto folded_number = [&](Var x, double rest) { return is_complex(x.dtype()) ? complex(folded(real(x), rest), folded(imag(x), 0.0)) : folded(x, 0.0); };
-  OuterInputs local{.q = folded_number(in.q, 0.0), .k = folded_number(in.k, 0.0), .v = folded(in.v, 0.0), .read = in.read, .phase = folded_number(in.phase, 1.0)};
+  const auto folded_number = [&](Var x, double rest) {
+    return is_complex(x.dtype()) ? complex(folded(real(x), rest), folded(imag(x), 0.0)) : folded(x, 0.0);
+  };
+  OuterInputs local{.q = folded_number(in.q, 0.0),
+                    .k = folded_number(in.k, 0.0),
+                    .v = folded(in.v, 0.0),
+                    .read = in.read,
+                    .phase = folded_number(in.phase, 1.0)};
   if (in.key_decay) local.key_decay = folded(in.key_decay, 0.0);
   if (in.value_decay) local.value_decay = folded(in.value_decay, 0.0);
   const auto [c, s] = turned_by(graph, local);
@@ -412,7 +456,8 @@ OuterVars in_frames(Graph& graph, const OuterInputs& in, Var initial = {}) {
 
   const auto since_start = [](Var log) { return exp(step_later(affine(slice(log, 0, 0, 1), 0.0, 0.0), cumulative_sum(log, 0), 0)); };
   Var factor_c = chunks::with_axis(last(c), -1), factor_s = chunks::with_axis(last(s), -1), left = turned.q;
-  const Var wrote = made.finals[0], x = slice(wrote, -2, 0, key), y = slice(wrote, -2, key, 2 * key), written = complex(x * factor_c + y * factor_s, x * factor_s - y * factor_c);
+  const Var wrote = made.finals[0], x = slice(wrote, -2, 0, key), y = slice(wrote, -2, key, 2 * key),
+            written = complex(x * factor_c + y * factor_s, x * factor_s - y * factor_c);
   const auto decay_by = [&](Var log, int axis) {
     const Var size = chunks::with_axis(exp(sum(log, 0)), axis);
     factor_c = factor_c * size;
@@ -425,7 +470,8 @@ OuterVars in_frames(Graph& graph, const OuterInputs& in, Var initial = {}) {
   if (in.value_decay) decay_by(local.value_decay, -2);
   const Var every = chunks::zeros(graph, {key, value});
   const Shape by_chunks{count, batch, heads, key, value};
-  const MemoryVars memory = diagonal_from(graph, Form::sequential, reshape(complex(factor_c + every, factor_s + every), by_chunks), reshape(written, by_chunks), start.state);
+  const MemoryVars memory = diagonal_from(graph, Form::sequential, reshape(complex(factor_c + every, factor_s + every), by_chunks),
+                                          reshape(written, by_chunks), start.state);
   if (start.memory) start.memory->follow(memory.memory);
   const Var before = reshape(states_before(memory), {all, heads, key, value});
   const int heads_first[] = {1, 2, 0, 3}, time_first[] = {2, 0, 1, 3}, chunks_first[] = {1, 0, 2, 3, 4};
@@ -433,7 +479,8 @@ OuterVars in_frames(Graph& graph, const OuterInputs& in, Var initial = {}) {
   if (in.value_decay) carried = carried * since_start(local.value_decay);
   Var read = made.output + carried;
   if (after && in.value_decay) read = read * exp(local.value_decay);
-  read = slice(reshape(permute(reshape(read, {chunk, count, batch, heads, value}), chunks_first), {count * chunk, batch, heads, value}), 0, 0, steps);
+  read = slice(reshape(permute(reshape(read, {chunk, count, batch, heads, value}), chunks_first), {count * chunk, batch, heads, value}), 0,
+               0, steps);
   if (after) {
     const Var own = sum(in.q * in.k, -1);
     read = read + chunks::with_axis(is_complex(own.dtype()) ? real(own) : own, -1) * in.v;
@@ -450,14 +497,17 @@ OuterVars in_frames(Graph& graph, const OuterInputs& in, Var initial = {}) {
 /// x, and the gradient of y, which is the same number.
 Var with_gradient_of(Var x, Var y) { return x + (y - detach(y)); }
 
-/// The quadratic form of phases of every step. Its reads and all other adjoints are those of turned queries and keys; the adjoints of the phases, which
-/// these do not hold (in_frames), are what flows through each step, by way of the memories between chunks.
+/// The quadratic form of phases of every step. Its reads and all other adjoints are those of turned queries and keys; the adjoints of the
+/// phases, which these do not hold (in_frames), are what flows through each step, by way of the memories between chunks.
 OuterVars quadratic_turning(Graph& graph, const OuterInputs& in) {
   const auto held = [](Var x) { return x ? detach(x) : x; };
   OuterInputs still = in;
   still.phase = detach(in.phase);
-  OuterVars vars = turning(graph, still, [&](const OuterInputs& turned, Var from) { return memory_of(graph, Form::attention, turned, false, from); });
-  const OuterVars flow = in_frames(graph, {.q = held(in.q), .k = held(in.k), .v = held(in.v), .key_decay = held(in.key_decay), .read = in.read, .phase = in.phase}, detach(vars.initial[0]));
+  OuterVars vars =
+      turning(graph, still, [&](const OuterInputs& turned, Var from) { return memory_of(graph, Form::attention, turned, false, from); });
+  const OuterVars flow = in_frames(
+      graph, {.q = held(in.q), .k = held(in.k), .v = held(in.v), .key_decay = held(in.key_decay), .read = in.read, .phase = in.phase},
+      detach(vars.initial[0]));
   vars.output = with_gradient_of(vars.output, flow.output);
   vars.finals[0] = with_gradient_of(vars.finals[0], flow.finals[0]);
   return vars;

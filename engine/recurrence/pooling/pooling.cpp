@@ -31,9 +31,10 @@ class ChosenRows final : public Operation {
   void forward(const ForwardCall& c) override { choose(c.backend, c.in[0], c.in.size() > 1 ? c.in[1] : nullptr, c.out[0]); }
   void backward(const BackwardCall& c) override {
     if (!c.grad_in[0]) return;
-    runs(phase_of(c.backend, real_of(type_), c.in.size() > 1 ? c.in[1] : nullptr, stride_), [&](std::int64_t from, std::int64_t to, std::int64_t rows) {
-      if (from >= 0) c.backend.add_scaled(type_, rows * entries_, 0, row(c.grad_out[0], to), row(c.grad_in[0], from), true);
-    });
+    runs(phase_of(c.backend, real_of(type_), c.in.size() > 1 ? c.in[1] : nullptr, stride_),
+         [&](std::int64_t from, std::int64_t to, std::int64_t rows) {
+           if (from >= 0) c.backend.add_scaled(type_, rows * entries_, 0, row(c.grad_out[0], to), row(c.grad_in[0], from), true);
+         });
   }
   void tangent(const TangentCall& c) override {
     if (c.tangent_in[0])
@@ -85,7 +86,8 @@ Var rows_of(Var x, Var phase, std::int64_t stride, std::int64_t rows, ChosenRows
   shape[0] = rows;
   std::vector<Var> in{x};
   if (phase) in.push_back(phase);
-  return x.graph->apply(std::make_unique<ChosenRows>(x.dtype(), entries, from, rows, stride, passes, std::move(index)), in, {{shape, x.dtype()}})[0];
+  return x.graph->apply(std::make_unique<ChosenRows>(x.dtype(), entries, from, rows, stride, passes, std::move(index)), in,
+                        {{shape, x.dtype()}})[0];
 }
 
 Var joined(Var front, Var x) {
@@ -238,7 +240,8 @@ Pooled pooled(const Rate& rate, std::int64_t factor, Var x, Var held) {
   Pooled made;
   // What an unfinished window has no steps for is filled up with the last: any values do, and these are such as there are.
   const std::int64_t last = kept + rate.rows() - 1;
-  const Var chosen = rows_of(all, rate.phase, slow.stride, rows * factor, [=](std::int64_t phase, std::int64_t i) { return std::min(kept - phase / stride % factor + i, last); });
+  const Var chosen = rows_of(all, rate.phase, slow.stride, rows * factor,
+                             [=](std::int64_t phase, std::int64_t i) { return std::min(kept - phase / stride % factor + i, last); });
   const int feature_first[] = {0, 2, 3, 1};
   made.windows = reshape(permute(reshape(chosen, {rows, factor, batch, features}), feature_first), {rows, batch, features * factor});
   made.held = rows_of(all, rate.phase, slow.stride, kept, [rate](std::int64_t phase, std::int64_t i) { return rate.whole(phase) + i; });
@@ -252,7 +255,8 @@ Expanded expanded(const Rate& rate, std::int64_t factor, Var u, Var held) {
   const int step_first[] = {0, 3, 1, 2};
   const Var laid = reshape(permute(reshape(all, {rows, batch, features, factor}), step_first), {rows * factor, batch, features});
   Expanded made;
-  made.x = rows_of(laid, rate.phase, slow.stride, rate.rows(), [=](std::int64_t phase, std::int64_t i) { return phase / stride % factor + i; });
+  made.x =
+      rows_of(laid, rate.phase, slow.stride, rate.rows(), [=](std::int64_t phase, std::int64_t i) { return phase / stride % factor + i; });
   made.held = rows_of(all, rate.phase, slow.stride, 1, [slow](std::int64_t phase, std::int64_t) { return slow.whole(phase); });
   return made;
 }
@@ -267,18 +271,23 @@ Var reversed_whole(const Rate& rate, Var x) {
 
 Var only_whole(const Rate& rate, Var x) {
   if (!rate.is_ragged()) return x;
-  return rows_of(x, rate.phase, rate.stride, x.dim(0), [rate](std::int64_t phase, std::int64_t i) { return i < rate.whole(phase) ? i : -1; });
+  return rows_of(x, rate.phase, rate.stride, x.dim(0),
+                 [rate](std::int64_t phase, std::int64_t i) { return i < rate.whole(phase) ? i : -1; });
 }
 
 Var held_rows(const Rate& rate, Var before, Var x, bool turned) {
-  return rows_of(joined(before, x), rate.phase, rate.stride, rate.sequence, [=](std::int64_t phase, std::int64_t t) {
-    if (!turned) return rate.whole(phase, t + 1);
-    return std::max<std::int64_t>(0, t + 1 - (phase + rate.sequence) % rate.stride) / rate.stride;
-  }, false);
+  return rows_of(
+      joined(before, x), rate.phase, rate.stride, rate.sequence,
+      [=](std::int64_t phase, std::int64_t t) {
+        if (!turned) return rate.whole(phase, t + 1);
+        return std::max<std::int64_t>(0, t + 1 - (phase + rate.sequence) % rate.stride) / rate.stride;
+      },
+      false);
 }
 
 Var last_row(const Rate& rate, Var before, Var x) {
-  return rows_of(joined(before, x), rate.phase, rate.stride, 1, [rate](std::int64_t phase, std::int64_t) { return rate.whole(phase); }, false);
+  return rows_of(
+      joined(before, x), rate.phase, rate.stride, 1, [rate](std::int64_t phase, std::int64_t) { return rate.whole(phase); }, false);
 }
 
 MemoryVars held_memory(const Rate& rate, const MemoryVars& made, const std::vector<Var>& before, bool record, bool turned) {
@@ -310,14 +319,22 @@ Var pooled(Layer& layer, Var x, std::int64_t factor) {
   if (factor == 1) return x;
   const Var held = layer.graph().leaf(LeafKind::variable, {factor - 1, batch, features}, x.dtype());
   const Pooled made = pooled(rate_of(layer), factor, x, held);
-  layer.carry({.name = "inputs", .text = "The last steps that were read, of which those of an unfinished window count.", .shape = {factor - 1, features}, .initial = held, .final_state = made.held});
+  layer.carry({.name = "inputs",
+               .text = "The last steps that were read, of which those of an unfinished window count.",
+               .shape = {factor - 1, features},
+               .initial = held,
+               .final_state = made.held});
   return made.windows;
 }
 
 Var expanded(Layer& layer, Var u, std::int64_t factor) {
   const Var held = layer.graph().leaf(LeafKind::variable, {1, u.dim(1), u.dim(2)}, u.dtype());
   const Expanded made = expanded(rate_of(layer), factor, u, held);
-  layer.carry({.name = "held", .text = "What the last step at the slower rate left for the steps after it, channel by channel.", .shape = {u.dim(2)}, .initial = held, .final_state = made.held});
+  layer.carry({.name = "held",
+               .text = "What the last step at the slower rate left for the steps after it, channel by channel.",
+               .shape = {u.dim(2)},
+               .initial = held,
+               .final_state = made.held});
   return made.x;
 }
 

@@ -22,10 +22,12 @@ std::vector<Var> down_and_up(const Rate& rate, std::int64_t factor, Var x, Var b
 std::vector<ExtremePrimitive> extremes() {
   Extremes add;
   for (const double size : {1e3, 1e-12})
-    add("pooling, size " + text(size), {Form::sequential}, {normal("x", {203, 1, 4}, size, 1), normal("before", {2, 1, 4}, size, 2), normal("after", {1, 1, 12}, size, 3)}, [](Bench& bench, Form) {
-      const Rate rate{1, 203, bench.graph.constant({1, 1, 1}, {2.0})};
-      return down_and_up(rate, 3, bench["x"], bench["before"], bench["after"])[0];
-    });
+    add("pooling, size " + text(size), {Form::sequential},
+        {normal("x", {203, 1, 4}, size, 1), normal("before", {2, 1, 4}, size, 2), normal("after", {1, 1, 12}, size, 3)},
+        [](Bench& bench, Form) {
+          const Rate rate{1, 203, bench.graph.constant({1, 1, 1}, {2.0})};
+          return down_and_up(rate, 3, bench["x"], bench["before"], bench["after"])[0];
+        });
   return add.found;
 }
 
@@ -43,10 +45,12 @@ Primitive pooling() {
   p.timed.layer = [](Layer& l, Var x) { return expanded(l, tanh(pooled(l, x, l.hyper.integer("pool"))), l.hyper.integer("pool")); };
 
   for (const std::int64_t phase : {0, 2, 7})
-    p.check("pooling, " + std::to_string(phase) + " steps on", {Form::sequential}, [phase](Form, Graph& graph, RandomLeaves& x, std::int64_t T) {
-      const Rate rate{1, T, graph.constant({1, batch, 1}, std::vector<double>(static_cast<std::size_t>(batch), static_cast<double>(phase)))};
-      return down_and_up(rate, 4, x.real({T, batch, 3}), x.real({3, batch, 3}), x.real({1, batch, 12}));
-    });
+    p.check("pooling, " + std::to_string(phase) + " steps on", {Form::sequential},
+            [phase](Form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+              const Rate rate{
+                  1, T, graph.constant({1, batch, 1}, std::vector<double>(static_cast<std::size_t>(batch), static_cast<double>(phase)))};
+              return down_and_up(rate, 4, x.real({T, batch, 3}), x.real({3, batch, 3}), x.real({1, batch, 12}));
+            });
   p.extremes = extremes;
   return p;
 }

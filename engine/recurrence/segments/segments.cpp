@@ -22,7 +22,8 @@ struct SegmentSchedule {
 /// the adjoint of the memory of each step. There is no transition from step to step.
 class SegmentMemory final : public Memory, public HasEvaluationOrder {
  public:
-  SegmentMemory(DType type, std::vector<std::int64_t> sizes, const SegmentSchedule& schedule, EvaluationOrder::Draw draw) : type_(type), sizes_(std::move(sizes)), schedule_(schedule), draw_(draw) {}
+  SegmentMemory(DType type, std::vector<std::int64_t> sizes, const SegmentSchedule& schedule, EvaluationOrder::Draw draw)
+      : type_(type), sizes_(std::move(sizes)), schedule_(schedule), draw_(draw) {}
   void follow(const Memory* segments) { segments_ = segments; }
   Transition transition() const override { return Transition::none("the memory changes once a segment"); }
   void forward(const ForwardCall& c) override {
@@ -54,7 +55,9 @@ class SegmentMemory final : public Memory, public HasEvaluationOrder {
         c.backend.zero(c.tangent_out[i], bytes(i));
   }
   Cost cost() const override { return {}; }
-  EvaluationOrder evaluation_order() const override { return {.draw = draw_, .steps = schedule_.steps, .chunk = schedule_.length, .cached_steps = schedule_.cached_steps}; }
+  EvaluationOrder evaluation_order() const override {
+    return {.draw = draw_, .steps = schedule_.steps, .chunk = schedule_.length, .cached_steps = schedule_.cached_steps};
+  }
 
  private:
   DType type_;
@@ -73,7 +76,9 @@ class LeftMemories final : public Memory {
   void forward(const ForwardCall& c) override { c.backend.copy(c.out[0], c.in[0], bytes() * static_cast<std::size_t>(segments_)); }
   void backward(const BackwardCall& c) override {
     log2_norms_.assign(1, {});
-    for (std::int64_t k = 0; k < segments_; ++k) log2_norms_[0].push_back(c.backend.log2_norm(type_, n_, static_cast<const char*>(c.grad_out[0]) + static_cast<std::size_t>(k) * bytes(), 0));
+    for (std::int64_t k = 0; k < segments_; ++k)
+      log2_norms_[0].push_back(
+          c.backend.log2_norm(type_, n_, static_cast<const char*>(c.grad_out[0]) + static_cast<std::size_t>(k) * bytes(), 0));
     if (c.grad_in[0]) c.backend.add_scaled(type_, segments_ * n_, 0, c.grad_out[0], c.grad_in[0], true);
   }
   void tangent(const TangentCall& c) override {
@@ -94,7 +99,8 @@ class LeftMemories final : public Memory {
 /// The last memory, whose adjoint from later segments of the run enters here.
 class LastMemory final : public Operation {
  public:
-  LastMemory(DType type, std::vector<std::int64_t> sizes, const SegmentMemory& memory) : type_(type), sizes_(std::move(sizes)), memory_(memory) {}
+  LastMemory(DType type, std::vector<std::int64_t> sizes, const SegmentMemory& memory)
+      : type_(type), sizes_(std::move(sizes)), memory_(memory) {}
   void forward(const ForwardCall& c) override {
     for (std::size_t i = 0; i < sizes_.size(); ++i) c.backend.copy(c.out[i], c.in[i], bytes(i));
   }
@@ -122,7 +128,8 @@ class LastMemory final : public Operation {
 /// What stands after each step, from what stands at the start and what the segments made; for the record alone.
 class RepeatOverSteps final : public Operation {
  public:
-  RepeatOverSteps(DType type, std::int64_t n, const SegmentSchedule& schedule) : size_(static_cast<std::size_t>(n) * bytes_of(type)), schedule_(schedule) {}
+  RepeatOverSteps(DType type, std::int64_t n, const SegmentSchedule& schedule)
+      : size_(static_cast<std::size_t>(n) * bytes_of(type)), schedule_(schedule) {}
   void forward(const ForwardCall& c) override { spread(c.backend, c.in, c.out[0]); }
   void backward(const BackwardCall&) override {}
   void tangent(const TangentCall& c) override { spread(c.backend, c.tangent_in, c.tangent_out[0]); }
@@ -159,7 +166,8 @@ SegmentFunction filled_up(std::int64_t length, SegmentFunction full) {
   return [length, full = std::move(full)](Cell& cell, std::span<const Var> memory, Var tokens) {
     const std::int64_t batch = tokens.dim(0), rows = tokens.dim(1), features = tokens.dim(2);
     if (rows == length) return full(cell, memory, tokens);
-    const Var zeros = tokens.graph->constant({batch, length - rows, features}, std::vector<double>(static_cast<std::size_t>(batch * (length - rows) * features), 0.0));
+    const Var zeros = tokens.graph->constant({batch, length - rows, features},
+                                             std::vector<double>(static_cast<std::size_t>(batch * (length - rows) * features), 0.0));
     const Var parts[] = {tokens, zeros};
     return SegmentResult{slice(full(cell, memory, concat(parts, 1)).reads, 1, 0, rows), {}};
   };
@@ -170,8 +178,15 @@ namespace {
 /// What a recurrence over segments begins and ends with, whichever way its full segments are computed.
 class Segments {
  public:
-  Segments(Graph& graph, std::int64_t batch, std::vector<Var> begin, Var x, std::int64_t unread, std::int64_t length, EvaluationOrder::Draw draw)
-      : full(x.dim(0) / length), rest(x.dim(0) % length), graph_(graph), batch_(batch), length_(length), x_(x), schedule_{length, unread, x.dim(0) - unread} {
+  Segments(Graph& graph, std::int64_t batch, std::vector<Var> begin, Var x, std::int64_t unread, std::int64_t length,
+           EvaluationOrder::Draw draw)
+      : full(x.dim(0) / length),
+        rest(x.dim(0) % length),
+        graph_(graph),
+        batch_(batch),
+        length_(length),
+        x_(x),
+        schedule_{length, unread, x.dim(0) - unread} {
     for (const Var b : begin) {
       sizes_.push_back(count(b.shape()));
       shapes_.emplace_back(b.shape(), graph.real());
@@ -196,9 +211,10 @@ class Segments {
     if (of_segments) in.push_back(of_segments);
     return graph_.apply(std::make_unique<RepeatOverSteps>(graph_.real(), n, schedule_), in, {{shape, graph_.real()}})[0];
   }
-  /// From the reads of full segments [full, batch, length, out] and those of the rest [batch, rest, out], where there are such, the memories that
-  /// each segment left and the last of them, and the operation that knows their adjoints.
-  SegmentVars made(Var of_full, Var of_rest, const std::vector<Var>& left, const std::vector<Var>& finals, const Memory* of_left, bool record) const {
+  /// From the reads of full segments [full, batch, length, out] and those of the rest [batch, rest, out], where there are such, the
+  /// memories that each segment left and the last of them, and the operation that knows their adjoints.
+  SegmentVars made(Var of_full, Var of_rest, const std::vector<Var>& left, const std::vector<Var>& finals, const Memory* of_left,
+                   bool record) const {
     held_->follow(of_left);
     std::vector<Var> reads;
     if (of_full) reads.push_back(reshape(permute(of_full, swapped_axes), {full * length_, batch_, -1}));
@@ -225,21 +241,23 @@ class Segments {
 
 }  // namespace
 
-SegmentVars segments(Graph& graph, std::int64_t batch, const std::vector<StateShape>& memory, const std::vector<Var>& begin, Var x, std::int64_t unread, std::int64_t length,
-                     const SegmentFunction& segment, bool record, const std::vector<SegmentGate>& gates) {
+SegmentVars segments(Graph& graph, std::int64_t batch, const std::vector<StateShape>& memory, const std::vector<Var>& begin, Var x,
+                     std::int64_t unread, std::int64_t length, const SegmentFunction& segment, bool record,
+                     const std::vector<SegmentGate>& gates) {
   const Segments all(graph, batch, begin, x, unread, length, drawing::segments);
   std::vector<Var> left(memory.size()), finals = all.started;
   Var of_full, of_rest;
   StepVars vars;
   if (all.full) {
-    vars = step(graph, batch, memory, {all.tokens()},
-                [&](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
-                  SegmentResult result = segment(cell, s, u[0]);
-                  std::vector<Var> next = std::move(result.memory);
-                  next.push_back(result.reads);
-                  return next;
-                },
-                all.started);
+    vars = step(
+        graph, batch, memory, {all.tokens()},
+        [&](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
+          SegmentResult result = segment(cell, s, u[0]);
+          std::vector<Var> next = std::move(result.memory);
+          next.push_back(result.reads);
+          return next;
+        },
+        all.started);
     left = vars.trajectories;
     finals = vars.finals;
     of_full = vars.reads[0];
@@ -253,7 +271,8 @@ SegmentVars segments(Graph& graph, std::int64_t batch, const std::vector<StateSh
   // The gates of a full segment, also where there is none yet, so that their names and shapes are known.
   if (!all.full) {
     Cell cell;
-    segment(cell, all.started, graph.constant({batch, length, x.dim(-1)}, std::vector<double>(static_cast<std::size_t>(batch * length * x.dim(-1)), 0.0)));
+    segment(cell, all.started,
+            graph.constant({batch, length, x.dim(-1)}, std::vector<double>(static_cast<std::size_t>(batch * length * x.dim(-1)), 0.0)));
     vars.gates = std::move(cell.gates());
   }
   for (const SegmentGate& gate : gates)
@@ -267,7 +286,8 @@ SegmentVars segments(Graph& graph, std::int64_t batch, const std::vector<StateSh
   return made;
 }
 
-SegmentVars segment_contexts(Graph& graph, std::int64_t batch, Var begin, Var x, std::int64_t unread, std::int64_t length, const SegmentContext& context, bool record) {
+SegmentVars segment_contexts(Graph& graph, std::int64_t batch, Var begin, Var x, std::int64_t unread, std::int64_t length,
+                             const SegmentContext& context, bool record) {
   const Segments all(graph, batch, {begin}, x, unread, length, drawing::contexts);
   const std::int64_t full = all.full, features = x.dim(-1);
   const auto with_first = [](Shape shape, std::int64_t first) {
@@ -282,14 +302,16 @@ SegmentVars segment_contexts(Graph& graph, std::int64_t batch, Var begin, Var x,
     const Var tokens = reshape(all.tokens(), {full * batch, length, features});
     auto operation = std::make_unique<LeftMemories>(graph.real(), full, count(begin.shape()));
     of_left = operation.get();
-    left = graph.apply(std::move(operation), {reshape(context.left(tokens), with_first(one, full))}, {{with_first(one, full), graph.real()}})[0];
+    left = graph.apply(std::move(operation), {reshape(context.left(tokens), with_first(one, full))},
+                       {{with_first(one, full), graph.real()}})[0];
     last = reshape(slice(left, 0, full - 1, full), begin.shape());
     const Var parts[] = {reshape(all.started[0], one), slice(left, 0, 0, full - 1)};
     const Var reads = context.reads(reshape(full > 1 ? concat(parts, 0) : parts[0], with_first(begin.shape(), full * batch)), tokens);
     of_full = reshape(reads, {full, batch, length, -1});
   }
   if (all.rest) {
-    const Var zeros = graph.constant({batch, length - all.rest, features}, std::vector<double>(static_cast<std::size_t>(batch * (length - all.rest) * features), 0.0));
+    const Var zeros = graph.constant({batch, length - all.rest, features},
+                                     std::vector<double>(static_cast<std::size_t>(batch * (length - all.rest) * features), 0.0));
     const Var filled[] = {all.unfinished(), zeros};
     of_rest = slice(context.reads(last, concat(filled, 1)), 1, 0, all.rest);
   }
@@ -301,7 +323,8 @@ namespace {
 /// As a part of a layer: `make` has the memories before the first segment [batch, ...], the sequence with the unfinished segment that came
 /// before it in front, and how many steps those are.
 using Make = std::function<SegmentVars(const std::vector<Var>& begin, Var x, std::int64_t unread)>;
-Var as_layer(Layer& layer, const std::vector<StateSpec>& memory, const std::vector<Var>& first, Var x, std::int64_t length, const Make& make) {
+Var as_layer(Layer& layer, const std::vector<StateSpec>& memory, const std::vector<Var>& first, Var x, std::int64_t length,
+             const Make& make) {
   layer.run_as_one();
   Graph& graph = layer.graph();
   const std::int64_t B = layer.batch(), unread = layer.cached_steps() % length, all = unread + layer.steps(), features = x.dim(-1);
@@ -326,14 +349,20 @@ Var as_layer(Layer& layer, const std::vector<StateSpec>& memory, const std::vect
   vars.initial = initial;
   for (const CellGate& g : vars.gates) layer.gate(g.name, g.trajectory, g.low, g.high, g.text);
   layer.declare(memory, vars);
-  layer.carry({.name = "segment", .text = "The layer's inputs since the start of the unfinished segment.", .shape = {features}, .initial = before, .final_state = slice(x, 0, all - all % length, all), .growing = true, .period = length});
+  layer.carry({.name = "segment",
+               .text = "The layer's inputs since the start of the unfinished segment.",
+               .shape = {features},
+               .initial = before,
+               .final_state = slice(x, 0, all - all % length, all),
+               .growing = true,
+               .period = length});
   return slice(vars.reads, 0, unread, all);
 }
 
 }  // namespace
 
-Var segments(Layer& layer, const std::vector<StateSpec>& memory, const std::vector<Var>& first, Var x, std::int64_t length, const SegmentFunction& segment,
-             const std::vector<SegmentGate>& gates) {
+Var segments(Layer& layer, const std::vector<StateSpec>& memory, const std::vector<Var>& first, Var x, std::int64_t length,
+             const SegmentFunction& segment, const std::vector<SegmentGate>& gates) {
   std::vector<StateShape> shapes;
   for (const StateSpec& state : memory) shapes.push_back({state.name, state.shape});
   return as_layer(layer, memory, first, x, length, [&](const std::vector<Var>& begin, Var all, std::int64_t unread) {

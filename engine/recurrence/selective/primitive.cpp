@@ -50,12 +50,12 @@ Primitive selective() {
 
   for (const bool record : {false, true})
     p.check(record ? "selective, every state kept" : "selective", scans(),
-        [record](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
-          const Var dt = x.real({T, batch, 3}, 0.1, 1.0), a = x.real({3, 4}, -1.0, 0.0), u = x.real({T, batch, 3}),
-                    b = x.real({T, batch, 4}), c = x.real({T, batch, 4});
-          const SelectiveVars vars = selective(graph, form, dt, a, u, b, c, record);
-          return made(x, vars, vars.output);
-        });
+            [record](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+              const Var dt = x.real({T, batch, 3}, 0.1, 1.0), a = x.real({3, 4}, -1.0, 0.0), u = x.real({T, batch, 3}),
+                        b = x.real({T, batch, 4}), c = x.real({T, batch, 4});
+              const SelectiveVars vars = selective(graph, form, dt, a, u, b, c, record);
+              return made(x, vars, vars.output);
+            });
 
   p.extremes = extremes;
   return p;

@@ -6,8 +6,8 @@
 #include "array/host.h"
 #include "autodiff/ops.h"
 #include "recurrence/composed.h"
-#include "recurrence/evaluation_order.h"
 #include "recurrence/diagonal/diagonal.h"
+#include "recurrence/evaluation_order.h"
 #include "recurrence/mixing/mixing.h"
 #include "recurrence/plan.h"
 #include "recurrence/selective/selective.h"
@@ -21,7 +21,8 @@ class Selective final : public Memory, public HasEvaluationOrder {
 
   Transition transition() const override { return Transition::diagonal(d_.channels * d_.states, true); }
   void factors(std::int64_t t, std::span<std::complex<double>> factors) override {
-    const auto dt = to_double(*backend_, type_, in_[0], d_.channels, t * d_.batch * d_.channels), rates = to_double(*backend_, type_, in_[1], std::ssize(factors));
+    const auto dt = to_double(*backend_, type_, in_[0], d_.channels, t * d_.batch * d_.channels),
+               rates = to_double(*backend_, type_, in_[1], std::ssize(factors));
     for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = std::exp(dt[i / static_cast<std::size_t>(d_.states)] * rates[i]);
   }
 
@@ -29,23 +30,29 @@ class Selective final : public Memory, public HasEvaluationOrder {
   void forward(const ForwardCall& c) override {
     backend_ = &c.backend;
     in_ = {c.in[0], c.in[1]};
-    c.backend.selective(type_, d_, c.in[0], c.in[1], c.in[2], c.in[3], c.in[4], c.in[5], c.out[0], record_ ? c.out[1] : nullptr, record_ ? nullptr : c.out[1], c.stop);
+    c.backend.selective(type_, d_, c.in[0], c.in[1], c.in[2], c.in[3], c.in[4], c.in[5], c.out[0], record_ ? c.out[1] : nullptr,
+                        record_ ? nullptr : c.out[1], c.stop);
   }
   void backward(const BackwardCall& c) override {
     log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(d_.steps)));
     const void* carried = carried_.empty() ? nullptr : carried_[0];
     if (!carried) exponent_ = 0;
-    c.backend.selective_adjoint(type_, d_, c.in[0], c.in[1], c.in[2], c.in[3], c.in[4], c.in[5], c.grad_out[0], record_ ? c.grad_out[1] : nullptr, carried, c.grad_in[0], c.grad_in[1],
-                                c.grad_in[2], c.grad_in[3], c.grad_in[4], c.grad_in[5], log2_norms_[0].data(), &exponent_, c.stop);
+    c.backend.selective_adjoint(type_, d_, c.in[0], c.in[1], c.in[2], c.in[3], c.in[4], c.in[5], c.grad_out[0],
+                                record_ ? c.grad_out[1] : nullptr, carried, c.grad_in[0], c.grad_in[1], c.grad_in[2], c.grad_in[3],
+                                c.grad_in[4], c.grad_in[5], log2_norms_[0].data(), &exponent_, c.stop);
   }
   void tangent(const TangentCall& c) override {
     if (!composed_) composed_ = composed();
-    composed_->tangent(c, d_.steps, {.output = c.tangent_out[0], .states = record_ ? c.tangent_out[1] : nullptr, .last = record_ ? nullptr : c.tangent_out[1]});
+    composed_->tangent(
+        c, d_.steps,
+        {.output = c.tangent_out[0], .states = record_ ? c.tangent_out[1] : nullptr, .last = record_ ? nullptr : c.tangent_out[1]});
   }
   Cost cost() const override {
     // The exponential counted as the multiply-adds that it is made of.
-    const double rows = static_cast<double>(d_.steps * d_.batch), channels = static_cast<double>(d_.channels), states = static_cast<double>(d_.states);
-    return {rows * channels * (40.0 * states + 1.0), rows * (3.0 * channels + 2.0 * states + (record_ ? channels * states : 0.0)) * static_cast<double>(bytes_of(type_))};
+    const double rows = static_cast<double>(d_.steps * d_.batch), channels = static_cast<double>(d_.channels),
+                 states = static_cast<double>(d_.states);
+    return {rows * channels * (40.0 * states + 1.0),
+            rows * (3.0 * channels + 2.0 * states + (record_ ? channels * states : 0.0)) * static_cast<double>(bytes_of(type_))};
   }
   EvaluationOrder evaluation_order() const override { return {.draw = drawing::steps, .steps = d_.steps}; }
 
@@ -73,7 +80,9 @@ SelectiveVars by_arrays(Graph& graph, Form form, Var dt, Var a, Var x, Var b, Va
 std::unique_ptr<Composed> Selective::composed() const {
   using Role = Composed::Role;
   const Shape wide{d_.batch, d_.channels}, few{d_.batch, d_.states};
-  const std::vector<Composed::Input> inputs{{Role::sequence, wide}, {Role::constant, {d_.channels, d_.states}}, {Role::sequence, wide}, {Role::sequence, few}, {Role::sequence, few}, {Role::state, {d_.batch, d_.channels, d_.states}}};
+  const std::vector<Composed::Input> inputs{{Role::sequence, wide}, {Role::constant, {d_.channels, d_.states}},
+                                            {Role::sequence, wide}, {Role::sequence, few},
+                                            {Role::sequence, few},  {Role::state, {d_.batch, d_.channels, d_.states}}};
   return std::make_unique<Composed>(type_, inputs, [](Graph& graph, std::span<const Var> in) {
     const SelectiveVars vars = by_arrays(graph, Form::sequential, in[0], in[1], in[2], in[3], in[4]);
     return Composed::Made{vars.initial[0], vars.output, vars.trajectories[0]};
@@ -91,7 +100,8 @@ SelectiveVars selective(Graph& graph, Form form, Var dt, Var a, Var x, Var b, Va
   vars.initial = {graph.leaf(LeafKind::variable, state, x.dtype())};
   auto operation = std::make_unique<Selective>(x.dtype(), SelectiveDims{steps, batch, channels, states}, record);
   vars.memory = operation.get();
-  const auto made = graph.apply(std::move(operation), {dt, a, x, b, c, vars.initial[0]}, {{x.shape(), x.dtype()}, {record ? Shape{steps, batch, channels, states} : state, x.dtype()}});
+  const auto made = graph.apply(std::move(operation), {dt, a, x, b, c, vars.initial[0]},
+                                {{x.shape(), x.dtype()}, {record ? Shape{steps, batch, channels, states} : state, x.dtype()}});
   vars.output = made[0];
   vars.trajectories = {record ? made[1] : Var{}};
   vars.finals = {record ? last(made[1]) : made[1]};

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t most_probed = 16;  // units
 
-/// Whether it is what linear(), matmul() and sum() record: what a matrix is to a cell, also one that is written as a sum over units with weights of their own.
+/// Whether it is what linear(), matmul() and sum() record: what a matrix is to a cell, also one that is written as a sum over units with
+/// weights of their own.
 bool mixes(const Operation& operation) {
   static const std::set<std::type_index> kinds = [] {
     Graph outer(DType::f64), cell(DType::f64, &outer, true);
@@ -52,7 +53,8 @@ AdjointParts::AdjointParts(CellGraph& cell) : cell_(cell) {
 
 std::vector<double> AdjointParts::gradient(Var var) const {
   const void* found = cell_.graph->gradient(var);
-  return found ? to_double(cell_.graph->backend(), var.dtype(), found, count(var.shape())) : std::vector<double>(static_cast<std::size_t>(count(var.shape())));
+  return found ? to_double(cell_.graph->backend(), var.dtype(), found, count(var.shape()))
+               : std::vector<double>(static_cast<std::size_t>(count(var.shape())));
 }
 
 std::vector<double> AdjointParts::at_states() const {
@@ -93,8 +95,8 @@ void AdjointParts::pass(std::span<const double> x, const std::vector<std::vector
 }
 
 PassedBack AdjointParts::parts_of(std::span<const double> x) {
-  // What arrives at a matrix, where all those after it are given the opposite of what arrives at them, came there without one; so does, in the end, what arrives at
-  // the states.
+  // What arrives at a matrix, where all those after it are given the opposite of what arrives at them, came there without one; so does, in
+  // the end, what arrives at the states.
   std::vector<std::vector<double>> opposite(mixed_.size()), direct(mixed_.size());
   PassedBack parts;
   for (std::size_t i = mixed_.size(); i-- > 0;) {
@@ -109,7 +111,8 @@ PassedBack AdjointParts::parts_of(std::span<const double> x) {
   parts.returned = at_states();
   for (const std::vector<double>& own : direct) parts.sloped.insert(parts.sloped.end(), own.begin(), own.end());
   // The opposite of what arrives at a matrix leaves what the products and sums on the way were rounded by.
-  const double rounding = cell_.graph->real() == DType::f64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  const double rounding =
+      cell_.graph->real() == DType::f64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
   const double rounded = 64.0 * rounding * length_of(parts.returned);
   for (double& entry : parts.kept)
     if (std::abs(entry) <= rounded) entry = 0.0;

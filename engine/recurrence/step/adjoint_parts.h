@@ -23,13 +23,14 @@ class AdjointParts {
     Var made;
     Var added;  // what depends on a state and is added to a product by the product itself: a way around its matrix; or none
   };
-  std::vector<Mixed> mixed_;  // what products and sums of something that depends on a state make, in the order in which they are run
+  std::vector<Mixed> mixed_;   // what products and sums of something that depends on a state make, in the order in which they are run
   std::optional<bool> apart_;  // units see no others but through these
 
   PassedBack parts_of(std::span<const double> x);
   bool keeps_units_apart();
 
-  /// One pass backward: x (empty: zeros) at the states after, `at_mixed` (one each) at what the matrices made and the opposite at what was added to that.
+  /// One pass backward: x (empty: zeros) at the states after, `at_mixed` (one each) at what the matrices made and the opposite at what was
+  /// added to that.
   void pass(std::span<const double> x, const std::vector<std::vector<double>>& at_mixed);
   std::vector<double> at_states() const;
   std::vector<double> gradient(Var var) const;

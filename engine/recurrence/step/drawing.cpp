@@ -20,7 +20,9 @@ void iterations(Plan& plan, const Drawn& f) {
   plan.drawing = "iterations";
   const std::int64_t width = std::ssize(truth[0]) / T, entry = most_active(truth[0], width);
   const int guess = plan.kind("guess", Place::point, "zero, before the first iteration"),
-            linear = plan.kind("evaluation", Place::point, "the step's function and its slope at the guess of the state before: a straight line in its place; all steps at once"),
+            linear = plan.kind(
+                "evaluation", Place::point,
+                "the step's function and its slope at the guess of the state before: a straight line in its place; all steps at once"),
             composed = plan.kind("composition", Place::point, "two neighbouring straight lines become one, as in a scan");
   std::vector<int> now;
   const auto at = [&](std::int64_t t) -> int& { return now[static_cast<std::size_t>(t)]; };
@@ -68,24 +70,30 @@ void iterations(Plan& plan, const Drawn& f) {
     };
     if (watched.diagonal[i]) {
       bool fresh = false;
-      order::tree(T, [&] { fresh = true; }, [&](std::int64_t earlier, std::int64_t later) { compose(earlier, later, std::exchange(fresh, false) ? round + 1 : round); });
+      order::tree(
+          T, [&] { fresh = true; },
+          [&](std::int64_t earlier, std::int64_t later) { compose(earlier, later, std::exchange(fresh, false) ? round + 1 : round); });
     } else {
-      order::chunks(whole, stretch, [&](std::int64_t t) { compose(t - 1, t, base + t % stretch); },
-                    [&](std::int64_t last, std::int64_t t) { compose(last, t, base + stretch - 1 + (last + 1) / stretch); });
+      order::chunks(
+          whole, stretch, [&](std::int64_t t) { compose(t - 1, t, base + t % stretch); },
+          [&](std::int64_t last, std::int64_t t) { compose(last, t, base + stretch - 1 + (last + 1) / stretch); });
       for (std::int64_t t = std::max<std::int64_t>(whole, 1); t < T; ++t) compose(t - 1, t, round + 1);  // what no stretch holds
     }
     for (std::int64_t t = 0; t < T; ++t) plan[at(t)].value = value(t);
   }
   const bool quasi = f.order.form == Form::quasi_newton, scanned = watched.diagonal.back();
   const std::string count = std::to_string(std::ssize(watched.states) - 1) + (watched.states.size() == 2 ? " iteration" : " iterations");
-  plan.why = "Every iteration puts a straight line in each step's place, all steps at once, and solves them by a scan: " + count + " over the whole sequence " +
-             "instead of " + std::to_string(T) + " steps in a row. " +
-             (quasi ? "The slopes are the Jacobian's diagonal alone." + std::string() : f.order.form == Form::newton ? "At least one more step from the start is exact after each." : "An iteration that would be worse is halved.") +
+  plan.why = "Every iteration puts a straight line in each step's place, all steps at once, and solves them by a scan: " + count +
+             " over the whole sequence " + "instead of " + std::to_string(T) + " steps in a row. " +
+             (quasi                          ? "The slopes are the Jacobian's diagonal alone." + std::string()
+              : f.order.form == Form::newton ? "At least one more step from the start is exact after each."
+                                             : "An iteration that would be worse is halved.") +
              (quasi || scanned ? "" : chunks_said("stretches", f.order.chunk, stretch));
   plan.unit = "evaluations and compositions";
   plan.entry = of_entry("The state that the iteration gives the step", f, entry);
   if (const NewtonReport* report = f.memory->newton(); report && !report->converged)
-    plan.why += " Here it did not converge" + (report->reason.empty() ? "" : ", for " + report->reason) + ": a run takes the steps one after another instead.";
+    plan.why += " Here it did not converge" + (report->reason.empty() ? "" : ", for " + report->reason) +
+                ": a run takes the steps one after another instead.";
 }
 
 }  // namespace reclab::drawing

@@ -138,16 +138,16 @@ class Solver {
   bool all_diagonal_;
   std::vector<std::int64_t> sizes_;  // of each state, for one sequence of the batch
   CellGraph cell_;
-  std::vector<DeviceArray> guess_;  // of each state: [T + 1, B, size], the initial state first
+  std::vector<DeviceArray> guess_;            // of each state: [T + 1, B, size], the initial state first
   std::vector<DeviceArray> residual_, move_;  // of each state: r and e [T, B, size]
-  std::vector<DeviceArray> base_;   // the guess that a damped step starts from, without the initial state
-  DeviceArray error_;               // r, then e, all states side by side: [T, B, n]
-  DeviceArray jacobian_;            // [block, B, n, n]
-  DeviceArray product_;             // of the Jacobians of a stretch up to each step: [stretch, stretches, B, n, n]
-  DeviceArray diagonal_;            // [T, B, n]
-  DeviceArray column_;              // [block, B]
-  DeviceArray ones_;                // the same; [block, B, n] where all of the Jacobian is its diagonal
-  std::vector<double> largest_;  // entry of each state's trajectory
+  std::vector<DeviceArray> base_;             // the guess that a damped step starts from, without the initial state
+  DeviceArray error_;                         // r, then e, all states side by side: [T, B, n]
+  DeviceArray jacobian_;                      // [block, B, n, n]
+  DeviceArray product_;                       // of the Jacobians of a stretch up to each step: [stretch, stretches, B, n, n]
+  DeviceArray diagonal_;                      // [T, B, n]
+  DeviceArray column_;                        // [block, B]
+  DeviceArray ones_;                          // the same; [block, B, n] where all of the Jacobian is its diagonal
+  std::vector<double> largest_;               // entry of each state's trajectory
   NewtonReport report_;
   const NewtonWatch& watch_;
 
@@ -160,7 +160,8 @@ class Solver {
       b_.download(host.data(), guess_[k].at(row), host.size());
       states.emplace_back();
       for (std::int64_t i = 0; i < n; ++i)
-        states.back().push_back(type_ == DType::f64 ? reinterpret_cast<const double*>(host.data())[i] : reinterpret_cast<const float*>(host.data())[i]);
+        states.back().push_back(type_ == DType::f64 ? reinterpret_cast<const double*>(host.data())[i]
+                                                    : reinterpret_cast<const float*>(host.data())[i]);
     }
     watch_(report_.iterations(), diagonal, states);
   }

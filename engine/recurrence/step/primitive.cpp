@@ -54,14 +54,13 @@ Primitive step() {
                 [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{tanh(linear(s[0], W, u[0]))}; })[0];
   };
 
-  p.check("step", newtons(),
-      [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
-        const Var u = x.real({T, batch, 3}), W = x.real({5, 3}), R = x.real({5, 5}, -0.4, 0.4), b = x.real({5});
-        const auto cell = [=](Cell&, std::span<const Var> tokens, std::span<const Var> states) {
-          return std::vector<Var>{tanh(linear(tokens[0], W, b) + linear(states[0], R))};
-        };
-        return made(x, step(graph, batch, {{"h", {5}}}, {u}, cell, {}, form));
-      });
+  p.check("step", newtons(), [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+    const Var u = x.real({T, batch, 3}), W = x.real({5, 3}), R = x.real({5, 5}, -0.4, 0.4), b = x.real({5});
+    const auto cell = [=](Cell&, std::span<const Var> tokens, std::span<const Var> states) {
+      return std::vector<Var>{tanh(linear(tokens[0], W, b) + linear(states[0], R))};
+    };
+    return made(x, step(graph, batch, {{"h", {5}}}, {u}, cell, {}, form));
+  });
 
   p.extremes = extremes;
   return p;

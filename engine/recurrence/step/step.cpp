@@ -23,16 +23,23 @@
 namespace reclab {
 namespace {
 
-constexpr int rescale_at = 32;  // binary orders that the mantissa may drift before it is brought back
+constexpr int rescale_at = 32;      // binary orders that the mantissa may drift before it is brought back
 constexpr std::int64_t block = 64;  // steps that a device records at once, and between two looks at the stop token
 constexpr std::int64_t ahead = 4;   // blocks that may wait on the device: a cancelled run ends when they have
 constexpr std::size_t most_recordings = 8;
-constexpr std::int64_t most_kept = std::int64_t{512} << 20;  // bytes that the steps' own arrays may take, so that none is run again on the way back
+constexpr std::int64_t most_kept = std::int64_t{512}
+                                   << 20;  // bytes that the steps' own arrays may take, so that none is run again on the way back
 
 class Step final : public Memory, public HasEvaluationOrder, public TellsApart, public WritesFresh {
  public:
-  Step(Graph& outer, Form form, std::int64_t steps, std::int64_t batch, std::vector<StateShape> states, std::vector<Shape> tokens, CellFunction function)
-      : outer_(outer), steps_(steps), batch_(batch), state_shapes_(std::move(states)), token_shapes_(std::move(tokens)), function_(std::move(function)) {
+  Step(Graph& outer, Form form, std::int64_t steps, std::int64_t batch, std::vector<StateShape> states, std::vector<Shape> tokens,
+       CellFunction function)
+      : outer_(outer),
+        steps_(steps),
+        batch_(batch),
+        state_shapes_(std::move(states)),
+        token_shapes_(std::move(tokens)),
+        function_(std::move(function)) {
     newton_ = is_newton(form);
     report_.form = form;
     for (const auto& state : state_shapes_) width_ += count(state.shape);
@@ -50,7 +57,8 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     for (const auto& shape : token_shapes_) {
       built.tokens.push_back(built.graph->leaf(frozen ? LeafKind::constant : LeafKind::variable, with_batch(shape), outer_.real()));
     }
-    for (const auto& state : state_shapes_) built.states.push_back(built.graph->leaf(LeafKind::variable, with_batch(state.shape), outer_.real()));
+    for (const auto& state : state_shapes_)
+      built.states.push_back(built.graph->leaf(LeafKind::variable, with_batch(state.shape), outer_.real()));
     Cell cell;
     built.next = function_(cell, built.tokens, built.states);
     assert(built.next.size() >= state_shapes_.size());
@@ -79,11 +87,13 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
   }
   Transition transition() const override {
     if (sees_ == Sees::all) return Transition::blocks(1, width_, 1, true);
-    if (sees_ == Sees::own_entry) return diagonal() ? Transition::diagonal(width_, true) : Transition::blocks(width_ / rows_, rows_, 1, true);
+    if (sees_ == Sees::own_entry)
+      return diagonal() ? Transition::diagonal(width_, true) : Transition::blocks(width_ / rows_, rows_, 1, true);
     const Shape& shape = state_shapes_[0].shape;
     return rank_ ? Transition::low_rank(shape[0], shape[1], shape[2], rank_, true) : Transition::blocks(shape[0], shape[1], shape[2], true);
   }
-  void let_be_low_rank(std::int64_t rank, std::function<void(std::int64_t, std::span<double>, std::span<double>, std::span<double>)> parts) {
+  void let_be_low_rank(std::int64_t rank,
+                       std::function<void(std::int64_t, std::span<double>, std::span<double>, std::span<double>)> parts) {
     assert(sees_ == Sees::own_column);
     rank_ = rank;
     parts_ = std::move(parts);
@@ -114,7 +124,8 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     cell_.graph->forward(c.stop, Graph::Part::invariant);
     ++forwards_;
     // A device that records runs nothing step by step.
-    const bool keeps = c.backward_follows && c.backend.device() == Device::cpu && cell_.graph->is_pure() && steps_ * cell_.graph->run_bytes() <= most_kept;
+    const bool keeps =
+        c.backward_follows && c.backend.device() == Device::cpu && cell_.graph->is_pure() && steps_ * cell_.graph->run_bytes() <= most_kept;
     if (keeps) cell_.graph->keep_runs(steps_);
     for (std::int64_t t = 0; t < steps_; t += block) {
       if (c.stop.stop_requested()) throw Cancelled();
@@ -150,7 +161,8 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     }
     const auto largest = [&](auto&& pointer_of) {
       int exponent = no_exponent;
-      for (std::size_t i = 0; i < states; ++i) exponent = std::max(exponent, b.exponent(type, count(cell_.states[i].shape()), pointer_of(i)));
+      for (std::size_t i = 0; i < states; ++i)
+        exponent = std::max(exponent, b.exponent(type, count(cell_.states[i].shape()), pointer_of(i)));
       return exponent;
     };
     const auto flush = [&] {  // parameters' adjoints so far, out of the units of 2^power
@@ -169,7 +181,8 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
       const auto read_at = [&](std::size_t i) { return row(c.grad_out[states + cell_.gates.size() + i], cell_.reads[i].shape(), t); };
       const int own = largest([&](std::size_t i) { return lambda_[i].data(); }), fresh = largest(fresh_at);
       int read = no_exponent;
-      for (std::size_t i = 0; i < cell_.reads.size(); ++i) read = std::max(read, b.exponent(type, count(cell_.reads[i].shape()), read_at(i)));
+      for (std::size_t i = 0; i < cell_.reads.size(); ++i)
+        read = std::max(read, b.exponent(type, count(cell_.reads[i].shape()), read_at(i)));
       const int standing = own == no_exponent ? own : own + power;
       const int common = std::max({standing, fresh, read});
       const bool finite = own != infinite_exponent && fresh != infinite_exponent && read != infinite_exponent;
@@ -221,7 +234,8 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     for (std::int64_t t = 0; t < steps_; ++t) {
       if (t % block == 0 && c.stop.stop_requested()) throw Cancelled();
       bind_step(in_, out_, t);
-      for (std::size_t i = 0; i < tokens; ++i) graph.bind_tangent(cell_.tokens[i], c.tangent_in[i] ? row(c.tangent_in[i], cell_.tokens[i].shape(), t) : nullptr);
+      for (std::size_t i = 0; i < tokens; ++i)
+        graph.bind_tangent(cell_.tokens[i], c.tangent_in[i] ? row(c.tangent_in[i], cell_.tokens[i].shape(), t) : nullptr);
       for (std::size_t i = 0; i < states; ++i)
         graph.bind_tangent(cell_.states[i], t ? row(c.tangent_out[i], cell_.states[i].shape(), t - 1) : c.tangent_in[tokens + i]);
       graph.forward({}, Graph::Part::varying);
@@ -254,7 +268,8 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     std::size_t at = 0;
     const auto repeat = [&](Var v, const void* from) {  // the first sequence of the batch
       const std::size_t size = bytes(v.shape()) / static_cast<std::size_t>(rows_);
-      for (std::int64_t r = 0; r < rows_; ++r) b.copy(static_cast<char*>(tiles_[at].data()) + static_cast<std::size_t>(r) * size, from, size);
+      for (std::int64_t r = 0; r < rows_; ++r)
+        b.copy(static_cast<char*>(tiles_[at].data()) + static_cast<std::size_t>(r) * size, from, size);
       ++at;
     };
     for (std::size_t i = 0; i < tile_.tokens.size(); ++i) repeat(tile_.tokens[i], row(in_[i], cell_.tokens[i].shape(), t));
@@ -272,7 +287,8 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
       const std::int64_t n = count(state_shapes_[k].shape);
       auto* seed = static_cast<char*>(tile_.graph->gradient(tile_.next[k]));
       const auto set = [&](std::int64_t row, std::int64_t i) {
-        b.upload(seed + static_cast<std::size_t>(row * n + i) * item, type == DType::f64 ? static_cast<const void*>(&one) : &one_narrow, item);
+        b.upload(seed + static_cast<std::size_t>(row * n + i) * item, type == DType::f64 ? static_cast<const void*>(&one) : &one_narrow,
+                 item);
       };
       if (seed && by_entries)
         for (std::int64_t i = 0; i < n; ++i) set(static_cast<std::int64_t>(k), i);
@@ -338,9 +354,12 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     if (newton_ && report_.evaluations) {  // a row of the Jacobian costs two evaluations, a product of two of them 2 n^3
       const double n = static_cast<double>(width_), jacobians = report_.jacobians, rows = diagonal() ? 1.0 : n;
       const double times = report_.evaluations + (1.0 + 2.0 * rows) * jacobians;
-      const double dense = diagonal() ? 0.0 : report_.form == Form::quasi_newton ? 1.0 : jacobians;  // diagonals are scanned for next to nothing
+      const double dense = diagonal()                           ? 0.0
+                           : report_.form == Form::quasi_newton ? 1.0
+                                                                : jacobians;  // diagonals are scanned for next to nothing
       const double rest = report_.converged ? 0.0 : 1.0, matrices = dense * steps * static_cast<double>(batch_) * n * n;
-      total = {total.flops * (times + rest) + matrices * 2.0 * n, total.bytes * (times + rest) + matrices * 3.0 * static_cast<double>(bytes_of(outer_.real())), total.launches};
+      total = {total.flops * (times + rest) + matrices * 2.0 * n,
+               total.bytes * (times + rest) + matrices * 3.0 * static_cast<double>(bytes_of(outer_.real())), total.launches};
     }
     return total;
   }
@@ -374,7 +393,7 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     std::unique_ptr<Recording> recording;
   };
   std::vector<DeviceArray> staged_in_, staged_out_;  // tokens [block, ...] and states before the block; outputs [block, ...]
-  std::vector<Recorded> recordings_;  // the last used first; they go before the memory that they were made on
+  std::vector<Recorded> recordings_;                 // the last used first; they go before the memory that they were made on
   std::int64_t forwards_ = 0;
   bool records_ = true;
 
@@ -388,7 +407,9 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
   const void* state_before(std::span<const void* const> in, std::span<void* const> out, std::size_t i, std::int64_t t) const {
     return t == 0 ? in[token_shapes_.size() + i] : row(static_cast<const void*>(out[i]), cell_.states[i].shape(), t - 1);
   }
-  void take(std::vector<DeviceArray>& list, const Shape& shape, std::int64_t times = 1) { list.emplace_back(*backend_, outer_.real(), times * count(shape)); }
+  void take(std::vector<DeviceArray>& list, const Shape& shape, std::int64_t times = 1) {
+    list.emplace_back(*backend_, outer_.real(), times * count(shape));
+  }
   void prepare(Backend& backend) {
     if (backend_) return;
     backend_ = &backend;
@@ -409,7 +430,8 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
       bind_step(in, out, t);
       if (keeps) cell_.graph->select_run(t);
       cell_.graph->forward({}, Graph::Part::varying);
-      for_outputs([&](std::size_t i, Var made) { backend_->copy(row(out[i], made.shape(), t), cell_.graph->value(made), bytes(made.shape())); });
+      for_outputs(
+          [&](std::size_t i, Var made) { backend_->copy(row(out[i], made.shape(), t), cell_.graph->value(made), bytes(made.shape())); });
     }
   }
 
@@ -417,7 +439,8 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
   Recording* recorded(std::int64_t steps) {
     if (!records_ || (forwards_ < 2 && (steps < block || steps_ < 2 * block))) return nullptr;  // what runs once is not worth it
     const std::span captured = std::span(in_).subspan(token_shapes_.size() + state_shapes_.size());
-    const auto found = std::ranges::find_if(recordings_, [&](const Recorded& one) { return one.steps == steps && std::ranges::equal(one.captured, captured); });
+    const auto found = std::ranges::find_if(
+        recordings_, [&](const Recorded& one) { return one.steps == steps && std::ranges::equal(one.captured, captured); });
     if (found != recordings_.end()) {
       std::rotate(recordings_.begin(), found, found + 1);
       return recordings_.front().recording.get();
@@ -449,7 +472,9 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     for (std::size_t i = 0; i < cell_.states.size(); ++i)
       backend_->copy(staged_in_[cell_.tokens.size() + i].data(), state_before(in_, out_, i, t), bytes(cell_.states[i].shape()));
     recording.replay();
-    for_outputs([&](std::size_t i, Var made) { backend_->copy(row(out_[i], made.shape(), t), staged_out_[i].data(), steps * bytes(made.shape())); });
+    for_outputs([&](std::size_t i, Var made) {
+      backend_->copy(row(out_[i], made.shape(), t), staged_out_[i].data(), steps * bytes(made.shape()));
+    });
   }
   void remember(std::span<const void* const> in, std::span<void* const> out) {
     in_.assign(in.begin(), in.end());
@@ -467,8 +492,8 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
 
 }  // namespace
 
-StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& function,
-              const std::vector<Var>& initial, Form form, Sees sees) {
+StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens,
+              const CellFunction& function, const std::vector<Var>& initial, Form form, Sees sees) {
   assert(!tokens.empty());
   const std::int64_t steps = tokens[0].dim(0);
   std::vector<Shape> token_shapes;
@@ -514,7 +539,8 @@ void let_be_low_rank(const StepVars& vars, std::int64_t rank,
   static_cast<Step*>(vars.memory)->let_be_low_rank(rank, std::move(parts));
 }
 
-Stepped step_and_read(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell, Sees sees) {
+Stepped step_and_read(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell,
+                      Sees sees) {
   std::vector<StateShape> shapes;
   for (const auto& state : states) shapes.push_back({state.name, state.shape});
   const bool auxiliary = std::any_of(states.begin(), states.end(), [](const StateSpec& state) { return state.auxiliary; });
@@ -525,13 +551,15 @@ Stepped step_and_read(Layer& layer, const std::vector<StateSpec>& states, const 
     own.gates().clear();
     return made;
   };
-  const StepVars vars = step(layer.graph(), layer.batch(), shapes, tokens, layer.records() ? cell : without_gates, {}, auxiliary ? Form::sequential : layer.form(), sees);
+  const StepVars vars = step(layer.graph(), layer.batch(), shapes, tokens, layer.records() ? cell : without_gates, {},
+                             auxiliary ? Form::sequential : layer.form(), sees);
   layer.declare(states, vars);
   for (const auto& g : vars.gates) layer.gate(g.name, g.trajectory, g.low, g.high, g.text);
   return {vars.trajectories, vars.reads};
 }
 
-std::vector<Var> step(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell, Sees sees) {
+std::vector<Var> step(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell,
+                      Sees sees) {
   return step_and_read(layer, states, tokens, cell, sees).states;
 }
 

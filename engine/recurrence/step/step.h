@@ -45,20 +45,23 @@ enum class Sees : std::uint8_t {
   own_entry    ///< all states are of one shape, and an entry of the next ones depends on that entry of theirs alone
 };
 /// A nonlinear recurrence. Forms: sequential, newton, quasi_newton, damped_newton. `initial`: states that the graph has made; empty: leaves
-/// of its own. Of a single state whose entries see themselves alone, the Newton forms take the whole Jacobian for the price of its diagonal.
-StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& cell,
-              const std::vector<Var>& initial = {}, Form form = Form::sequential, Sees sees = Sees::all);
+/// of its own. Of a single state whose entries see themselves alone, the Newton forms take the whole Jacobian for the price of its
+/// diagonal.
+StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens,
+              const CellFunction& cell, const std::vector<Var>& initial = {}, Form form = Form::sequential, Sees sees = Sees::all);
 
 /// Tells of a recurrence whose cell sees its own column that what it does to one is scale I + u v^T, of so low a rank: Memory::low_rank.
 void let_be_low_rank(const StepVars& vars, std::int64_t rank,
                      std::function<void(std::int64_t t, std::span<double> scale, std::span<double> u, std::span<double> v)> parts);
 
 /// As a part of a layer; returns each state's trajectory [steps, batch, ...]. Newton forms are offered where no state is auxiliary.
-std::vector<Var> step(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell, Sees sees = Sees::all);
+std::vector<Var> step(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell,
+                      Sees sees = Sees::all);
 /// The same for a cell that returns more than its states: also what it reads out at each step.
 struct Stepped {
   std::vector<Var> states, reads;
 };
-Stepped step_and_read(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell, Sees sees = Sees::all);
+Stepped step_and_read(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell,
+                      Sees sees = Sees::all);
 
 }  // namespace reclab

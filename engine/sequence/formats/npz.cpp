@@ -13,13 +13,16 @@ namespace reclab::sequence_formats_by_name {
 
 namespace {
 
-bool holds_sequence(const std::vector<std::string>& arrays) { return arrays.size() <= 1 || std::ranges::find(arrays, "input") != arrays.end(); }
+bool holds_sequence(const std::vector<std::string>& arrays) {
+  return arrays.size() <= 1 || std::ranges::find(arrays, "input") != arrays.end();
+}
 
 /// Of an array that has to have a row for each of the sequence's steps, by its header alone.
 void check_rows(const NpzFile& archive, const std::string& key, std::int64_t length) {
   const NpyHeader header = archive.header(key);
   const std::string file = archive.path().string();
-  const bool fits = header.kind != 'c' && (header.shape.size() == 1 || header.shape.size() == 2) && header.shape[0] == length && header.bytes > 0;
+  const bool fits =
+      header.kind != 'c' && (header.shape.size() == 1 || header.shape.size() == 2) && header.shape[0] == length && header.bytes > 0;
   if (!fits)
     throw Error(file + ": " + key + " has shape " + to_string(header.shape) + " where input has " + std::to_string(length) +
                     " steps: save one real row a step",
@@ -81,13 +84,14 @@ Table load_archive(const std::string& file, const LoadOptions& options) {
         throw Error(file + ": classes is not one number from 2 on: save the number of classes", {.file = file, .place = "classes"});
       table.target_kind = TargetKind::classify;
       table.classes = static_cast<std::int64_t>(count);
-      const bool numbered = table.target_width == 1 && std::all_of(table.target.begin(), table.target.end(), [&](double value) {
-                              return std::isnan(value) || (value >= 0.0 && value < count && value == std::floor(value));  // one that is missing was let in
-                            });
+      const bool numbered =
+          table.target_width == 1 && std::all_of(table.target.begin(), table.target.end(), [&](double value) {
+            return std::isnan(value) || (value >= 0.0 && value < count && value == std::floor(value));  // one that is missing was let in
+          });
       if (!numbered)
-        throw Error(file + ": target is not one class number from 0 to " + std::to_string(table.classes - 1) +
-                        " a step: number the classes from 0",
-                    {.file = file, .place = "target"});
+        throw Error(
+            file + ": target is not one class number from 0 to " + std::to_string(table.classes - 1) + " a step: number the classes from 0",
+            {.file = file, .place = "target"});
     }
   }
   choose_columns(table, file, options);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sound: WAV, FLAC, AIFF and Ogg (Vorbis, Opus), through libsndfile. A channel is a column, of values from -1 to 1, and the time is in seconds.
+// Sound: WAV, FLAC, AIFF and Ogg (Vorbis, Opus), through libsndfile. A channel is a column, of values from -1 to 1, and the time is in
+// seconds.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -32,8 +33,8 @@ constexpr std::size_t most_values = 100'000'000;  // 800 MB, 37 minutes of a cha
 std::string too_long(std::uint64_t bytes) {
   constexpr std::uint64_t most = sizeof(double) * most_values + (std::uint64_t{64} << 20);
   if (bytes <= most) return {};
-  return "has " + std::to_string(bytes >> 20) + " MiB, and a sound file of more than " + std::to_string(most >> 20) + " MiB has more than the " + std::to_string(most_values) +
-         " samples that are read: cut it, or save it with a lower sample rate";
+  return "has " + std::to_string(bytes >> 20) + " MiB, and a sound file of more than " + std::to_string(most >> 20) +
+         " MiB has more than the " + std::to_string(most_values) + " samples that are read: cut it, or save it with a lower sample rate";
 }
 
 /// The bytes of a file, as libsndfile reads them.
@@ -71,7 +72,9 @@ std::uint64_t bytes_by_header(std::string_view bytes) {
 }
 
 Table load(std::string bytes, const std::string& file, const LoadOptions& options) {
-  const auto fail = [&](const std::string& what, const std::string& place) -> void { throw Error(file + " " + what, {.file = file, .place = place}); };
+  const auto fail = [&](const std::string& what, const std::string& place) -> void {
+    throw Error(file + " " + what, {.file = file, .place = place});
+  };
   const std::string cure = ": copy it again, or save it again as WAV or FLAC";
   if (const auto [wanted, size] = std::pair(bytes_by_header(bytes), bytes.size()); wanted > size)
     fail("is cut short: its header says " + std::to_string(wanted) + " bytes, and it has " + std::to_string(size) + cure, "header");
@@ -86,18 +89,22 @@ Table load(std::string bytes, const std::string& file, const LoadOptions& option
   };
   if (!sound) fail("is a sound file that cannot be read (" + why() + ")" + cure, "header");
   if (info.channels < 1 || info.samplerate < 1)
-    fail("is a sound file of " + std::to_string(info.channels) + " channels with " + std::to_string(info.samplerate) + " samples a second" + cure, "header");
+    fail("is a sound file of " + std::to_string(info.channels) + " channels with " + std::to_string(info.samplerate) + " samples a second" +
+             cure,
+         "header");
   const auto channels = static_cast<std::size_t>(info.channels);
   sf_command(sound.get(), SFC_SET_NORM_DOUBLE, nullptr, SF_TRUE);
   const auto refuse_length = [&] {
-    fail("has more than " + std::to_string(most_values / channels) + " samples a channel, which is " + std::to_string(most_values / channels / static_cast<std::size_t>(info.samplerate)) +
+    fail("has more than " + std::to_string(most_values / channels) + " samples a channel, which is " +
+             std::to_string(most_values / channels / static_cast<std::size_t>(info.samplerate)) +
              " s: cut it, or save it with a lower sample rate; where it has fewer, its header is damaged: save it again",
          "header");
   };
   if (info.frames > static_cast<sf_count_t>(most_values / channels) && info.frames < SF_COUNT_MAX) refuse_length();
 
   Table table;
-  for (std::size_t j = 0; j < channels; ++j) table.names.push_back(channels == 1 ? default_column_name(0, 1, file) : "channel " + std::to_string(j + 1));
+  for (std::size_t j = 0; j < channels; ++j)
+    table.names.push_back(channels == 1 ? default_column_name(0, 1, file) : "channel " + std::to_string(j + 1));
   // The header's own count is no promise: memory is taken for what is there.
   std::vector<double> block(std::max<std::size_t>(channels, 65536 / channels * channels));
   for (sf_count_t frames; (frames = sf_readf_double(sound.get(), block.data(), static_cast<sf_count_t>(block.size() / channels))) > 0;) {
@@ -107,9 +114,11 @@ Table load(std::string bytes, const std::string& file, const LoadOptions& option
     table.data.insert(table.data.end(), block.begin(), block.begin() + static_cast<std::ptrdiff_t>(values));
   }
   table.rows = static_cast<std::int64_t>(table.data.size() / channels);
-  if (sf_error(sound.get()) != SF_ERR_NO_ERROR) fail("is damaged after " + std::to_string(table.rows) + " samples (" + why() + ")" + cure, "sample " + std::to_string(table.rows + 1));
+  if (sf_error(sound.get()) != SF_ERR_NO_ERROR)
+    fail("is damaged after " + std::to_string(table.rows) + " samples (" + why() + ")" + cure, "sample " + std::to_string(table.rows + 1));
   if (info.frames > table.rows && info.frames < SF_COUNT_MAX)
-    fail("is cut short: its header says " + std::to_string(info.frames) + " samples, and it has " + std::to_string(table.rows) + cure, "sample " + std::to_string(table.rows + 1));
+    fail("is cut short: its header says " + std::to_string(info.frames) + " samples, and it has " + std::to_string(table.rows) + cure,
+         "sample " + std::to_string(table.rows + 1));
   if (table.rows == 0) fail("is a sound file without a sample: give it at least one", "header");
   check_finite(table.data, info.channels, file, "", options.missing);
   if (!options.time) {
@@ -127,7 +136,9 @@ Table load(std::string bytes, const std::string& file, const LoadOptions& option
 std::string too_long(std::uint64_t) { return {}; }
 
 Table load(std::string, const std::string& file, const LoadOptions&) {
-  throw Error(file + " is a sound file, and this build has no libsndfile: save the samples as CSV or NPY, or build with libsndfile (Debian: libsndfile1-dev)",
+  throw Error(file +
+                  " is a sound file, and this build has no libsndfile: save the samples as CSV or NPY, or build with libsndfile (Debian: "
+                  "libsndfile1-dev)",
               {.file = file, .place = "byte 0"});
 }
 
@@ -136,7 +147,11 @@ Table load(std::string, const std::string& file, const LoadOptions&) {
 }  // namespace
 
 SequenceFormat sound() {
-  return {.names = {"WAV", "FLAC", "AIFF", "Ogg"}, .suffixes = {".wav", ".flac", ".aiff", ".aif", ".ogg", ".oga", ".opus"}, .sniff = is_sound, .load = load, .too_long = too_long};
+  return {.names = {"WAV", "FLAC", "AIFF", "Ogg"},
+          .suffixes = {".wav", ".flac", ".aiff", ".aif", ".ogg", ".oga", ".opus"},
+          .sniff = is_sound,
+          .load = load,
+          .too_long = too_long};
 }
 
 }  // namespace reclab::sequence_formats_by_name

@@ -37,7 +37,8 @@ void save_csv(const Sequence& sequence, AtomicFile& out) {
 }  // namespace
 
 SequenceFormat text() {
-  return {.names = {"CSV", "TSV"}, .suffixes = {".csv", ".tsv", ".txt", ".dat"}, .load = read_text_table, .save = save_csv, .saved_as = ".csv"};
+  return {
+      .names = {"CSV", "TSV"}, .suffixes = {".csv", ".tsv", ".txt", ".dat"}, .load = read_text_table, .save = save_csv, .saved_as = ".csv"};
 }
 
 }  // namespace reclab::sequence_formats_by_name

@@ -47,7 +47,8 @@ inline Result trained(const std::vector<std::string>& arguments) {
 }
 inline Result train_refused(const std::vector<std::string>& arguments, const std::string& text, const Process::Options& options = {}) {
   const Result result = train(arguments, options);
-  CHECK_SAYS(result.status == 2 && result.output.empty() && std::ranges::count(result.error, '\n') == 1, std::to_string(result.status) + ": " + result.error + result.output);
+  CHECK_SAYS(result.status == 2 && result.output.empty() && std::ranges::count(result.error, '\n') == 1,
+             std::to_string(result.status) + ": " + result.error + result.output);
   CHECK_SAYS(result.error.find(text) != std::string::npos, result.error + " does not say " + text);
   return result;
 }
@@ -55,7 +56,8 @@ inline Result train_refused(const std::vector<std::string>& arguments, const std
 /// A small training; of the usual options those that are given again are as they are given.
 inline std::vector<std::string> adding(const std::vector<std::string>& more) {
   std::vector<std::string> words{"lstm", "--set", "width=8", "--task", "adding", "--length", "20"};
-  for (const auto& [option, value] : {std::pair("--batch", "8"), std::pair("--lr", "0.01"), std::pair("--held-out", "16"), std::pair("--judge-every", "5")})
+  for (const auto& [option, value] :
+       {std::pair("--batch", "8"), std::pair("--lr", "0.01"), std::pair("--held-out", "16"), std::pair("--judge-every", "5")})
     if (std::ranges::find(more, option) == more.end()) words.insert(words.end(), {option, value});
   words.insert(words.end(), more.begin(), more.end());
   return words;

@@ -62,10 +62,13 @@ std::string difference(const RunRequest& a, const RunRequest& b) {
   if (a.probe.only != b.probe.only) return "record";
   if (a.probe.kinds != b.probe.kinds) return "probe";
   const Sequence &s = a.sequence, &t = b.sequence;
-  if (s.source != t.source || s.task != t.task || s.sha256 != t.sha256 || s.standardised != t.standardised) return "where the sequence comes from";
+  if (s.source != t.source || s.task != t.task || s.sha256 != t.sha256 || s.standardised != t.standardised)
+    return "where the sequence comes from";
   if (!(loads(s) == loads(t))) return "how the file was read";
   if (!s.task.empty() && !(s.made == t.made)) return "how the task was made";
-  if (s.input != t.input || s.target != t.target || s.mask != t.mask || s.time != t.time || s.names != t.names || s.target_names != t.target_names) return "the sequence";
+  if (s.input != t.input || s.target != t.target || s.mask != t.mask || s.time != t.time || s.names != t.names ||
+      s.target_names != t.target_names)
+    return "the sequence";
   return {};
 }
 
@@ -78,8 +81,9 @@ void check_repeats(const RunRequest& request) {
   CHECK_SAYS(wrong.empty(), command_of(request, "cpu") + ": " + wrong);
 }
 
-const std::vector<std::string> odd_names{"plain", "two words", "it's", "a,b", "-v", "--seed 7", "ends in \\", "\\,", "[z]", "{}", "a=b", "$HOME `ls`", "#1", "~", "!", "%d",
-                                         "\xc3\xbcn\xc3\xaf", "\"q\"", "*", "a;b|c&d", "tab\there"};
+const std::vector<std::string> odd_names{
+    "plain",      "two words", "it's", "a,b", "-v", "--seed 7",          "ends in \\", "\\,", "[z]",     "{}",       "a=b",
+    "$HOME `ls`", "#1",        "~",    "!",   "%d", "\xc3\xbcn\xc3\xaf", "\"q\"",      "*",   "a;b|c&d", "tab\there"};
 
 }  // namespace
 
@@ -153,9 +157,17 @@ TEST_CASE("trained weights come with a command that asks for their model and the
     const Preset trained = as_trained(preset);
     CHECK_EQUAL(request.run.preset.id, preset.id);
     const Hyper asked = hyper_of(builtin_registry(), request.run.preset, request.run.set), said = hyper_of(builtin_registry(), trained);
-    for (const HyperSpec& row : said.table()) CHECK_SAYS(asked.text(row.key) == said.text(row.key), preset.id + ": " + row.key + " is " + asked.text(row.key) + " in the command, " + said.text(row.key) + " in the preset");
-    CHECK_SAYS(request.file.empty() && make_task(request.task, request.make).names == make_task(trained.task, trained.task_options()).names && request.task == trained.task, preset.id);
-    CHECK_SAYS(settings_of(task_parameters(request.task, request.make.set)) == settings_of(task_parameters(trained.task, trained.task_set)) && request.make.length == trained.task_length, preset.id);
+    for (const HyperSpec& row : said.table())
+      CHECK_SAYS(asked.text(row.key) == said.text(row.key),
+                 preset.id + ": " + row.key + " is " + asked.text(row.key) + " in the command, " + said.text(row.key) + " in the preset");
+    CHECK_SAYS(request.file.empty() &&
+                   make_task(request.task, request.make).names == make_task(trained.task, trained.task_options()).names &&
+                   request.task == trained.task,
+               preset.id);
+    CHECK_SAYS(
+        settings_of(task_parameters(request.task, request.make.set)) == settings_of(task_parameters(trained.task, trained.task_set)) &&
+            request.make.length == trained.task_length,
+        preset.id);
   }
   CHECK(found >= 2);
 }
@@ -165,7 +177,8 @@ TEST_CASE("the claims of the literature are commands that can be given") {
   for (const auto& claim : claims) {
     CHECK(!claim.at("claim").get<std::string>().empty() && !claim.at("source").get<std::string>().empty());
     for (const auto& [name, words] : claim.at("runs").items()) {
-      const TrainingRequest request = cli::training_request_of(cli::train_options(arguments_of("reclab train " + words.get<std::string>(), "train")), presets());
+      const TrainingRequest request =
+          cli::training_request_of(cli::train_options(arguments_of("reclab train " + words.get<std::string>(), "train")), presets());
       hyper_of(builtin_registry(), request.run.preset, request.run.set);
       CHECK_SAYS(request.make.seed == 1 && request.run.seed == 1 && request.steps > 0, name);
       make_task(request.task, request.make);
@@ -275,14 +288,17 @@ TEST_CASE("running the manifest's command gives the same bits") {
     CHECK_SAYS(process.wait() == 0, process.error);
     return nlohmann::json::parse(bytes_of_file(scratch / (folder + "/manifest.json"))).at("command").get<std::string>();
   };
-  const std::string file = scratch.file("its, 'own' file.csv", "t,in one,\"b,c\",y\n0,1,2,9\n1,4,1,8\n2,2,2,5\n3,1,7,6\n4,0,3,1\n5,2,2,2\n").string();
+  const std::string file =
+      scratch.file("its, 'own' file.csv", "t,in one,\"b,c\",y\n0,1,2,9\n1,4,1,8\n2,2,2,5\n3,1,7,6\n4,0,3,1\n5,2,2,2\n").string();
   run_to({"gru", "--input", file, "--columns", "in one", "--target", "next", "--set", "width=6"}, "first");
   const std::vector<std::vector<std::string>> lines{
       {"lstm", "--length", "20", "--set", "width=6"},  // the preset's own task and its seed
-      {"lstm", "--task", "adding", "--length", "20", "--set", "width=6", "--seed", "2", "--task-seed", "5", "--every", "3", "--loss", "mean"},
-      {"gru", "--input", file, "--columns", "in one", "--columns", "b\\,c", "--time", "none", "--target", "y", "--standardise", "no", "--set", "width=6", "--record", "output,state,target"},
-      {"gru", "--input", file, "--columns", "in one", "--target", "next", "--set", "width=6", "--weights", (scratch / "first/trace.npz").string(), "--state", (scratch / "first/state.npz").string(),
-       "--seed", "9"},
+      {"lstm", "--task", "adding", "--length", "20", "--set", "width=6", "--seed", "2", "--task-seed", "5", "--every", "3", "--loss",
+       "mean"},
+      {"gru", "--input", file, "--columns", "in one", "--columns", "b\\,c", "--time", "none", "--target", "y", "--standardise", "no",
+       "--set", "width=6", "--record", "output,state,target"},
+      {"gru", "--input", file, "--columns", "in one", "--target", "next", "--set", "width=6", "--weights",
+       (scratch / "first/trace.npz").string(), "--state", (scratch / "first/state.npz").string(), "--seed", "9"},
       {"mamba", "--task", "copy", "--length", "30", "--form", "auto", "--dtype", "f32", "--standardise", "yes", "--loss", "last"},
   };
   for (std::size_t i = 0; i < lines.size(); ++i) {
@@ -292,7 +308,8 @@ TEST_CASE("running the manifest's command gives the same bits") {
     Process shell("/bin/sh", {"-c", line}, {});
     CHECK_SAYS(shell.wait() == 0, line + ": " + shell.error);
     for (const char* name : {"trace.npz", "state.npz"})
-      CHECK_SAYS(bytes_of_file(scratch / ("a/" + std::string(name))) == bytes_of_file(scratch / ("b/" + std::string(name))), command + ": " + name);
+      CHECK_SAYS(bytes_of_file(scratch / ("a/" + std::string(name))) == bytes_of_file(scratch / ("b/" + std::string(name))),
+                 command + ": " + name);
     CHECK_EQUAL(nlohmann::json::parse(bytes_of_file(scratch / "b/manifest.json")).at("command").get<std::string>(), command);
   }
 }

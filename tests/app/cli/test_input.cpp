@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Weights of other programs give those programs' numbers on a file, and weights from here give these numbers there; where the input is multiplied, it is said.
+// Weights of other programs give those programs' numbers on a file, and weights from here give these numbers there; where the input is
+// multiplied, it is said.
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -13,8 +14,8 @@
 #include "test.h"
 
 using namespace reclab;
-using reclab::test::flat;
 using reclab::test::bytes_of_file;
+using reclab::test::flat;
 using reclab::test::Process;
 using reclab::test::Scratch;
 using Json = nlohmann::json;
@@ -69,13 +70,16 @@ Row torch_says(const std::string& model, const Weights& w, const std::vector<Row
 
 std::vector<Row> rows_of(const Row& all, std::size_t width) {
   std::vector<Row> rows;
-  for (std::size_t at = 0; at < all.size(); at += width) rows.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(at + width));
+  for (std::size_t at = 0; at < all.size(); at += width)
+    rows.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(at + width));
   return rows;
 }
 
 void check_alike(const Row& ours, const Row& theirs, const std::string& what) {
   CHECK_EQUAL(ours.size(), theirs.size());
-  for (std::size_t i = 0; i < ours.size(); ++i) CHECK_SAYS(std::abs(ours[i] - theirs[i]) <= 1e-12, what + ", entry " + std::to_string(i) + ": " + test::show(ours[i]) + ", not " + test::show(theirs[i]));
+  for (std::size_t i = 0; i < ours.size(); ++i)
+    CHECK_SAYS(std::abs(ours[i] - theirs[i]) <= 1e-12,
+               what + ", entry " + std::to_string(i) + ": " + test::show(ours[i]) + ", not " + test::show(theirs[i]));
 }
 
 }  // namespace
@@ -113,7 +117,9 @@ TEST_CASE("weights saved by torch.nn.RNN, GRU and LSTM give their outputs on a f
     for (const bool standardised : {false, true}) {
       const std::string out = folder / (model + (standardised ? "-standardised" : ""));
       std::vector<std::string> arguments{"run", model, "--input", file, "--weights", weights, "--sizes", "weights", "--export", out};
-      if (!standardised) arguments.insert(arguments.end(), {"--standardise", "no"});  // a file's columns have mean 0 and deviation 1 otherwise, as input says
+      if (!standardised)
+        arguments.insert(arguments.end(),
+                         {"--standardise", "no"});  // a file's columns have mean 0 and deviation 1 otherwise, as input says
       const std::string said = good(arguments);
       CHECK_SAYS(said.find("input_scale") == std::string::npos && said.find("input_gain") == std::string::npos, said);
       const NpzFile trace(out + "/trace.npz");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What `reclab train` keeps: while it trains, when it is stopped or killed, and where anything fails; and folders of trainings that were changed by hand.
+// What `reclab train` keeps: while it trains, when it is stopped or killed, and where anything fails; and folders of trainings that were
+// changed by hand.
 #include <signal.h>
 #include <unistd.h>
 
@@ -22,11 +23,11 @@ namespace fs = std::filesystem;
 using namespace reclab;
 using reclab::test::adding;
 using reclab::test::contents;
+using reclab::test::Process;
 using reclab::test::Result;
 using reclab::test::train;
 using reclab::test::train_refused;
 using reclab::test::trained;
-using reclab::test::Process;
 using Json = nlohmann::ordered_json;
 
 namespace {
@@ -67,12 +68,15 @@ TEST_CASE("a training takes the place of no other one, unless it is told to and 
   trained(adding({"--steps", "20", "--export", out}));
   const std::string before = all_of(out);
   const Result again = train_refused(adding({"--steps", "20", "--export", out}), "has a training of 20 steps");
-  for (const char* cure : {"--resume '", "another folder", "--replace"}) CHECK_SAYS(again.error.find(cure) != std::string::npos, again.error);
+  for (const char* cure : {"--resume '", "another folder", "--replace"})
+    CHECK_SAYS(again.error.find(cure) != std::string::npos, again.error);
   CHECK(all_of(out) == before);
   // One that diverges is kept beside it.
   const Result diverged = train(adding({"--steps", "20", "--optimiser", "sgd", "--lr", "1e200", "--export", out, "--replace"}));
   CHECK_EQUAL(diverged.status, 1);
-  CHECK_SAYS(diverged.output.find("a folder-unfinished") != std::string::npos && diverged.output.find("keeps its training, which is further") != std::string::npos, diverged.output);
+  CHECK_SAYS(diverged.output.find("a folder-unfinished") != std::string::npos &&
+                 diverged.output.find("keeps its training, which is further") != std::string::npos,
+             diverged.output);
   CHECK(all_of(out) == before);
   CHECK_EQUAL(steps_in(out + "-unfinished"), 1);
   // So is one that is stopped, or killed.
@@ -81,7 +85,8 @@ TEST_CASE("a training takes the place of no other one, unless it is told to and 
   for (const int signal : {SIGINT, SIGKILL}) {
     Process::Options options;
     options.terminal = true;
-    Process process(RECLAB_BINARY_DIR "/bin/reclab", command(adding({"--steps", "1999", "--checkpoint-every", "0", "--export", out, "--replace"})), options);
+    Process process(RECLAB_BINARY_DIR "/bin/reclab",
+                    command(adding({"--steps", "1999", "--checkpoint-every", "0", "--export", out, "--replace"})), options);
     CHECK_SAYS(process.wait_for_error_text("steps/s"), process.error);
     process.send(signal);
     CHECK_EQUAL(process.wait(), signal == SIGINT ? 130 : 128 + SIGKILL);
@@ -116,8 +121,10 @@ TEST_CASE("a truncated training that diverges keeps the weights before the step,
   const test::Scratch scratch;
   const auto file = scratch.file("s.csv", noisy_waves());
   const std::string out = scratch / "out";
-  std::vector<std::string> words{"elman", "--input", file, "--window", "200", "--set", "width=16", "--set", "activation=identity", "--truncate", "20"};
-  words.insert(words.end(), {"--optimiser", "sgd", "--lr", "11", "--warm-up", "60", "--steps", "200", "--judge-every", "1000", "--export", out});
+  std::vector<std::string> words{"elman",      "--input", file, "--window", "200", "--set", "width=16", "--set", "activation=identity",
+                                 "--truncate", "20"};
+  words.insert(words.end(),
+               {"--optimiser", "sgd", "--lr", "11", "--warm-up", "60", "--steps", "200", "--judge-every", "1000", "--export", out});
   const Result first = train(words);
   CHECK_SAYS(first.status == 1 && first.error.starts_with("reclab: training ended at step "), std::to_string(first.status) + first.error);
   const std::int64_t steps = steps_in(out);
@@ -131,7 +138,8 @@ TEST_CASE("a truncated training that diverges keeps the weights before the step,
 
 TEST_CASE("a step whose judgement is not finite is not made") {
   const test::Scratch scratch;
-  const Result result = train(adding({"--steps", "5", "--judge-every", "1", "--optimiser", "sgd", "--lr", "1e200", "--export", scratch / "out"}));
+  const Result result =
+      train(adding({"--steps", "5", "--judge-every", "1", "--optimiser", "sgd", "--lr", "1e200", "--export", scratch / "out"}));
   CHECK_EQUAL(result.status, 1);
   CHECK_SAYS(result.error.find("held out") != std::string::npos, result.error);
   CHECK(!fs::exists(scratch / "out"));
@@ -161,7 +169,8 @@ TEST_CASE("a training that is killed is on the disk, and goes on with the bits o
   const test::Scratch scratch;
   Process::Options options;
   options.terminal = true;
-  Process process(RECLAB_BINARY_DIR "/bin/reclab", command(adding({"--steps", "100000", "--checkpoint-every", "0", "--export", scratch / "out"})), options);
+  Process process(RECLAB_BINARY_DIR "/bin/reclab",
+                  command(adding({"--steps", "100000", "--checkpoint-every", "0", "--export", scratch / "out"})), options);
   CHECK_SAYS(process.wait_for_error_text("steps/s"), process.error);
   while (!fs::exists(scratch / "out/training.json")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   process.send(SIGKILL);
@@ -185,7 +194,9 @@ TEST_CASE("where the folder can no longer be written, the training goes on, is p
   scratch.file("out", "in the way");
   process.send(SIGINT);
   CHECK_EQUAL(process.wait(), 130);
-  CHECK_SAYS(process.error.find("out is a file") != std::string::npos && process.error.find("; the training is in " + (scratch / "tmp/reclab-lstm-").string()) != std::string::npos, process.error);
+  CHECK_SAYS(process.error.find("out is a file") != std::string::npos &&
+                 process.error.find("; the training is in " + (scratch / "tmp/reclab-lstm-").string()) != std::string::npos,
+             process.error);
   const auto found = fs::directory_iterator(scratch / "tmp")->path();
   CHECK_SAYS(process.output.find("go on with: reclab train --resume " + found.string()) != std::string::npos, process.output);
   trained({"--resume", found.string(), "--steps", std::to_string(steps_in(found) + 1)});
@@ -212,7 +223,10 @@ TEST_CASE("a second Ctrl-C keeps what is whole, and a third leaves the folder wh
     const std::string out = scratch / ("out-" + std::to_string(signals));
     Process::Options options;
     options.terminal = true;
-    Process process(RECLAB_BINARY_DIR "/bin/reclab", {"train", "lstm", "--set", "width=128", "--task", "adding", "--length", "200", "--batch", "32", "--held-out", "32", "--steps", "100000", "--export", out}, options);
+    Process process(RECLAB_BINARY_DIR "/bin/reclab",
+                    {"train", "lstm", "--set", "width=128", "--task", "adding", "--length", "200", "--batch", "32", "--held-out", "32",
+                     "--steps", "100000", "--export", out},
+                    options);
     CHECK_SAYS(process.wait_for_error_text(" 2 of 100000"), process.error);
     for (int i = 0; i < signals; ++i) {
       process.send(SIGINT);
@@ -239,7 +253,8 @@ TEST_CASE("a training.json that says what cannot be is refused in one sentence")
   for (const char* key : {"steps", "changes"})
     for (const Json& value : {Json(-1), Json(1e18), Json(1e300), Json(0.5), Json(std::uint64_t{1} << 63), Json("6"), Json(nullptr)})
       with([&](Json& json) { json[key] = value; }, std::string("has ") + key + " = ");
-  for (const std::int64_t value : {std::int64_t{1'000'000'000'000}, std::int64_t{5}}) with([&](Json& json) { json["steps"] = value; }, "training.json");
+  for (const std::int64_t value : {std::int64_t{1'000'000'000'000}, std::int64_t{5}})
+    with([&](Json& json) { json["steps"] = value; }, "training.json");
   with([](Json& json) { json["changes"] = 7; }, "changes of the weights in 6 steps");
   with([](Json& json) { json["arguments"].push_back("--help"); }, "training.json has arguments that are none of reclab train");
   with([](Json& json) { json["arguments"].push_back("--no-such"); }, "training.json has arguments that are none of reclab train");
@@ -250,7 +265,8 @@ TEST_CASE("a training.json that says what cannot be is refused in one sentence")
   with([](Json& json) { json["files"][0]["name"] = "../good/weights.npz"; }, "is no file of a training");
   with([](Json& json) { json["files"][0]["bytes"] = 5; }, "weights.npz has changed since it was written");
   // Each * may stand for any letters; a try for each way to part a name would never end.
-  with([](Json& json) { json["arguments"].insert(json["arguments"].end(), {"--freeze", "****************************************z"}); }, "is the name of no weights");
+  with([](Json& json) { json["arguments"].insert(json["arguments"].end(), {"--freeze", "****************************************z"}); },
+       "is the name of no weights");
   // A file of a terabyte that has none of them on the disk is not read to its end.
   fs::remove_all(scratch / "bad");
   fs::copy(scratch / "good", scratch / "bad");
@@ -285,7 +301,8 @@ TEST_CASE("arrays of a training's folder are asked for their shapes before they 
       }
     std::ofstream(scratch / "bad/training.json") << json.dump();
     const Result result = train_refused({"--resume", scratch / "bad", "--steps", "7"}, text);
-    CHECK_SAYS(result.peak_bytes < usual + (std::int64_t{64} << 20), name + ": " + std::to_string(result.peak_bytes >> 20) + " MiB, usually " + std::to_string(usual >> 20));
+    CHECK_SAYS(result.peak_bytes < usual + (std::int64_t{64} << 20),
+               name + ": " + std::to_string(result.peak_bytes >> 20) + " MiB, usually " + std::to_string(usual >> 20));
   };
   with("optimiser.npz", "m/0/weight_ih", "has m/0/weight_ih of another shape");
   with("optimiser.npz", "m/more", "holds more than the optimiser");

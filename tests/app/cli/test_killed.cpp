@@ -36,7 +36,9 @@ std::pair<int, std::string> exported(const fs::path& folder, int seed, Environme
     options.environment.emplace_back("ASAN_OPTIONS", "verify_asan_link_order=0");
   }
   Process process(RECLAB_BINARY_DIR "/bin/reclab",
-                  {"run", "elman", "--set", "width=4", "--length", "8", "--record", "output", "--seed", std::to_string(seed), "--export", folder.string()}, options);
+                  {"run", "elman", "--set", "width=4", "--length", "8", "--record", "output", "--seed", std::to_string(seed), "--export",
+                   folder.string()},
+                  options);
   const int status = process.wait();
   return {status, process.error};
 }
@@ -55,16 +57,16 @@ int whole_seed(const fs::path& folder) {
 }
 
 ino_t inode(const fs::path& path) {
-  struct stat status {};
+  struct stat status{};
   CHECK(stat(path.c_str(), &status) == 0);
   return status.st_ino;
 }
 
 struct Place {
-  fs::path folder;                   ///< of the export
-  std::function<void()> make_old;    ///< puts an export of seed 1 there, and what else is in the folder
-  std::set<std::string> whole;       ///< everything in the scratch folder when an export is whole
-  bool may_be_unfinished = false;    ///< a kill may leave a folder that is seen to have no manifest
+  fs::path folder;                 ///< of the export
+  std::function<void()> make_old;  ///< puts an export of seed 1 there, and what else is in the folder
+  std::set<std::string> whole;     ///< everything in the scratch folder when an export is whole
+  bool may_be_unfinished = false;  ///< a kill may leave a folder that is seen to have no manifest
 };
 
 /// Ends an export of seed 2 before its n-th call, for n = 1, 2, ... until one gets through.
@@ -82,7 +84,8 @@ void sweep(const Scratch& scratch, const Place& place, const Environment& enviro
     CHECK_SAYS(status == 0 || status == killed, std::to_string(status) + said);
     const int seed = whole_seed(place.folder);
     const std::string where = "killed before call " + std::to_string(n);
-    CHECK_SAYS(seed == 1 || seed == 2 || (seed == 0 && (place.may_be_unfinished || !before.contains(place.folder.filename().string()))), where);
+    CHECK_SAYS(seed == 1 || seed == 2 || (seed == 0 && (place.may_be_unfinished || !before.contains(place.folder.filename().string()))),
+               where);
     (seed == 0 ? unfinished : seed == 1 ? old : renewed) += 1;
     for (const std::string& name : before)
       if (name.find("notes") != std::string::npos) CHECK_SAYS(bytes_of_file(scratch / name) == "mine", where + " lost " + name);
@@ -122,11 +125,15 @@ std::set<std::string> names_of(const std::set<std::string>& more) {
 TEST_CASE("killed before any call, an export that is exchanged is the old one or the new one") {
   const Scratch scratch;
   const fs::path folder = scratch / "d";
-  sweep(scratch, {folder, [&] {
-                    fs::copy(first_export(), folder);
-                    scratch.file("d/notes.txt", "mine");
-                    fs::create_symlink("notes.txt", folder / "link to notes");
-                  }, names_of({"d/notes.txt", "d/link to notes"})}, {{"SHIM_THREADS", "99"}});
+  sweep(scratch,
+        {folder,
+         [&] {
+           fs::copy(first_export(), folder);
+           scratch.file("d/notes.txt", "mine");
+           fs::create_symlink("notes.txt", folder / "link to notes");
+         },
+         names_of({"d/notes.txt", "d/link to notes"})},
+        {{"SHIM_THREADS", "99"}});
   const ino_t before = inode(folder);
   CHECK(exported(folder, 2).first == 0);
   CHECK_SAYS(inode(folder) != before, "the folders are exchanged");
@@ -142,11 +149,15 @@ TEST_CASE("killed before any call, an export that is renamed file by file is who
   };
   // The file system cannot exchange; the folder holds folders, and so may be more than an export.
   sweep(scratch, {folder, old, names_of({"d/notes.txt"}), true}, {{"SHIM_NO_EXCHANGE", "1"}});
-  sweep(scratch, {folder, [&] {
-                    old();
-                    fs::create_directory(folder / "more");
-                    scratch.file("d/more/notes.txt", "mine");
-                  }, names_of({"d/notes.txt", "d/more", "d/more/notes.txt"}), true}, {{"SHIM_THREADS", "99"}});
+  sweep(scratch,
+        {folder,
+         [&] {
+           old();
+           fs::create_directory(folder / "more");
+           scratch.file("d/more/notes.txt", "mine");
+         },
+         names_of({"d/notes.txt", "d/more", "d/more/notes.txt"}), true},
+        {{"SHIM_THREADS", "99"}});
   const ino_t before = inode(folder);
   CHECK(exported(folder, 2).first == 0);
   CHECK_EQUAL(inode(folder), before);
@@ -189,9 +200,13 @@ TEST_CASE("two exports to one folder at once never mix") {
   const fs::path folder = scratch / "d";
   for (int round = 0; round < 8; ++round) {
     Process::Options options;
-    if (round % 2 == 1) options.environment = {{"LD_PRELOAD", RECLAB_SHIM}, {"SHIM_NO_EXCHANGE", "1"}, {"ASAN_OPTIONS", "verify_asan_link_order=0"}};
+    if (round % 2 == 1)
+      options.environment = {{"LD_PRELOAD", RECLAB_SHIM}, {"SHIM_NO_EXCHANGE", "1"}, {"ASAN_OPTIONS", "verify_asan_link_order=0"}};
     const auto start = [&](const char* seed) {
-      return std::make_unique<Process>(RECLAB_BINARY_DIR "/bin/reclab", std::vector<std::string>{"run", "elman", "--set", "width=4", "--length", "8", "--record", "output", "--seed", seed, "--export", folder.string()}, options);
+      return std::make_unique<Process>(RECLAB_BINARY_DIR "/bin/reclab",
+                                       std::vector<std::string>{"run", "elman", "--set", "width=4", "--length", "8", "--record", "output",
+                                                                "--seed", seed, "--export", folder.string()},
+                                       options);
     };
     const auto one = start("1"), two = start("2");
     CHECK_EQUAL(one->wait(), 0);

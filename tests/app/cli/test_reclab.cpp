@@ -21,9 +21,9 @@
 namespace fs = std::filesystem;
 using namespace reclab;
 using reclab::test::contents;
+using reclab::test::Process;
 using reclab::test::reclab_says;
 using reclab::test::Result;
-using reclab::test::Process;
 using Json = nlohmann::json;
 
 namespace {
@@ -115,8 +115,11 @@ TEST_CASE("show and list say what a preset descends from, and show what descends
 
 TEST_CASE("properties are told by list and show, and follow settings") {
   const Json list = Json::parse(good({"list", "--json"}).output);
-  const auto of = [&](const std::string& id) { return std::ranges::find_if(list, [&](const Json& entry) { return entry.at("id") == id; })->at("properties"); };
-  CHECK(of("lru") == Json::parse(R"({"linear": true, "gated": false, "time_invariant": true, "diagonal": true, "complex": true, "growing": false})"));
+  const auto of = [&](const std::string& id) {
+    return std::ranges::find_if(list, [&](const Json& entry) { return entry.at("id") == id; })->at("properties");
+  };
+  CHECK(of("lru") ==
+        Json::parse(R"({"linear": true, "gated": false, "time_invariant": true, "diagonal": true, "complex": true, "growing": false})"));
   CHECK(of("lstm").at("linear") == false && of("lstm").at("gated") == true);
   CHECK(Json::parse(good({"show", "elman", "--json", "--set", "activation=identity"}).output).at("properties").at("linear") == true);
   const std::string card = good({"show", "gru"}).output;
@@ -127,8 +130,10 @@ TEST_CASE("list fits a terminal of 100 columns, whatever a preset is called") {
   Folder folder;
   std::string title;
   for (int i = 0; i < 60; ++i) title += "é";
-  folder.write("long.json", "{\"schema\": 1, \"id\": \"long-title\", \"architecture\": \"lstm\", \"title\": \"" + title +
-                                "\", \"family\": \"gated\", \"idea\": \"An idea.\", \"source\": {\"authors\": \"A\", \"year\": 1997, \"title\": \"T\"}}");
+  folder.write(
+      "long.json",
+      "{\"schema\": 1, \"id\": \"long-title\", \"architecture\": \"lstm\", \"title\": \"" + title +
+          "\", \"family\": \"gated\", \"idea\": \"An idea.\", \"source\": {\"authors\": \"A\", \"year\": 1997, \"title\": \"T\"}}");
   Process::Options options;
   options.environment = {{"RECLAB_PRESETS", folder / ""}};
   const Result result = reclab_says({"list"}, options);
@@ -140,7 +145,8 @@ TEST_CASE("list fits a terminal of 100 columns, whatever a preset is called") {
 }
 
 TEST_CASE("a card of settings that need several inputs is shown for as many") {
-  for (const auto& [id, set] : {std::pair("ode-rnn", "masked=true"), std::pair("relit", "reset_column=2"), std::pair("rg-lru", "reset_column=4"), std::pair("hawk", "reset_column=1")}) {
+  for (const auto& [id, set] : {std::pair("ode-rnn", "masked=true"), std::pair("relit", "reset_column=2"),
+                                std::pair("rg-lru", "reset_column=4"), std::pair("hawk", "reset_column=1")}) {
     const Json json = Json::parse(good({"show", id, "--set", set, "--inputs", "4", "--json"}).output);
     CHECK_SAYS(json.at("properties") == Json::parse(good({"show", id, "--inputs", "4", "--json"}).output).at("properties"), id);
     CHECK(good({"show", id, "--set", set, "--inputs", "4"}).output.find("Parameters for 4 inputs") != std::string::npos);
@@ -155,8 +161,8 @@ TEST_CASE("show is a card of 100 columns, and its JSON has the shapes of what ru
     for (std::string line; std::getline(card, line);) CHECK_SAYS(columns_of(line) <= 100, id + ": " + line);
 
     const Json json = Json::parse(good({"show", id, "--inputs", "3", "--json"}).output);
-    for (const char* key :
-         {"id", "title", "family", "idea", "equations", "hyper", "parameters", "states", "gates", "spectrum", "forms", "source", "notes", "properties", "descends_from", "led_to"})
+    for (const char* key : {"id", "title", "family", "idea", "equations", "hyper", "parameters", "states", "gates", "spectrum", "forms",
+                            "source", "notes", "properties", "descends_from", "led_to"})
       CHECK_SAYS(json.contains(key), id + " has no " + key);
     const std::string input = folder.write("three.csv", "a,b,c\n1,2,3\n4,1,6\n2,8,1\n");
     good({"run", id, "--input", input, "--export", folder / id, "--record", "param,output"});
@@ -260,7 +266,8 @@ TEST_CASE("a file that is cut at an odd step and continued from state.npz gives 
         if (key != "output" && !key.starts_with("state/")) continue;
         const NpyArray a = whole.read(key), b = rest.read(key);
         CHECK_EQUAL(b.shape.at(0), 64);
-        CHECK_SAYS(std::equal(b.real.rbegin(), b.real.rend(), a.real.rbegin()) && std::equal(b.complex.rbegin(), b.complex.rend(), a.complex.rbegin()),
+        CHECK_SAYS(std::equal(b.real.rbegin(), b.real.rend(), a.real.rbegin()) &&
+                       std::equal(b.complex.rbegin(), b.complex.rend(), a.complex.rbegin()),
                    id + ": " + key);
       }
       CHECK_SAYS(contents(folder / "second/state.npz") == contents(folder / "all/state.npz"), id);
@@ -277,20 +284,28 @@ TEST_CASE("safetensors are weights, whatever the file is called, and a wrong one
     good({"run", "gru", "--length", "30", "--seed", "5", "--weights", folder / name, "--export", folder / "b"});
     CHECK_SAYS(NpzFile(folder / "a/trace.npz").read("output").real == NpzFile(folder / "b/trace.npz").read("output").real, name);
     CHECK(Json::parse(contents(folder / "b/manifest.json")).at("weights") == folder / name);
-    refused({"run", "lstm", "--length", "30", "--weights", folder / name, "--export", outputs / "out"}, {name, "the entry 0/", "shape", "where the model has"});
-    refused({"run", "gru", "--set", "width=16", "--length", "30", "--weights", folder / name, "--export", outputs / "out"}, {name, "the entry 0/weight_ih has shape [96, ", " where the model has [48, ", "the weights were made for width = 32: give --sizes weights to take that from the file."});
-    const std::string said = good({"run", "gru", "--set", "width=16", "--length", "30", "--weights", folder / name, "--sizes", "weights", "--export", folder / "c"}).output;
+    refused({"run", "lstm", "--length", "30", "--weights", folder / name, "--export", outputs / "out"},
+            {name, "the entry 0/", "shape", "where the model has"});
+    refused({"run", "gru", "--set", "width=16", "--length", "30", "--weights", folder / name, "--export", outputs / "out"},
+            {name, "the entry 0/weight_ih has shape [96, ", " where the model has [48, ",
+             "the weights were made for width = 32: give --sizes weights to take that from the file."});
+    const std::string said = good({"run", "gru", "--set", "width=16", "--length", "30", "--weights", folder / name, "--sizes", "weights",
+                                   "--export", folder / "c"})
+                                 .output;
     CHECK_SAYS(said.find("The weights set width = 32.") != std::string::npos, said);
     CHECK(NpzFile(folder / "c/trace.npz").has("param/0/weight_hh"));
-    CHECK_EQUAL(Json::parse(contents(folder / "c/manifest.json")).at("hyper").at("width").dump(), Json::parse(contents(folder / "a/manifest.json")).at("hyper").at("width").dump());
+    CHECK_EQUAL(Json::parse(contents(folder / "c/manifest.json")).at("hyper").at("width").dump(),
+                Json::parse(contents(folder / "a/manifest.json")).at("hyper").at("width").dump());
     const std::string command = Json::parse(contents(folder / "c/manifest.json")).at("command");
     CHECK_SAYS(command.find("--set width=32") != std::string::npos, command);
   }
   refused({"run", "gru", "--sizes", "weights"}, {"--sizes", "needs --weights FILE"});
   refused({"run", "gru", "--weights", folder / "w.npz", "--sizes", "file"}, {"--sizes", "preset or weights"});
   const std::string whole = contents(folder / "w.safetensors");
-  refused({"run", "gru", "--weights", folder.write("cut.safetensors", whole.substr(0, whole.size() - 8)), "--export", outputs / "out"}, {"cut.safetensors is cut short: 8 bytes", "again"});
-  refused({"run", "gru", "--state", folder.write("text.safetensors", "hello, this is a text"), "--export", outputs / "out"}, {"text.safetensors is not a safetensors file", "again"});
+  refused({"run", "gru", "--weights", folder.write("cut.safetensors", whole.substr(0, whole.size() - 8)), "--export", outputs / "out"},
+          {"cut.safetensors is cut short: 8 bytes", "again"});
+  refused({"run", "gru", "--state", folder.write("text.safetensors", "hello, this is a text"), "--export", outputs / "out"},
+          {"text.safetensors is not a safetensors file", "again"});
   CHECK(outputs.empty());
 }
 
@@ -303,7 +318,8 @@ TEST_CASE("weights that cannot fit are refused by their shape, before they are r
   CHECK(at < bytes.size());
   bytes[at] ^= 1;
   const std::string file = folder.write("w.npz", bytes);
-  refused({"run", "lstm", "--task", "noise", "--weights", file}, {"w.npz: the entry 0/weight_ih has shape [96, 1] where the model has [128, 1]"});
+  refused({"run", "lstm", "--task", "noise", "--weights", file},
+          {"w.npz: the entry 0/weight_ih has shape [96, 1] where the model has [128, 1]"});
   refused({"run", "gru", "--task", "noise", "--weights", file}, {"w.npz: param/0/weight_ih is damaged: its checksum does not agree"});
 }
 
@@ -344,7 +360,8 @@ TEST_CASE("the forms agree, and their JSON says so") {
 TEST_CASE("bench times forms; its JSON keeps its keys and has the new ones, its CSV everything") {
   const Folder folder;
   const std::string csv = folder / "timing.csv";
-  const Json json = Json::parse(good({"bench", "linear-attention", "--lengths", "16,32", "--set", "width=16", "--set", "heads=2", "--export", csv, "--json"}).output);
+  const Json json = Json::parse(
+      good({"bench", "linear-attention", "--lengths", "16,32", "--set", "width=16", "--set", "heads=2", "--export", csv, "--json"}).output);
   CHECK(json.at("id") == "linear-attention" && json.at("device") == "cpu" && json.at("dtype") == "f64" && json.at("batch") == 1);
   CHECK(json.at("command").get<std::string>().find("--set width=16") != std::string::npos);
   CHECK(json.at("forms").size() == 3);
@@ -352,17 +369,21 @@ TEST_CASE("bench times forms; its JSON keeps its keys and has the new ones, its 
     for (const char* key : {"form", "exponent", "lengths", "seconds", "low", "high"}) CHECK_SAYS(form.contains(key), key);
     for (const char* key : {"low90", "high90", "forward", "backward", "memory", "flops", "bytes", "output_error", "gradient_error"})
       CHECK_SAYS(form.at(key).size() == 2, std::string(key) + form.dump());
-    for (const char* key : {"exponent_low", "exponent_high", "forward_exponent", "backward_exponent_high", "memory_exponent"}) CHECK_SAYS(form.at(key).is_number(), key);
+    for (const char* key : {"exponent_low", "exponent_high", "forward_exponent", "backward_exponent_high", "memory_exponent"})
+      CHECK_SAYS(form.at(key).is_number(), key);
     for (std::size_t i = 0; i < 2; ++i) {
       CHECK(form.at("lengths").at(i) == (i ? 32 : 16));
-      CHECK(form.at("low90").at(i).get<double>() <= form.at("seconds").at(i).get<double>() && form.at("seconds").at(i).get<double>() <= form.at("high90").at(i).get<double>());
+      CHECK(form.at("low90").at(i).get<double>() <= form.at("seconds").at(i).get<double>() &&
+            form.at("seconds").at(i).get<double>() <= form.at("high90").at(i).get<double>());
       CHECK(form.at("output_error").at(i).get<double>() <= 1e-9 && form.at("gradient_error").at(i).get<double>() <= 1e-9);
     }
   }
-  CHECK(json.at("crossovers").is_array() && json.at("noise").get<double>() >= 0.0 && json.at("between").get<double>() > 0.0 && json.at("lyapunov").is_number());
+  CHECK(json.at("crossovers").is_array() && json.at("noise").get<double>() >= 0.0 && json.at("between").get<double>() > 0.0 &&
+        json.at("lyapunov").is_number());
   const std::string headline = json.at("headline");
   CHECK_SAYS(headline.ends_with(" at T = 32") || headline.find(" overtakes ") != std::string::npos, headline);
-  for (const char* key : {"triad_bytes_per_second", "cached_bytes_per_second", "flops_per_second"}) CHECK(json.at("roof").at(key).get<double>() > 0.0);
+  for (const char* key : {"triad_bytes_per_second", "cached_bytes_per_second", "flops_per_second"})
+    CHECK(json.at("roof").at(key).get<double>() > 0.0);
   std::istringstream lines(contents(csv));
   std::string line;
   std::getline(lines, line);
@@ -372,17 +393,21 @@ TEST_CASE("bench times forms; its JSON keeps its keys and has the new ones, its 
   for (; std::getline(lines, line); ++rows) CHECK_SAYS(std::ranges::count(line, ',') == columns, line);
   CHECK(rows == 6);
 
-  const Json newton = Json::parse(good({"bench", "elman", "--forms", "newton", "--lengths", "16", "--batch", "2", "--forward-only", "--dtype", "f32", "--json"}).output);
+  const Json newton = Json::parse(
+      good({"bench", "elman", "--forms", "newton", "--lengths", "16", "--batch", "2", "--forward-only", "--dtype", "f32", "--json"})
+          .output);
   CHECK(newton.at("batch") == 2 && newton.at("backward_timed") == false && newton.at("forms").size() == 1);
   const Json& form = newton.at("forms").at(0);
-  CHECK(form.at("iterations").at(0).get<int>() > 0 && form.at("converged").at(0) == true && !form.contains("backward") && !form.contains("gradient_error"));
+  CHECK(form.at("iterations").at(0).get<int>() > 0 && form.at("converged").at(0) == true && !form.contains("backward") &&
+        !form.contains("gradient_error"));
   CHECK(form.at("exponent").is_null() && form.at("seconds") == form.at("forward"));
 }
 
 TEST_CASE("bench times a primitive by itself, and says what it has") {
   for (const std::string id : {"diagonal", "outer", "delta"}) {
     const std::string table = good({"bench", id, "--lengths", "16,32"}).output;
-    for (const char* text : {"sequential", "chunkwise", "90 % band", "noise of the machine", "roof"}) CHECK_SAYS(table.find(text) != std::string::npos, table);
+    for (const char* text : {"sequential", "chunkwise", "90 % band", "noise of the machine", "roof"})
+      CHECK_SAYS(table.find(text) != std::string::npos, table);
   }
   CHECK(good({"bench", "--help"}).output.find("delta") != std::string::npos);
   refused({"bench", "diagonal", "--set", "heads=2"}, {"diagonal", "heads", "width"});
@@ -444,7 +469,8 @@ TEST_CASE("a mistake in the command is one line and status 2") {
   refused({"run", "lstm", "--columns", "a"}, {"--columns", "--input"});
   refused({"task", "adding", "--length", "5"}, {"--export"});
   // What a script gives whose variable is not set.
-  for (const char* option : {"--input", "--export", "--weights", "--state", "--length", "--task", "--set", "--seed", "--form", "--record", "--every", "--loss", "--columns", "--time", "--standardise", "--device", "--dtype"})
+  for (const char* option : {"--input", "--export", "--weights", "--state", "--length", "--task", "--set", "--seed", "--form", "--record",
+                             "--every", "--loss", "--columns", "--time", "--standardise", "--device", "--dtype"})
     refused({"run", "elman", option, ""}, {option, " is empty; give "});
   refused({"run", ""}, {"id is empty; give a name."});
   refused({"run", "elman", "--input", ""}, {"--input is empty; give a file."});
@@ -504,7 +530,8 @@ TEST_CASE("a limit on the size of files is a sentence, and ends nothing by a sig
   Folder folder;
   Process::Options options;
   options.largest_file = 20'000;
-  refused({"run", "elman", "--length", "5000", "--record", "output", "--export", folder / "out"}, {"trace.npz cannot be written", "larger than this disk or account allows"}, options);
+  refused({"run", "elman", "--length", "5000", "--record", "output", "--export", folder / "out"},
+          {"trace.npz cannot be written", "larger than this disk or account allows"}, options);
   CHECK(folder.empty());
 }
 
@@ -513,7 +540,9 @@ TEST_CASE("a closed terminal ends an export as a polite kill does: finished, or 
   int written = 0;
   for (const int signal : {SIGHUP, SIGTERM, SIGINT}) {
     for (int delay = 0; delay < 12; ++delay) {
-      Process process(RECLAB_BINARY_DIR "/bin/reclab", {"run", "elman", "--set", "width=32", "--length", "3000", "--record", "output,state", "--csv", "--export", folder / "out"}, {});
+      Process process(
+          RECLAB_BINARY_DIR "/bin/reclab",
+          {"run", "elman", "--set", "width=32", "--length", "3000", "--record", "output,state", "--csv", "--export", folder / "out"}, {});
       // Wherever the run is by then.
       std::this_thread::sleep_for(std::chrono::milliseconds(25 * delay));
       process.send(signal);
@@ -534,10 +563,12 @@ TEST_CASE("what cannot be printed is said, and whether the export is whole; a re
   Folder folder;
   Process::Options options;
   options.no_output = true;
-  refused({"run", "elman", "--length", "8", "--export", folder / "out"}, {"standard output cannot be written", "The export is whole."}, options);
+  refused({"run", "elman", "--length", "8", "--export", folder / "out"}, {"standard output cannot be written", "The export is whole."},
+          options);
   CHECK(fs::exists(folder / "out/manifest.json") && NpzFile(folder / "out/trace.npz").has("output"));
   const Result list = reclab_says({"list", "--json"}, options);
-  CHECK(list.status == 2 && list.error.find("standard output cannot be written") != std::string::npos && list.error.find("export") == std::string::npos);
+  CHECK(list.status == 2 && list.error.find("standard output cannot be written") != std::string::npos &&
+        list.error.find("export") == std::string::npos);
 
   Process gone(RECLAB_BINARY_DIR "/bin/reclab", {"list", "--json"}, {});
   gone.stop_reading();
@@ -588,14 +619,17 @@ TEST_CASE("Ctrl-C ends a long run within 100 ms, with one line and nothing expor
     Folder folder;
     Process::Options options;
     options.terminal = true;
-    Process process(RECLAB_BINARY_DIR "/bin/reclab", {"run", id, "--task", "noise", "--length", "1000000", "--export", folder / "out"}, options);
+    Process process(RECLAB_BINARY_DIR "/bin/reclab", {"run", id, "--task", "noise", "--length", "1000000", "--export", folder / "out"},
+                    options);
     CHECK_SAYS(process.wait_for_error_text("%"), id + " showed no progress: " + process.error);
     test::Load load;
     process.send(SIGINT);
     const int status = process.wait();
     const double took = load.end();
     CHECK_SAYS(status == 130, id + ": " + std::to_string(status) + process.error);
-    CHECK_SAYS(process.error.find("cancelled at step ") != std::string::npos && process.error.find("; nothing was exported") != std::string::npos, process.error);
+    CHECK_SAYS(
+        process.error.find("cancelled at step ") != std::string::npos && process.error.find("; nothing was exported") != std::string::npos,
+        process.error);
     CHECK_SAYS(!fs::exists(folder / "out"), id);
     CHECK_SAYS(took <= load.allowed(0.1), id + " took " + load.text(0.1));
   }
@@ -629,7 +663,8 @@ TEST_CASE("a column of the file, or the next value, is the target of run, forms 
     CHECK(loss.at("kind").get<std::string>().find("½ |y_t − target_t|²") != std::string::npos);
     const std::string summary = good({"run", "elman", "--set", "width=4", "--input", file, "--target", target}).output;
     CHECK_SAYS(summary.find("task: L = mean of ½ |y_t − target_t|²") != std::string::npos, summary);
-    CHECK(Json::parse(good({"forms", "elman", "--set", "width=4", "--input", file, "--target", target, "--json"}).output).at("length") == 5);
+    CHECK(Json::parse(good({"forms", "elman", "--set", "width=4", "--input", file, "--target", target, "--json"}).output).at("length") ==
+          5);
   }
   const std::string last = good({"run", "elman", "--set", "width=4", "--input", file, "--target", "y", "--loss", "last"}).output;
   CHECK_SAYS(last.find("last: L = ½ |y_T|²") != std::string::npos, last);
@@ -642,7 +677,8 @@ TEST_CASE("a column of the file, or the next value, is the target of run, forms 
 TEST_CASE("the task has a seed of its own where it is given one") {
   Folder folder;
   const auto arrays = [&](const std::vector<std::string>& seeds) {
-    std::vector<std::string> line{"run", "elman", "--task", "noise", "--length", "12", "--set", "width=4", "--record", "input,param", "--export", folder / "x"};
+    std::vector<std::string> line{"run",   "elman",   "--task",   "noise",       "--length", "12",
+                                  "--set", "width=4", "--record", "input,param", "--export", folder / "x"};
     line.insert(line.end(), seeds.begin(), seeds.end());
     good(line);
     const NpzFile trace(folder / "x/trace.npz");

@@ -39,7 +39,8 @@ TEST_CASE("a file's name is no command to the terminal") {
   Process process(RECLAB_BINARY_DIR "/bin/reclab", {"run", "elman", "--input", file.string()}, {});
   CHECK_SAYS(process.wait() == 0, process.error);
   CHECK_SAYS(process.output.find("]0;owned") != std::string::npos, process.output);
-  for (const std::string& text : {process.output, process.error}) CHECK(text.find('\033') == std::string::npos && text.find('\007') == std::string::npos);
+  for (const std::string& text : {process.output, process.error})
+    CHECK(text.find('\033') == std::string::npos && text.find('\007') == std::string::npos);
 }
 
 TEST_CASE("a sentence after the program's name begins in lower case, and a name stays as it is") {
@@ -47,16 +48,21 @@ TEST_CASE("a sentence after the program's name begins in lower case, and a name 
   CHECK_EQUAL(cli::sentence_after_colon("The weights w are wrong."), std::string("the weights w are wrong."));
   CHECK_EQUAL(cli::sentence_after_colon("Theta.csv is empty."), std::string("Theta.csv is empty."));
   CHECK_EQUAL(cli::sentence_after_colon(""), std::string());
-  CHECK_EQUAL(cli::one_line("a\xc2\x9b" "2Jb\033c"), std::string("a  2Jb c"));
+  CHECK_EQUAL(cli::one_line("a\xc2\x9b"
+                            "2Jb\033c"),
+              std::string("a  2Jb c"));
 }
 
 TEST_CASE("a batch that would take more memory than is free is refused before it takes it") {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   throw test::Skip("a sanitiser takes more address space than the limit");
 #endif
-  Process process("/bin/sh", {"-c", "ulimit -v 6000000; exec \"" RECLAB_BINARY_DIR "/bin/reclab\" bench lru --lengths 1 --batch 1000000"}, {});
+  Process process("/bin/sh", {"-c", "ulimit -v 6000000; exec \"" RECLAB_BINARY_DIR "/bin/reclab\" bench lru --lengths 1 --batch 1000000"},
+                  {});
   const int status = process.wait();
   std::string said = process.output;
   std::ranges::replace(said, '\n', ' ');  // it is broken into lines
-  CHECK_SAYS(status == 0 && said.find("The sequential form at length 1 was left out: lru would need ") != std::string::npos && said.find(" MiB for 1 step at once") != std::string::npos, said + process.error);
+  CHECK_SAYS(status == 0 && said.find("The sequential form at length 1 was left out: lru would need ") != std::string::npos &&
+                 said.find(" MiB for 1 step at once") != std::string::npos,
+             said + process.error);
 }

@@ -25,7 +25,8 @@ using Json = nlohmann::json;
 
 TEST_CASE("train writes weights, history and what it takes to go on; the history is that of the steps") {
   const test::Scratch scratch;
-  const Result result = trained(adding({"--steps", "20", "--clip", "1", "--optimiser", "adamw", "--weight-decay", "0.01", "--export", scratch / "out"}));
+  const Result result =
+      trained(adding({"--steps", "20", "--clip", "1", "--optimiser", "adamw", "--weight-decay", "0.01", "--export", scratch / "out"}));
   CHECK(result.output.find("step 20 of 20") != std::string::npos);
   CHECK(result.output.find("baseline") != std::string::npos);
   const Json json = Json::parse(contents(scratch / "out/training.json"));
@@ -60,9 +61,13 @@ TEST_CASE("trained weights run, and do what the last judgement says") {
   const test::Scratch scratch;
   trained(adding({"--steps", "5", "--export", scratch / "out"}));
   for (const char* file : {"out/weights.npz", "out/weights.safetensors"}) {
-    Process process(RECLAB_BINARY_DIR "/bin/reclab", {"run", "lstm", "--set", "width=8", "--task", "adding", "--length", "20", "--weights", scratch / file, "--export", scratch / "run"}, {});
+    Process process(
+        RECLAB_BINARY_DIR "/bin/reclab",
+        {"run", "lstm", "--set", "width=8", "--task", "adding", "--length", "20", "--weights", scratch / file, "--export", scratch / "run"},
+        {});
     CHECK_SAYS(process.wait() == 0, process.error);
-    CHECK(NpzFile(scratch / "run/trace.npz").read("param/0/weight_hh").real == NpzFile(scratch / "out/weights.npz").read("param/0/weight_hh").real);
+    CHECK(NpzFile(scratch / "run/trace.npz").read("param/0/weight_hh").real ==
+          NpzFile(scratch / "out/weights.npz").read("param/0/weight_hh").real);
   }
 }
 
@@ -75,7 +80,8 @@ TEST_CASE("the same command gives the same bytes, and so does one that was inter
       more.insert(more.end(), how.begin(), how.end());
       return adding(more);
     };
-    const fs::path whole = scratch / ("whole-" + optimiser), parts = scratch / ("parts-" + optimiser), again = scratch / ("again-" + optimiser);
+    const fs::path whole = scratch / ("whole-" + optimiser), parts = scratch / ("parts-" + optimiser),
+                   again = scratch / ("again-" + optimiser);
     trained(with({"--steps", "20", "--export", whole}));
     trained(with({"--steps", "6", "--export", parts}));
     trained({"--resume", parts, "--steps", "13"});
@@ -85,7 +91,8 @@ TEST_CASE("the same command gives the same bytes, and so does one that was inter
     for (const Json& word : json.at("arguments")) words.push_back(word);
     words.insert(words.end(), {"--export", again});
     trained(words);
-    for (const char* file : {"weights.npz", "optimiser.npz", "weights.safetensors"}) CHECK_SAYS(contents(whole / file) == contents(parts / file), optimiser + ": " + file);
+    for (const char* file : {"weights.npz", "optimiser.npz", "weights.safetensors"})
+      CHECK_SAYS(contents(whole / file) == contents(parts / file), optimiser + ": " + file);
     CHECK(NpzFile(whole / "history.npz").read("loss").real == NpzFile(parts / "history.npz").read("loss").real);
     for (const char* file : {"weights.npz", "optimiser.npz", "weights.safetensors", "history.npz", "history.csv", "training.json"})
       CHECK_SAYS(contents(whole / file) == contents(again / file), optimiser + ": " + file);
@@ -95,9 +102,11 @@ TEST_CASE("the same command gives the same bytes, and so does one that was inter
 TEST_CASE("a file is learned in windows, and a file that has changed is not gone on with") {
   const test::Scratch scratch;
   std::string text = "t,x,y\n";
-  for (int t = 0; t < 400; ++t) text += std::to_string(t) + "," + std::to_string(std::sin(0.2 * t)) + "," + std::to_string(std::cos(0.2 * t)) + "\n";
+  for (int t = 0; t < 400; ++t)
+    text += std::to_string(t) + "," + std::to_string(std::sin(0.2 * t)) + "," + std::to_string(std::cos(0.2 * t)) + "\n";
   const auto file = scratch.file("waves.csv", text);
-  const std::vector<std::string> words{"gru", "--set", "width=8", "--input", file, "--window", "25", "--ahead", "2", "--batch", "4", "--steps", "60", "--lr", "0.01", "--export", scratch / "out"};
+  const std::vector<std::string> words{"gru",     "--set", "width=8", "--input", file,   "--window", "25",       "--ahead",      "2",
+                                       "--batch", "4",     "--steps", "60",      "--lr", "0.01",     "--export", scratch / "out"};
   const Result result = trained(words);
   CHECK_SAYS(result.output.find("the first 320 steps") != std::string::npos, result.output);
   const Json json = Json::parse(contents(scratch / "out/training.json"));
@@ -129,7 +138,9 @@ TEST_CASE("training that diverges ends with the step, the array and the cure, an
   const test::Scratch scratch;
   const Result result = train(adding({"--steps", "50", "--optimiser", "sgd", "--lr", "1e200", "--export", scratch / "out"}));
   CHECK_EQUAL(result.status, 1);
-  CHECK_SAYS(result.error.starts_with("reclab: training ended at step ") && result.error.find("non-finite") != std::string::npos && result.error.find("--clip") != std::string::npos, result.error);
+  CHECK_SAYS(result.error.starts_with("reclab: training ended at step ") && result.error.find("non-finite") != std::string::npos &&
+                 result.error.find("--clip") != std::string::npos,
+             result.error);
   CHECK(fs::exists(scratch / "out/weights.npz"));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Weights of PyTorch's modules, saved as they are, on a CSV: tests/oracle/pytorch_files.py made files and outputs. And the way back: what an export holds,
-// under the names of the modules, makes the outputs of the lab, by loops that are written out here.
+// Weights of PyTorch's modules, saved as they are, on a CSV: tests/oracle/pytorch_files.py made files and outputs. And the way back: what
+// an export holds, under the names of the modules, makes the outputs of the lab, by loops that are written out here.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -34,10 +34,13 @@ std::string csv_of(const NpyArray& array) {
 }
 
 /// The output of `reclab run` with the weights of a golden file on its input.
-NpyArray output_of(const test::Scratch& folder, const std::string& model, const std::string& file, const std::string& part = {}, const std::vector<std::string>& more = {}) {
+NpyArray output_of(const test::Scratch& folder, const std::string& model, const std::string& file, const std::string& part = {},
+                   const std::vector<std::string>& more = {}) {
   const std::string out = (folder / "out").string();
-  std::vector<std::string> arguments{"run", model, "--input", folder.file("a.csv", csv_of(NpzFile(golden / (file + ".npz")).read("input"))).string(), "--standardise", "no",
-                                     "--weights", (golden / (file + ".safetensors")).string() + part, "--sizes", "weights", "--export", out};
+  std::vector<std::string> arguments{
+      "run",           model,     "--input",   folder.file("a.csv", csv_of(NpzFile(golden / (file + ".npz")).read("input"))).string(),
+      "--standardise", "no",      "--weights", (golden / (file + ".safetensors")).string() + part,
+      "--sizes",       "weights", "--export",  out};
   if (model != "elman") arguments.insert(arguments.end(), {"--set", "input_scale=1"});
   arguments.insert(arguments.end(), more.begin(), more.end());
   good(arguments);
@@ -58,7 +61,8 @@ double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 std::vector<double> rows_of(const NpyArray& weight, const NpyArray& bias, const double* x) {
   std::vector<double> y = bias.real;
   for (std::int64_t i = 0; i < weight.shape[0]; ++i)
-    for (std::int64_t j = 0; j < weight.shape[1]; ++j) y[static_cast<std::size_t>(i)] += weight.real[static_cast<std::size_t>(i * weight.shape[1] + j)] * x[j];
+    for (std::int64_t j = 0; j < weight.shape[1]; ++j)
+      y[static_cast<std::size_t>(i)] += weight.real[static_cast<std::size_t>(i * weight.shape[1] + j)] * x[j];
   return y;
 }
 
@@ -96,15 +100,21 @@ std::vector<double> module(const std::string& model, const NpzFile& weights, std
 
 }  // namespace
 
-TEST_CASE("state dicts of LSTM, GRU, RNN and of their cells run on a CSV without a setting, and what is exported makes the same outputs elsewhere") {
-  for (const auto& [file, model] : {std::pair("lstm-module", "lstm"), std::pair("gru-module", "gru"), std::pair("rnn-module", "elman"), std::pair("lstm-cell", "lstm"), std::pair("gru-cell", "gru"), std::pair("rnn-cell", "elman"), std::pair("lstm-head", "lstm")}) {
+TEST_CASE(
+    "state dicts of LSTM, GRU, RNN and of their cells run on a CSV without a setting, and what is exported makes the same outputs "
+    "elsewhere") {
+  for (const auto& [file, model] :
+       {std::pair("lstm-module", "lstm"), std::pair("gru-module", "gru"), std::pair("rnn-module", "elman"), std::pair("lstm-cell", "lstm"),
+        std::pair("gru-cell", "gru"), std::pair("rnn-cell", "elman"), std::pair("lstm-head", "lstm")}) {
     const test::Scratch folder;
     const NpyArray expected = NpzFile(golden / (std::string(file) + ".npz")).read("output"), found = output_of(folder, model, file);
     CHECK_EQUAL(to_string(found.shape), to_string(expected.shape));
-    CHECK_SAYS(largest_difference(found.real, expected.real) < 1e-12, std::string(file) + ": off by " + test::show(largest_difference(found.real, expected.real)));
+    CHECK_SAYS(largest_difference(found.real, expected.real) < 1e-12,
+               std::string(file) + ": off by " + test::show(largest_difference(found.real, expected.real)));
     const NpzFile exported(folder / "out/trace.npz");
     const auto again = module(model, exported, exported.read("input").real, static_cast<std::size_t>(found.shape[0]));
-    CHECK_SAYS(largest_difference(found.real, again) < 1e-12, std::string(file) + ", back: off by " + test::show(largest_difference(found.real, again)));
+    CHECK_SAYS(largest_difference(found.real, again) < 1e-12,
+               std::string(file) + ", back: off by " + test::show(largest_difference(found.real, again)));
   }
 }
 
@@ -113,21 +123,27 @@ TEST_CASE("weights that were trained here make the same outputs by the modules' 
     const test::Scratch folder;
     NpyArray waves{.shape = {60, 3}, .dtype = "<f8", .real = {}, .complex = {}};
     for (int i = 0; i < 180; ++i) waves.real.push_back(std::sin(0.3 * i) + 0.2 * std::cos(1.7 * i));
-    const std::string csv = folder.file("a.csv", csv_of(waves)).string(), learned = (folder / "learned").string(), out = (folder / "out").string();
-    good({"train", model, "--input", csv, "--window", "10", "--set", "width=5", "--steps", "3", "--batch", "2", "--held-out", "2", "--export", learned});
-    good({"run", model, "--input", csv, "--standardise", "no", "--weights", learned + "/weights.safetensors", "--sizes", "weights", "--export", out, "--set", "input_scale=1"});
+    const std::string csv = folder.file("a.csv", csv_of(waves)).string(), learned = (folder / "learned").string(),
+                      out = (folder / "out").string();
+    good({"train", model, "--input", csv, "--window", "10", "--set", "width=5", "--steps", "3", "--batch", "2", "--held-out", "2",
+          "--export", learned});
+    good({"run", model, "--input", csv, "--standardise", "no", "--weights", learned + "/weights.safetensors", "--sizes", "weights",
+          "--export", out, "--set", "input_scale=1"});
     const NpzFile exported(folder / "out/trace.npz");
     const NpyArray found = exported.read("output");
     CHECK_EQUAL(to_string(found.shape), "[60, 3]");  // of the head, though the file has no target
     const auto again = module(model, exported, exported.read("input").real, 60);
-    CHECK_SAYS(largest_difference(found.real, again) < 1e-12, std::string(model) + ": off by " + test::show(largest_difference(found.real, again)));
+    CHECK_SAYS(largest_difference(found.real, again) < 1e-12,
+               std::string(model) + ": off by " + test::show(largest_difference(found.real, again)));
   }
 }
 
 TEST_CASE("a head runs without a target, and a column can be input and target") {
   const test::Scratch folder;
   const NpyArray expected = NpzFile(golden / "lstm-head.npz").read("output");
-  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--columns", "x0,x1,x2", "--target", "x1,x2"}, {"--columns", "x0,x1,x2", "--target", "x1,x2", "--loss", "mean"}}) {
+  for (const std::vector<std::string>& more : {std::vector<std::string>{},
+                                               {"--columns", "x0,x1,x2", "--target", "x1,x2"},
+                                               {"--columns", "x0,x1,x2", "--target", "x1,x2", "--loss", "mean"}}) {
     CHECK_SAYS(largest_difference(output_of(folder, "lstm", "lstm-head", "", more).real, expected.real) < 1e-12, test::show(more.size()));
     const Json manifest = Json::parse(read_file(folder / "out/manifest.json"));
     const bool task = manifest.at("loss").at("kind").get<std::string>().starts_with("task");
@@ -137,15 +153,20 @@ TEST_CASE("a head runs without a target, and a column can be input and target") 
   }
   // A target of another width has no such head; without one it runs.
   const std::string csv = (folder / "a.csv").string(), weights = (golden / "lstm-head.safetensors").string();
-  const Result refused = reclab_says({"run", "lstm", "--input", csv, "--columns", "x0,x1,x2", "--target", "x1", "--weights", weights, "--sizes", "weights"});
+  const Result refused =
+      reclab_says({"run", "lstm", "--input", csv, "--columns", "x0,x1,x2", "--target", "x1", "--weights", weights, "--sizes", "weights"});
   CHECK_EQUAL(refused.status, 2);
-  CHECK_SAYS(refused.error.find("a target of 2 outputs where the sequence's has 1 (the losses last and mean need no target)") != std::string::npos, refused.error);
-  good({"run", "lstm", "--input", csv, "--columns", "x0,x1,x2", "--target", "x1", "--loss", "last", "--weights", weights, "--sizes", "weights"});
+  CHECK_SAYS(
+      refused.error.find("a target of 2 outputs where the sequence's has 1 (the losses last and mean need no target)") != std::string::npos,
+      refused.error);
+  good({"run", "lstm", "--input", csv, "--columns", "x0,x1,x2", "--target", "x1", "--loss", "last", "--weights", weights, "--sizes",
+        "weights"});
 }
 
 TEST_CASE("of a file that holds more than the model the part that fits is named, and taken when it is given") {
   const test::Scratch folder;
-  for (const auto& [file, model, parts] : {std::tuple("cell-beside-convolutions", "lstm", std::vector<std::string>{"decoder.rnn"}), std::tuple("encoder-and-decoder", "gru", std::vector<std::string>{"decoder", "encoder"})}) {
+  for (const auto& [file, model, parts] : {std::tuple("cell-beside-convolutions", "lstm", std::vector<std::string>{"decoder.rnn"}),
+                                           std::tuple("encoder-and-decoder", "gru", std::vector<std::string>{"decoder", "encoder"})}) {
     const std::string weights = (golden / (std::string(file) + ".safetensors")).string();
     const NpyArray expected = NpzFile(golden / (std::string(file) + ".npz")).read("output");
     CHECK(largest_difference(output_of(folder, model, file, ":" + parts[0]).real, expected.real) < 1e-12);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whatever hands do, in whatever order: train, pin, fork, undo, switch, load, close, reopen. After each of it every panel, chip and line shows the values of
-// the run that it names, made anew. The order is drawn from a seed; with --thorough there are 1,000 such orders, with --first N --orders M those of other seeds.
+// Whatever hands do, in whatever order: train, pin, fork, undo, switch, load, close, reopen. After each of it every panel, chip and line
+// shows the values of the run that it names, made anew. The order is drawn from a seed; with --thorough there are 1,000 such orders, with
+// --first N --orders M those of other seeds.
 #include <QComboBox>
 #include <QDir>
 #include <QElapsedTimer>
@@ -83,8 +84,10 @@ class TestAnyOrder : public test::TrainingTest {
   bool opens(const QString& file) {
     bool over = false;
     const auto ends = [&over] { over = true; };
-    const std::vector<QMetaObject::Connection> heard{connect(&session(), &SessionController::sequenceLoaded, this, ends), connect(&session(), &SessionController::sequenceRefused, this, ends),
-                                                     connect(&session(), &SessionController::fileFits, this, ends), connect(&session(), &SessionController::said, this, ends)};
+    const std::vector<QMetaObject::Connection> heard{connect(&session(), &SessionController::sequenceLoaded, this, ends),
+                                                     connect(&session(), &SessionController::sequenceRefused, this, ends),
+                                                     connect(&session(), &SessionController::fileFits, this, ends),
+                                                     connect(&session(), &SessionController::said, this, ends)};
     window_->openFile(file);
     const bool heardOf = QTest::qWaitFor([&] { return over; }, patience);
     for (const auto& one : heard) disconnect(one);
@@ -176,7 +179,8 @@ class TestAnyOrder : public test::TrainingTest {
         for (QComboBox* box : window_->findChildren<QComboBox*>()) {
           const int at = box->findText("Explore");
           if (at < 0) continue;
-          const int to = static_cast<int>(one(random, static_cast<std::size_t>(box->count() - 1)));  // but the last, which hides what hands need here
+          const int to =
+              static_cast<int>(one(random, static_cast<std::size_t>(box->count() - 1)));  // but the last, which hides what hands need here
           box->setCurrentIndex(to);
           emit box->activated(to);
           return "layout " + box->itemText(to);
@@ -184,7 +188,8 @@ class TestAnyOrder : public test::TrainingTest {
         return "no layouts";
       }
       case 18: {
-        for (std::size_t i = 0; i <= one(random, 5); ++i) QTest::keyClick(window_->scrubber()->strip(), std::array{Qt::Key_Left, Qt::Key_Right, Qt::Key_Home, Qt::Key_End}[one(random, 4)]);
+        for (std::size_t i = 0; i <= one(random, 5); ++i)
+          QTest::keyClick(window_->scrubber()->strip(), std::array{Qt::Key_Left, Qt::Key_Right, Qt::Key_Home, Qt::Key_End}[one(random, 4)]);
         return "along the sequence";
       }
       default: {
@@ -236,7 +241,8 @@ class TestAnyOrder : public test::TrainingTest {
         QTest::qWait(1);
         wrong = witness_.look(*window_);
       } while (!wrong.isEmpty() && since.elapsed() < 3000);
-      const QString told = deeds_.join("; "), says = window_->statusLine()->facts() + " | " + window_->banner()->sentence() + '\n' + said_.join('\n');
+      const QString told = deeds_.join("; "),
+                    says = window_->statusLine()->facts() + " | " + window_->banner()->sentence() + '\n' + said_.join('\n');
       QVERIFY2(rested, qPrintable(told + "\nis not at rest: " + says));
       QVERIFY2(wrong.isEmpty(), qPrintable(told + '\n' + wrong.join('\n') + '\n' + says));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A lesson by hand, from the first look to the next day: three models learn the adding problem beside one another, and are looked at, compared, forked,
-// exported, closed and opened again. At each of its moments every panel is brought to the front, and each number that stands there is what the engine has.
+// A lesson by hand, from the first look to the next day: three models learn the adding problem beside one another, and are looked at,
+// compared, forked, exported, closed and opened again. At each of its moments every panel is brought to the front, and each number that
+// stands there is what the engine has.
 #include <QCheckBox>
 #include <QDir>
 #include <QDirIterator>
@@ -63,7 +64,8 @@ class TestLesson : public test::TrainingTest {
 
   /// Each number of a panel's data is one of the engine's, of the run that the column names.
   void numbersAreTheEngines(const Panel* panel) {
-    static const QStringList plain{"output", "gradients", "gradient-lab", "lyapunov", "gating", "spectrum"};  // others show sums, directions, curves of learning
+    static const QStringList plain{"output",   "gradients", "gradient-lab",
+                                   "lyapunov", "gating",    "spectrum"};  // others show sums, directions, curves of learning
     if (!plain.contains(panel->id()) || !panel->emptyReason().isEmpty()) return;
     const QStringList lines = panel->dataAsCsv().split('\n', Qt::SkipEmptyParts);
     QVERIFY2(lines.size() > 1, qPrintable(panel->id()));
@@ -73,7 +75,8 @@ class TestLesson : public test::TrainingTest {
     for (const QString& line : lines.mid(1)) {
       const QStringList cells = cellsOf(line);
       for (qsizetype i = 0; i < cells.size(); ++i) {
-        static const QStringList places{"step", "time", "layer", "eigenvalue", "run", "mean", "quantile_10", "quantile_90", "share_below", "share_above", "mask"};
+        static const QStringList places{"step",        "time",        "layer",       "eigenvalue",  "run", "mean",
+                                        "quantile_10", "quantile_90", "share_below", "share_above", "mask"};
         const QString name = head.value(i);
         bool isNumber = false;
         const double value = cells[i].toDouble(&isNumber);
@@ -82,7 +85,8 @@ class TestLesson : public test::TrainingTest {
         for (const Panel::Run& one : witness_.made())
           if (!one.label.isEmpty() && (name.endsWith('[' + one.label + ']') || (run >= 0 && cells.value(run) == one.label))) of = &one;
         ++numbers;
-        if (!numbersOf(of->trace, panel->needs()).contains(value)) QFAIL(qPrintable(QStringLiteral("%1, %2: the engine has no %3 of %4").arg(panel->id(), name, cells[i], of->label)));
+        if (!numbersOf(of->trace, panel->needs()).contains(value))
+          QFAIL(qPrintable(QStringLiteral("%1, %2: the engine has no %3 of %4").arg(panel->id(), name, cells[i], of->label)));
       }
     }
     QVERIFY2(numbers > 10, qPrintable(panel->id()));
@@ -94,7 +98,8 @@ class TestLesson : public test::TrainingTest {
     ++moments_;
     for (PanelDock* dock : window_->area()->docks()) {
       window_->area()->open(dock);
-      QVERIFY2(QTest::qWaitFor([&] { return dock->inSight() && test::Witness::rests(*window_); }, patience), qPrintable(QString("%1: %2 does not come to rest").arg(moment, dock->panel()->id())));
+      QVERIFY2(QTest::qWaitFor([&] { return dock->inSight() && test::Witness::rests(*window_); }, patience),
+               qPrintable(QString("%1: %2 does not come to rest").arg(moment, dock->panel()->id())));
       QStringList wrong;
       QElapsedTimer since;
       since.start();
@@ -126,7 +131,8 @@ class TestLesson : public test::TrainingTest {
     if (eigenvalues->shape[0] == 1) row = 0;
     QVERIFY(row >= 0 && row < eigenvalues->shape[0]);
     double largest = 0.0;
-    for (std::int64_t i = 0; i < of; ++i) largest = std::max(largest, std::abs((*eigenvalues->complex)[static_cast<std::size_t>(row * of + i)]));
+    for (std::int64_t i = 0; i < of; ++i)
+      largest = std::max(largest, std::abs((*eigenvalues->complex)[static_cast<std::size_t>(row * of + i)]));
     QVERIFY2(spectrum->panel()->headline().contains(number(largest, 4)) || spectrum->panel()->headline().contains(number(largest, 3)),
              qPrintable(QString("%1: %2, and |λ|max is %3").arg(moment, spectrum->panel()->headline()).arg(largest, 0, 'g', 8)));
   }
@@ -136,11 +142,14 @@ class TestLesson : public test::TrainingTest {
     const auto row = static_cast<std::size_t>(window_->time()->step());
     QStringList texts;
     for (const QLabel* label : window_->scrubber()->findChildren<QLabel*>()) texts << label->toolTip() << label->text();
-    const QString where = QStringLiteral("t = %1 of %2").arg(row).arg(sequence.length), value = QLocale::c().toString(sequence.input[row * static_cast<std::size_t>(sequence.width)], 'g', 4);
+    const QString where = QStringLiteral("t = %1 of %2").arg(row).arg(sequence.length),
+                  value = QLocale::c().toString(sequence.input[row * static_cast<std::size_t>(sequence.width)], 'g', 4);
     QVERIFY2(texts.contains(where), qPrintable(texts.join(" | ")));
     QVERIFY2(texts.join(" | ").contains("= " + value), qPrintable(texts.join(" | ") + " and not " + value));
     if (!sequence.mask.empty() && sequence.mask[row] > 0.0)
-      QVERIFY2(texts.join(" | ").contains("target " + QLocale::c().toString(sequence.target[row * static_cast<std::size_t>(sequence.target_width)], 'g', 4)), qPrintable(texts.join(" | ")));
+      QVERIFY2(texts.join(" | ").contains(
+                   "target " + QLocale::c().toString(sequence.target[row * static_cast<std::size_t>(sequence.target_width)], 'g', 4)),
+               qPrintable(texts.join(" | ")));
   }
 
   void train() {
@@ -167,7 +176,8 @@ class TestLesson : public test::TrainingTest {
       const auto says = [&](const QString& row, const QString& value) {
         for (int i = 0; i < table->rowCount(); ++i)
           if (table->verticalHeaderItem(i)->text() == row) {
-            QVERIFY2(table->item(i, column)->text() == value, qPrintable(QString("%1 of run %2: %3, it is %4").arg(row).arg(column).arg(table->item(i, column)->text(), value)));
+            QVERIFY2(table->item(i, column)->text() == value,
+                     qPrintable(QString("%1 of run %2: %3, it is %4").arg(row).arg(column).arg(table->item(i, column)->text(), value)));
             ++cells;
             return;
           }
@@ -202,7 +212,8 @@ class TestLesson : public test::TrainingTest {
         panel->finish();
         QString shown = panel->dataAsCsv(), is = fresh->dataAsCsv();
         for (QString* text : {&shown, &is}) text->replace(",-", ",");  // of directions
-        QVERIFY2(shown == is && !shown.isEmpty(), qPrintable(QString("%1 of run %2: %3 and %4").arg(id).arg(i).arg(shown.left(300), is.left(300))));
+        QVERIFY2(shown == is && !shown.isEmpty(),
+                 qPrintable(QString("%1 of run %2: %3 and %4").arg(id).arg(i).arg(shown.left(300), is.left(300))));
         ++panels_seen;
       }
     QVERIFY(panels_seen >= 3);

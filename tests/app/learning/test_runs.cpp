@@ -31,17 +31,22 @@ class TestRuns : public test::TrainingTest {
   }
   /// All of them are at rest, of the weights after so many steps; -1: of those that were drawn. `but`: of which that does not hold.
   bool pinsStand(std::int64_t step, std::size_t but = Pins::most) {
-    const bool stand = QTest::qWaitFor([&] {
-      if (!atRest() || session().training() || window_->pins()->running()) return false;
-      for (std::size_t i = 0; i < pins().size(); ++i) {
-        const Pin& pin = pins()[i];
-        if (!pin.comparable) return false;
-        if (i != but && (pin.trace->info.learned ? pin.trace->info.learned->steps : -1) != step) return false;
-      }
-      return std::ranges::all_of(window_->pins()->runs(), &Panel::Run::whole);
-    }, patience);
+    const bool stand = QTest::qWaitFor(
+        [&] {
+          if (!atRest() || session().training() || window_->pins()->running()) return false;
+          for (std::size_t i = 0; i < pins().size(); ++i) {
+            const Pin& pin = pins()[i];
+            if (!pin.comparable) return false;
+            if (i != but && (pin.trace->info.learned ? pin.trace->info.learned->steps : -1) != step) return false;
+          }
+          return std::ranges::all_of(window_->pins()->runs(), &Panel::Run::whole);
+        },
+        patience);
     for (const Pin& pin : pins())
-      if (!stand) qWarning("%s: %lld %s", qPrintable(pin.name), pin.trace && pin.trace->info.learned ? static_cast<long long>(pin.trace->info.learned->steps) : -1LL, qPrintable(pin.problem));
+      if (!stand)
+        qWarning("%s: %lld %s", qPrintable(pin.name),
+                 pin.trace && pin.trace->info.learned ? static_cast<long long>(pin.trace->info.learned->steps) : -1LL,
+                 qPrintable(pin.problem));
     return stand;
   }
   /// What the Output panel draws.
@@ -70,7 +75,9 @@ class TestRuns : public test::TrainingTest {
       QVERIFY(runs[i].colour == columns[i + 1].colour);
       const std::uint64_t training = session().trainingOf(pins()[i].id);
       QTRY_VERIFY2(panel()->legend()->namesAsHtml(false).contains(pins()[i].name), qPrintable(panel()->legend()->namesAsHtml(false)));
-      const auto drawn = [&](const QCPGraph* graph) { return graph->property("training").toULongLong() == training && graph->pen().widthF() > 1.5; };
+      const auto drawn = [&](const QCPGraph* graph) {
+        return graph->property("training").toULongLong() == training && graph->pen().widthF() > 1.5;
+      };
       int curves = 0;
       for (const QCPGraph* graph : panel()->upper()->graphs())
         if (drawn(graph)) {
@@ -79,27 +86,33 @@ class TestRuns : public test::TrainingTest {
         }
       QCOMPARE(curves, 1);
       const auto graphs = gradients->panel()->findChild<Plot*>()->axisRect()->graphs();
-      QVERIFY2(std::ranges::any_of(graphs, [&](const QCPGraph* graph) { return graph->pen().color() == runs[i].colour; }), qPrintable(pins()[i].name));
+      QVERIFY2(std::ranges::any_of(graphs, [&](const QCPGraph* graph) { return graph->pen().color() == runs[i].colour; }),
+               qPrintable(pins()[i].name));
     }
     // The one that is shown is of its own colour where it is none of these, and no other curve is.
     for (const QCPGraph* graph : panel()->upper()->graphs()) {
       const std::uint64_t training = graph->property("training").toULongLong();
       const bool pinned = std::ranges::any_of(pins(), [&](const Pin& pin) { return session().trainingOf(pin.id) == training; });
-      if (training != 0 && graph->pen().widthF() > 1.5 && !pinned) QCOMPARE(graph->pen().color() == columns.front().colour, training == session().learning()->shown);
+      if (training != 0 && graph->pen().widthF() > 1.5 && !pinned)
+        QCOMPARE(graph->pen().color() == columns.front().colour, training == session().learning()->shown);
     }
   }
 
  private slots:
   void cleanup() { close(); }
 
-  /// All pictures are of the weights at which the time of training stands, those of pinned runs too; and each run has one name and one colour.
+  /// All pictures are of the weights at which the time of training stands, those of pinned runs too; and each run has one name and one
+  /// colour.
   void pinnedRunsAreSeenWithWhatTheyLearned() {
     open("elman", "adding", 60);
     for (const char* id : {"gru", "lstm"}) pinModel(id);
     QVERIFY(pinsStand(-1));
     begin();
     // While it trains the pictures of all follow, and what is said of it is of what is shown.
-    QTRY_VERIFY_WITH_TIMEOUT(std::ranges::all_of(pins(), [](const Pin& pin) { return pin.trace && pin.trace->info.learned && pin.trace->info.learned->steps > 0; }), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        std::ranges::all_of(pins(),
+                            [](const Pin& pin) { return pin.trace && pin.trace->info.learned && pin.trace->info.learned->steps > 0; }),
+        patience);
     QTRY_VERIFY_WITH_TIMEOUT(!session().training(), patience);
     QVERIFY(pinsStand(60));
     const Learning& now = *session().learning();
@@ -161,8 +174,10 @@ class TestRuns : public test::TrainingTest {
     // One that did not learn stands over a line that says whose it is.
     clickModel("lru");
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && !looked(), patience);
-    QVERIFY2(bar()->where().startsWith("Elman network: step 60") && bar()->what().contains("not what is looked at"), qPrintable(bar()->where() + bar()->what()));
-    QVERIFY(std::ranges::none_of(panel()->upper()->graphs(), [&](const QCPGraph* graph) { return graph->pen().color() == window_->pins()->columns().front().colour; }));
+    QVERIFY2(bar()->where().startsWith("Elman network: step 60") && bar()->what().contains("not what is looked at"),
+             qPrintable(bar()->where() + bar()->what()));
+    QVERIFY(std::ranges::none_of(panel()->upper()->graphs(),
+                                 [&](const QCPGraph* graph) { return graph->pen().color() == window_->pins()->columns().front().colour; }));
   }
 
   /// The curve that is clicked on is the run that is looked at.
@@ -271,7 +286,8 @@ class TestRuns : public test::TrainingTest {
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.weights.empty() && window_->banner()->sentence().isEmpty(), patience);
   }
 
-  /// A file that is shorter than a window and what is held out of it is learned from in windows that fit; of one that is too short for any it is said.
+  /// A file that is shorter than a window and what is held out of it is learned from in windows that fit; of one that is too short for any
+  /// it is said.
   void aShortFileIsLearnedFromInWindowsThatFit() {
     Options options;
     options.model = "elman";
@@ -284,15 +300,18 @@ class TestRuns : public test::TrainingTest {
     QCOMPARE(choice.window, std::int64_t{100});
     window_->action("train")->trigger();
     QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == 5 && atRest(), patience);
-    QVERIFY2(curve()->from.find("windows of 11 ") != std::string::npos && curve()->command.find("--window 11") != std::string::npos, (curve()->from + curve()->command).c_str());
+    QVERIFY2(curve()->from.find("windows of 11 ") != std::string::npos && curve()->command.find("--window 11") != std::string::npos,
+             (curve()->from + curve()->command).c_str());
     window_->openFile(written("tiny.csv", "a,b\n1,2\n2,1\n3,2\n"));
     QTRY_VERIFY_WITH_TIMEOUT(session().setup().sequence->sequence.name == "tiny.csv", patience);
     click(bar()->resetButton());
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && !session().trace()->info.learned, patience);
     QSignalSpy ended(&session(), &SessionController::runEnded);
     window_->action("train")->trigger();
-    QTRY_VERIFY_WITH_TIMEOUT(!ended.isEmpty() && atRest() && !session().training(), patience);  // the run has its target, and has said what it is
-    QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains("do not fit into"), qPrintable(window_->banner()->sentence()), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(!ended.isEmpty() && atRest() && !session().training(),
+                             patience);  // the run has its target, and has said what it is
+    QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains("do not fit into"), qPrintable(window_->banner()->sentence()),
+                              patience);
     QVERIFY(session().learning()->trainings.empty());
   }
 
@@ -307,12 +326,16 @@ class TestRuns : public test::TrainingTest {
       if (!learning->running || !looked()) return;
       ++told;
       const QString step = QStringLiteral("step %1 of").arg(grouped(looked()->steps));
-      if (bar()->where().contains(step) && window_->statusLine()->facts().contains(QStringLiteral("%1 steps of training").arg(looked()->steps))) return;
+      if (bar()->where().contains(step) &&
+          window_->statusLine()->facts().contains(QStringLiteral("%1 steps of training").arg(looked()->steps)))
+        return;
       ++other;
       said << bar()->where() + " | " + window_->statusLine()->facts();
     });
     begin();
-    QTRY_VERIFY_WITH_TIMEOUT(session().learning()->pace > 0.0 && session().learning()->trainings.size() == 4 && session().learning()->trainings[0]->done > 20, patience);
+    QTRY_VERIFY_WITH_TIMEOUT(
+        session().learning()->pace > 0.0 && session().learning()->trainings.size() == 4 && session().learning()->trainings[0]->done > 20,
+        patience);
     QElapsedTimer since;
     const std::int64_t from = session().learning()->trainings[0]->done;
     since.start();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a window shows, held against runs, trainings and panels that are made anew of what it says that it shows. Nothing of the window's own traces, weights
-// and curves goes into them: trainings are made again from their settings and seed, runs of the weights that these come to, and panels that never showed
-// anything else are given those runs.
+// What a window shows, held against runs, trainings and panels that are made anew of what it says that it shows. Nothing of the window's
+// own traces, weights and curves goes into them: trainings are made again from their settings and seed, runs of the weights that these come
+// to, and panels that never showed anything else are given those runs.
 #pragma once
 
 #include <QComboBox>
@@ -33,13 +33,16 @@
 
 namespace reclab::test {
 
-/// Everything that is written in a panel, but for what it paints by itself: labels, sentences, legends, names of axes; and which of its sliders move.
+/// Everything that is written in a panel, but for what it paints by itself: labels, sentences, legends, names of axes; and which of its
+/// sliders move.
 inline QStringList textsOf(const QWidget* panel) {
   QStringList texts;
   for (const QLabel* label : panel->findChildren<QLabel*>())
     if (label->isVisibleTo(panel) && !label->text().isEmpty()) texts << label->text();
   for (const QSlider* slider : panel->findChildren<QSlider*>())
-    if (slider->isVisibleTo(panel)) texts << QStringLiteral("%1 at %2%3").arg(slider->objectName()).arg(slider->value()).arg(slider->isEnabledTo(panel) ? "" : ", greyed");
+    if (slider->isVisibleTo(panel))
+      texts
+          << QStringLiteral("%1 at %2%3").arg(slider->objectName()).arg(slider->value()).arg(slider->isEnabledTo(panel) ? "" : ", greyed");
   for (QCustomPlot* plot : panel->findChildren<QCustomPlot*>()) {
     if (!plot->isVisibleTo(panel)) continue;
     for (QCPLayoutElement* element : plot->plotLayout()->elements(true)) {
@@ -76,12 +79,15 @@ class Witness {
   static bool rests(MainWindow& window) {
     SessionController& session = *window.session();
     const TracePtr& trace = session.trace();
-    if (session.running() || session.training() || window.pins()->running() || !trace || trace->info.outcome != Outcome::finished) return false;
+    if (session.running() || session.training() || window.pins()->running() || !trace || trace->info.outcome != Outcome::finished)
+      return false;
     if (!session.nameOfFormer(trace).isEmpty()) return false;
     const auto runs = window.pins()->runs();
     const auto cannot = std::ranges::count_if(window.pins()->pins(), [](const Pin& pin) { return !pin.problem.isEmpty(); });
-    if (runs.size() + static_cast<std::size_t>(cannot) < window.pins()->pins().size() || !std::ranges::all_of(runs, &Panel::Run::whole)) return false;
-    return std::ranges::all_of(window.area()->docks(), [](const PanelDock* dock) { return !dock->inSight() || dock->formerName().isEmpty(); });
+    if (runs.size() + static_cast<std::size_t>(cannot) < window.pins()->pins().size() || !std::ranges::all_of(runs, &Panel::Run::whole))
+      return false;
+    return std::ranges::all_of(window.area()->docks(),
+                               [](const PanelDock* dock) { return !dock->inSight() || dock->formerName().isEmpty(); });
   }
 
   /// What is not so, a line each; none where everything that is shown is true.
@@ -140,7 +146,8 @@ class Witness {
   void follow(const Learning& learning) {
     for (const LearningCurvePtr& curve : learning.trainings) {
       const QString id = window_->session()->idOfTraining(curve->training);
-      if (curve->waits || (curve->kept.empty() && window_->session()->learning()->shown != curve->training) || trainings_.contains(id)) continue;
+      if (curve->waits || (curve->kept.empty() && window_->session()->learning()->shown != curve->training) || trainings_.contains(id))
+        continue;
       const auto setup = window_->session()->setupAt(curve->training, curve->first);
       if (!setup) {
         say(QStringLiteral("training %1 has no weights of its first step").arg(id));
@@ -187,9 +194,14 @@ class Witness {
     Setup its = setup;
     its.learned.clear();
     QString key = QString::fromStdString(setup.preset);
-    for (const auto& [name, value] : setup.settings()) key += QStringLiteral(" %1=%2").arg(QString::fromStdString(name), QString::fromStdString(value));
+    for (const auto& [name, value] : setup.settings())
+      key += QStringLiteral(" %1=%2").arg(QString::fromStdString(name), QString::fromStdString(value));
     const SequenceChoice& from = setup.sequence->choice;
-    key += QStringLiteral(" %1 %2 %3 %4").arg(QString::fromStdString(from.isFile ? from.file : from.task)).arg(setup.sequence->sequence.length).arg(setup.seed).arg(setup.sequence->sequence.sha256.c_str());
+    key += QStringLiteral(" %1 %2 %3 %4")
+               .arg(QString::fromStdString(from.isFile ? from.file : from.task))
+               .arg(setup.sequence->sequence.length)
+               .arg(setup.seed)
+               .arg(setup.sequence->sequence.sha256.c_str());
     for (const std::string& target : from.load.target) key += " target " + QString::fromStdString(target);
     if (learned) {
       const QString id = window_->session()->idOfTraining(learned->training);
@@ -228,14 +240,16 @@ class Witness {
         if (!a || !b) return !a && !b;
         return a->size() == b->size() && std::memcmp(a->data(), b->data(), a->size() * sizeof((*a)[0])) == 0;
       };
-      if (array->shape != its->shape || !bits(array->real, its->real) || !bits(array->complex, its->complex)) say(QStringLiteral("%1: other values of %2").arg(name, QString::fromStdString(array->key)));
+      if (array->shape != its->shape || !bits(array->real, its->real) || !bits(array->complex, its->complex))
+        say(QStringLiteral("%1: other values of %2").arg(name, QString::fromStdString(array->key)));
     }
     if (arrays < 3) say(QStringLiteral("%1 has hardly any array").arg(name));
     if (!(shown.info.loss_value == is.info.loss_value) && !(std::isnan(shown.info.loss_value) && std::isnan(is.info.loss_value)))
       say(QStringLiteral("%1: the loss is shown as %2, it is %3").arg(name).arg(shown.info.loss_value).arg(is.info.loss_value));
     if (const auto file = files_.find(shown.info.weights); file != files_.end())
       for (const auto& [key, values] : file->second)
-        if (const TraceArray* its = shown.find(key); its == nullptr || !its->real || *its->real != values) say(QStringLiteral("%1: %2 is not what was written to the file").arg(name, QString::fromStdString(key)));
+        if (const TraceArray* its = shown.find(key); its == nullptr || !its->real || *its->real != values)
+          say(QStringLiteral("%1: %2 is not what was written to the file").arg(name, QString::fromStdString(key)));
   }
 
   /// The status line, the training bar, chips.
@@ -243,7 +257,9 @@ class Witness {
     SessionController& session = *window_->session();
     const RunInfo& info = session.trace()->info;
     const QStringList facts = window_->statusLine()->facts().split(" | ");
-    const QString weights = info.learned ? QStringLiteral("%1 steps of training").arg(info.learned->steps) : info.weights.empty() ? QStringLiteral("seed %1").arg(session.shownSetup().seed) : QString();
+    const QString weights = info.learned           ? QStringLiteral("%1 steps of training").arg(info.learned->steps)
+                            : info.weights.empty() ? QStringLiteral("seed %1").arg(session.shownSetup().seed)
+                                                   : QString();
     if (!weights.isEmpty() && !facts.contains(weights)) say("the status line says not \"" + weights + "\": " + facts.join(" | "));
     const QString loss = QStringLiteral("L %1 on this sequence").arg(number(truth.info.loss_value, 4));
     if (!facts.contains(loss)) say("the status line says not \"" + loss + "\": " + facts.join(" | "));
@@ -251,7 +267,8 @@ class Witness {
     // The settings beside the picture are those of the run.
     const ModelPtr& model = session.model();
     if (!model || model->preset.id != info.preset) return say("the settings are of another model");
-    for (const auto& [key, value] : truth.info.hyper) same("the setting " + QString::fromStdString(key), QString::fromStdString(model->hyper.text(key)), QString::fromStdString(value));
+    for (const auto& [key, value] : truth.info.hyper)
+      same("the setting " + QString::fromStdString(key), QString::fromStdString(model->hyper.text(key)), QString::fromStdString(value));
     const LearnedPtr learned = session.shownSetup().learnedWeights();
     if (learned) {
       if (!info.learned || info.learned->steps != learned->step) return say("the run that is looked at is not of the weights that are set");
@@ -266,7 +283,10 @@ class Witness {
       const QString where = QStringLiteral("step %1 of %2").arg(grouped(learned->step), grouped(curve.wanted));
       ++compared_;
       if (!bar->where().contains(where)) say("the training bar says not \"" + where + "\": " + bar->where());
-      if (bar->strip()->step() != learned->step) say(QStringLiteral("the time of training stands at %1, and what is looked at is of step %2").arg(bar->strip()->step()).arg(learned->step));
+      if (bar->strip()->step() != learned->step)
+        say(QStringLiteral("the time of training stands at %1, and what is looked at is of step %2")
+                .arg(bar->strip()->step())
+                .arg(learned->step));
     }
   }
 
@@ -281,7 +301,11 @@ class Witness {
     for (std::size_t i = 0; i < pins.pins().size(); ++i) {
       const Pin& pin = pins.pins()[i];
       colours << columns[i + 1].colour.rgb();
-      if (const QString said = i < static_cast<std::size_t>(chips.size()) ? chips[static_cast<qsizetype>(i)]->text().section(QStringLiteral(": "), 0, 0) : QString(); !pin.name.endsWith(said)) say("a chip is called " + chips[static_cast<qsizetype>(i)]->text() + ", its run " + pin.name);
+      if (const QString said = i < static_cast<std::size_t>(chips.size())
+                                   ? chips[static_cast<qsizetype>(i)]->text().section(QStringLiteral(": "), 0, 0)
+                                   : QString();
+          !pin.name.endsWith(said))
+        say("a chip is called " + chips[static_cast<qsizetype>(i)]->text() + ", its run " + pin.name);
       if (!pin.problem.isEmpty()) continue;
       Setup setup = pin.setup;
       setup.sequence = window_->session()->shownSetup().sequence;
@@ -296,11 +320,13 @@ class Witness {
           } else {
             std::int64_t nearest = std::abs(curve->kept.front() - line);
             for (const std::int64_t step : curve->kept) nearest = std::min(nearest, std::abs(step - line));
-            if (std::abs(weights->step - line) > nearest) say(QStringLiteral("%1 is of step %2, the time of training stands at %3").arg(pin.name).arg(weights->step).arg(line));
+            if (std::abs(weights->step - line) > nearest)
+              say(QStringLiteral("%1 is of step %2, the time of training stands at %3").arg(pin.name).arg(weights->step).arg(line));
           }
         }
       }
-      if (weights && (!pin.trace->info.learned || pin.trace->info.learned->steps != weights->step)) say(pin.name + " is not of the weights that it is said to be of");
+      if (weights && (!pin.trace->info.learned || pin.trace->info.learned->steps != weights->step))
+        say(pin.name + " is not of the weights that it is said to be of");
       const TracePtr truth = runOf(setup, weights);
       if (!truth) continue;
       alike(pin.name, *pin.trace, *truth);
@@ -333,10 +359,12 @@ class Witness {
       // Where a judgement falls depends on when more steps were asked for; what it says does not.
       for (const Judgement& judgement : one.training->judgements())
         for (std::size_t i = 0; i < again->judged.size(); ++i)
-          if (again->judged[i] == one.first + judgement.step) again->judged_loss[i] = judgement.loss, again->judged_metric[i] = judgement.metric;
+          if (again->judged[i] == one.first + judgement.step)
+            again->judged_loss[i] = judgement.loss, again->judged_metric[i] = judgement.metric;
       again->baseline_loss = one.training->trainer().baseline().loss;
       compared_ += 3;
-      if (again->loss != curve->loss || again->norm != curve->norm || again->judged_loss != curve->judged_loss || again->judged_metric != curve->judged_metric || again->baseline_loss != curve->baseline_loss)
+      if (again->loss != curve->loss || again->norm != curve->norm || again->judged_loss != curve->judged_loss ||
+          again->judged_metric != curve->judged_metric || again->baseline_loss != curve->baseline_loss)
         say(QStringLiteral("the curves of %1 are not those of its training").arg(QString::fromStdString(curve->name)));
       curve = again;
     }
@@ -347,15 +375,18 @@ class Witness {
   static void chooseAs(const Panel& shown, const Panel& fresh) {
     for (const QComboBox* theirs : shown.findChildren<QComboBox*>()) {
       auto* ours = theirs->objectName().isEmpty() ? nullptr : fresh.findChild<QComboBox*>(theirs->objectName());
-      if (ours == nullptr || theirs->isHidden() || theirs->count() != ours->count() || ours->currentIndex() == theirs->currentIndex()) continue;
+      if (ours == nullptr || theirs->isHidden() || theirs->count() != ours->count() || ours->currentIndex() == theirs->currentIndex())
+        continue;
       ours->setCurrentIndex(theirs->currentIndex());
       emit ours->activated(theirs->currentIndex());
     }
   }
 
-  void lookAt(PanelDock& dock, const TracePtr& truth, const std::vector<Panel::Run>& pinned, const std::shared_ptr<const Learning>& curves) {
+  void lookAt(PanelDock& dock, const TracePtr& truth, const std::vector<Panel::Run>& pinned,
+              const std::shared_ptr<const Learning>& curves) {
     const QString id = dock.panel()->id();
-    if (id == "timing" || id == "steps" || id == "composer") return;  // what they show is no run's: times of this machine, pieces of work, a model that is put together
+    if (id == "timing" || id == "steps" || id == "composer")
+      return;  // what they show is no run's: times of this machine, pieces of work, a model that is put together
     const PanelInfo& info = *std::ranges::find(panels(), id, &PanelInfo::id);
     const std::unique_ptr<Panel> fresh(info.make(nullptr));
     fresh->setAttribute(Qt::WA_DontShowOnScreen);  // it has its room, and lays itself out
@@ -369,7 +400,8 @@ class Witness {
     if (const ModelPtr& model = window_->session()->model()) {
       const Setup& now = window_->session()->shownSetup();
       const auto file = now.weights.find(now.preset);
-      fresh->setSettings(settings_beside(model, now.learnedWeights()             ? QStringLiteral("%1 steps of training").arg(now.learnedWeights()->step)
+      fresh->setSettings(settings_beside(model, now.learnedWeights()
+                                                    ? QStringLiteral("%1 steps of training").arg(now.learnedWeights()->step)
                                                 : file == now.weights.end() ? QString()
                                                                             : QString::fromStdString(file->second.string())));
     }

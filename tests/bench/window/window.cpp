@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// reclab-window-bench ROW...: what a person waits for, in a real window with real events. One JSON object a row on standard output, a line on
-// standard error; 1 where a row misses its target.
+// reclab-window-bench ROW...: what a person waits for, in a real window with real events. One JSON object a row on standard output, a line
+// on standard error; 1 where a row misses its target.
 //   C9   from the movement of a slider in the Inspector to the first new picture, painted
 //   C10  from the start of the process to the first picture of a run, painted
 //   W1   steps of training a second with all panels following, beside those of a training without a window
@@ -125,9 +125,17 @@ class Bench : public test::WindowTest {
       close();
       const Spread spread = spreadOf(seconds);
       worst_median = std::max(worst_median, spread.median);
-      parts.push_back({{"part", std::string(model) + ", width 64, 500 steps"}, {"ours_seconds", spread.median}, {"worst_seconds", spread.worst}, {"runs", seconds.size()}});
+      parts.push_back({{"part", std::string(model) + ", width 64, 500 steps"},
+                       {"ours_seconds", spread.median},
+                       {"worst_seconds", spread.worst},
+                       {"runs", seconds.size()}});
     }
-    return {{"row", "C9"}, {"text", "a slider's movement to the first new picture, painted"}, {"ours_seconds", worst_median}, {"target_seconds", 0.1}, {"met", worst_median < 0.1}, {"parts", parts}};
+    return {{"row", "C9"},
+            {"text", "a slider's movement to the first new picture, painted"},
+            {"ours_seconds", worst_median},
+            {"target_seconds", 0.1},
+            {"met", worst_median < 0.1},
+            {"parts", parts}};
   }
 
   /// In a process of its own: the window as it starts for the first time.
@@ -155,7 +163,12 @@ class Bench : public test::WindowTest {
       if (i > 0) seconds.push_back(child.readAllStandardOutput().trimmed().toDouble() - began);  // the first one warms the caches
     }
     const Spread spread = spreadOf(seconds);
-    return {{"row", "C10"}, {"text", "start of the process to the first picture, warm"}, {"ours_seconds", spread.median}, {"worst_seconds", spread.worst}, {"target_seconds", 1.0}, {"met", spread.median < 1.0}};
+    return {{"row", "C10"},
+            {"text", "start of the process to the first picture, warm"},
+            {"ours_seconds", spread.median},
+            {"worst_seconds", spread.worst},
+            {"target_seconds", 1.0},
+            {"met", spread.median < 1.0}};
   }
 
   Json following() {
@@ -164,7 +177,8 @@ class Bench : public test::WindowTest {
     double least = 1.0;
     for (const auto& [model, length] : {std::pair{"lstm", 100}, {"mamba", 200}}) {
       open(model, length, 10'000'000, 32);
-      const TrainingRequest request = trainingRequestFor(session().setup(), session().library()->presets.find(model), window_->trainingBar()->settings()->choice());
+      const TrainingRequest request =
+          trainingRequestFor(session().setup(), session().library()->presets.find(model), window_->trainingBar()->settings()->choice());
       std::vector<double> alone, with;
       constexpr double span = 12.0;
       for (int i = 0; i < 2; ++i) {
@@ -186,10 +200,15 @@ class Bench : public test::WindowTest {
       }
       const double share = (with[0] + with[1]) / (alone[0] + alone[1]);
       least = std::min(least, share);
-      parts.push_back({{"part", std::string(model) + ", " + std::to_string(length) + " steps, batch 32"}, {"steps_a_second_alone", alone}, {"steps_a_second_followed", with}, {"share", share}});
+      parts.push_back({{"part", std::string(model) + ", " + std::to_string(length) + " steps, batch 32"},
+                       {"steps_a_second_alone", alone},
+                       {"steps_a_second_followed", with},
+                       {"share", share}});
       close();
     }
-    return {{"row", "W1"}, {"text", "training with all panels following, as a share of training without a window"}, {"share", least}, {"target_share", 0.9}, {"met", least > 0.9}, {"parts", parts}};
+    return {{"row", "W1"},        {"text", "training with all panels following, as a share of training without a window"},
+            {"share", least},     {"target_share", 0.9},
+            {"met", least > 0.9}, {"parts", parts}};
   }
 
   Json memory() {
@@ -208,7 +227,13 @@ class Bench : public test::WindowTest {
     const LearningCurve& curve = *session().learning()->trainings.back();
     // The curves themselves are four numbers a step; the weights that are kept have a limit of 64 MiB.
     const bool met = last - first < 64.0 && curve.kept.size() <= 512;
-    Json made = {{"row", "W2"}, {"text", "memory over 100,000 steps of training in the window"}, {"resident_mib", resident}, {"grown_mib", last - first}, {"kept", curve.kept.size()}, {"target_mib", 64.0}, {"met", met}};
+    Json made = {{"row", "W2"},
+                 {"text", "memory over 100,000 steps of training in the window"},
+                 {"resident_mib", resident},
+                 {"grown_mib", last - first},
+                 {"kept", curve.kept.size()},
+                 {"target_mib", 64.0},
+                 {"met", met}};
     close();
     return made;
   }
@@ -229,10 +254,18 @@ class Bench : public test::WindowTest {
       }
       const Spread spread = spreadOf(seconds);
       worst = std::max(worst, spread.worst);
-      parts.push_back({{"part", std::string(model) + ", " + std::to_string(length) + " steps, batch " + std::to_string(batch)}, {"ours_seconds", spread.median}, {"worst_seconds", spread.worst}, {"runs", seconds.size()}});
+      parts.push_back({{"part", std::string(model) + ", " + std::to_string(length) + " steps, batch " + std::to_string(batch)},
+                       {"ours_seconds", spread.median},
+                       {"worst_seconds", spread.worst},
+                       {"runs", seconds.size()}});
       close();
     }
-    return {{"row", "W3"}, {"text", "a click on Pause to a training that stands"}, {"worst_seconds", worst}, {"target_seconds", 0.1}, {"met", worst < 0.1}, {"parts", parts}};
+    return {{"row", "W3"},
+            {"text", "a click on Pause to a training that stands"},
+            {"worst_seconds", worst},
+            {"target_seconds", 0.1},
+            {"met", worst < 0.1},
+            {"parts", parts}};
   }
 
   using test::WindowTest::close;
@@ -257,11 +290,13 @@ class Bench : public test::WindowTest {
       QTest::mouseClick(window_->trainingBar()->trainButton(), Qt::LeftButton);
     else
       window_->action("train")->trigger();
-    if (!QTest::qWaitFor([this] { return session().training() && done() >= 0; }, 60'000)) throw std::runtime_error("the training does not begin");
+    if (!QTest::qWaitFor([this] { return session().training() && done() >= 0; }, 60'000))
+      throw std::runtime_error("the training does not begin");
   }
   void pause() {
     session().pauseTraining();
-    if (!QTest::qWaitFor([this] { return !session().training() && atRest(); }, 60'000)) throw std::runtime_error("the training does not pause");
+    if (!QTest::qWaitFor([this] { return !session().training() && atRest(); }, 60'000))
+      throw std::runtime_error("the training does not pause");
   }
   std::int64_t done() const {
     const LearningPtr& learning = session().learning();
@@ -291,7 +326,8 @@ int main(int count, char** words) {
     try {
       const Json result = row->second();
       std::cout << result.dump() << std::endl;
-      std::cerr << result["row"].get<std::string>() << "  " << result["text"].get<std::string>() << ": " << (result["met"].get<bool>() ? "met" : "missed") << '\n';
+      std::cerr << result["row"].get<std::string>() << "  " << result["text"].get<std::string>() << ": "
+                << (result["met"].get<bool>() ? "met" : "missed") << '\n';
       if (!result["met"].get<bool>()) status = 1;
     } catch (const std::exception& error) {
       std::cerr << "reclab-window-bench: " << error.what() << '\n';

@@ -450,7 +450,8 @@ TEST_CASE("eigenvalues of a multiple of the identity and a matrix of low rank ar
       for (std::int64_t j = 0; j < n; ++j) {
         double& entry = sum[static_cast<std::size_t>(i * n + j)];
         entry = i == j ? -0.4 : 0.0;
-        for (std::int64_t r = 0; r < rank; ++r) entry += u[static_cast<std::size_t>(i * rank + r)] * v[static_cast<std::size_t>(j * rank + r)];
+        for (std::int64_t r = 0; r < rank; ++r)
+          entry += u[static_cast<std::size_t>(i * rank + r)] * v[static_cast<std::size_t>(j * rank + r)];
       }
     CHECK_SAYS(distance(low_rank_eigenvalues(-0.4, u, v, n, rank), eigenvalues(sum, n)) < 1e-12, "rank " + std::to_string(rank));
     u[0] = std::nan("");

@@ -20,7 +20,8 @@ using Complex = std::complex<double>;
 struct Made {
   Graph graph{DType::f64};
   Var u, y;
-  Made(std::int64_t inputs, std::int64_t outputs) : u(graph.leaf(LeafKind::variable, {4, 1, inputs}, DType::f64)), y(graph.leaf(LeafKind::variable, {4, 1, outputs}, DType::f64)) {}
+  Made(std::int64_t inputs, std::int64_t outputs)
+      : u(graph.leaf(LeafKind::variable, {4, 1, inputs}, DType::f64)), y(graph.leaf(LeafKind::variable, {4, 1, outputs}, DType::f64)) {}
   Var array(Shape shape, std::vector<double> values) { return graph.constant(std::move(shape), std::move(values)); }
   Response response(LinearSystem system, std::int64_t most = 100) {
     system.input = u;
@@ -63,7 +64,8 @@ TEST_CASE("a resolvent solves for every z, also where the first entries vanish a
           left -= z * A[i * plain.size() + j] * plain[j];
           size += std::abs(plain[j]);
         }
-        CHECK_SAYS(std::abs(left - b[i]) < 1e-13 * size * static_cast<double>(n), std::to_string(n) + ": " + test::show(std::abs(left - b[i])));
+        CHECK_SAYS(std::abs(left - b[i]) < 1e-13 * size * static_cast<double>(n),
+                   std::to_string(n) + ": " + test::show(std::abs(left - b[i])));
       }
     }
   }
@@ -91,7 +93,8 @@ TEST_CASE("a mode is a geometric series: kernel, gain, phase and time constant")
 
 TEST_CASE("a running sum never falls off, and has an infinite gain at rest") {
   Made made(1, 1);
-  const Response response = made.response({.structure = LinearSystem::Structure::modes, .input = {}, .output = {}, .a = made.array({1}, {1.0})});
+  const Response response =
+      made.response({.structure = LinearSystem::Structure::modes, .input = {}, .output = {}, .a = made.array({1}, {1.0})});
   const double angles[] = {0.0, std::numbers::pi};
   CHECK(std::isinf(response.time_constants()[0]));
   CHECK(!std::isfinite(std::abs(response.responses(angles)[0])));
@@ -120,7 +123,8 @@ TEST_CASE("taps are their own kernel, and the time constant of an exponential is
   Made made(1, 1);
   std::vector<double> taps;
   for (int t = 0; t < 400; ++t) taps.push_back(std::pow(0.9, t) * (t % 2 ? -1.0 : 1.0));
-  const Response response = made.response({.structure = LinearSystem::Structure::taps, .input = {}, .output = {}, .a = made.array({1, 400}, taps)});
+  const Response response =
+      made.response({.structure = LinearSystem::Structure::taps, .input = {}, .output = {}, .a = made.array({1, 400}, taps)});
   CHECK_EQUAL(response.kernels(3)[2], taps[2]);
   CHECK_EQUAL(response.kernels(401)[400], 0.0);
   CHECK_CLOSE(response.time_constants()[0], -1.0 / std::log(0.9), 0.02);
@@ -130,7 +134,8 @@ TEST_CASE("taps are their own kernel, and the time constant of an exponential is
 
 TEST_CASE("channels beyond those that are wanted are counted") {
   Made made(5, 5);
-  const Response response = made.response({.structure = LinearSystem::Structure::modes, .input = {}, .output = {}, .a = made.array({5}, {0.1, 0.2, 0.3, 0.1, 0.4})}, 2);
+  const Response response = made.response(
+      {.structure = LinearSystem::Structure::modes, .input = {}, .output = {}, .a = made.array({5}, {0.1, 0.2, 0.3, 0.1, 0.4})}, 2);
   CHECK(response.channels().size() == 2 && response.left_out() == 2 && response.channels()[0].alike == 2);
 }
 

@@ -78,7 +78,7 @@ TEST_CASE("memory of a device is given back once, whoever had it last") {
     CHECK(c.data() == memory && !a);
     std::vector<DeviceArray> many;
     for (int i = 0; i < 9; ++i) many.emplace_back(backend, DType::f64, i);  // they move as the list grows
-    CHECK_EQUAL(given.pieces.size(), std::size_t{10});  // those and c
+    CHECK_EQUAL(given.pieces.size(), std::size_t{10});                      // those and c
     b = DeviceArray(backend, DType::f64, 0);
     CHECK(b && b.entries() == 0);
   }

@@ -17,7 +17,9 @@ TEST_CASE("control characters in an error's sentence are written out, and nothin
 }
 
 TEST_CASE("the control characters above ASCII begin commands of a terminal too") {
-  CHECK_EQUAL(visible("\xc2\x9b" "31m"), "\\x9b31m");
+  CHECK_EQUAL(visible("\xc2\x9b"
+                      "31m"),
+              "\\x9b31m");
   CHECK_EQUAL(visible("\xc2\x80\xc2\x9f"), "\\x80\\x9f");
   CHECK_EQUAL(visible("\xc2\xa0\xc3\x9b"), "\xc2\xa0\xc3\x9b");  // a blank that does not break, and Û
   CHECK_EQUAL(visible("\xc2"), "\xc2");

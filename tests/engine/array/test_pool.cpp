@@ -20,21 +20,21 @@ struct Source {
   int asked = 0, refused = 0;
   std::map<void*, std::size_t> pieces;
   MemoryPool pool{[this](std::size_t bytes) -> void* {
-              ++asked;
-              if (given + bytes > most) {
-                ++refused;
-                return nullptr;
-              }
-              void* memory = std::aligned_alloc(MemoryPool::alignment, bytes);
-              pieces[memory] = bytes;
-              given += bytes;
-              return memory;
-            },
-            [this](void* memory) {
-              given -= pieces.at(memory);
-              pieces.erase(memory);
-              std::free(memory);
-            }};
+                    ++asked;
+                    if (given + bytes > most) {
+                      ++refused;
+                      return nullptr;
+                    }
+                    void* memory = std::aligned_alloc(MemoryPool::alignment, bytes);
+                    pieces[memory] = bytes;
+                    given += bytes;
+                    return memory;
+                  },
+                  [this](void* memory) {
+                    given -= pieces.at(memory);
+                    pieces.erase(memory);
+                    std::free(memory);
+                  }};
 };
 constexpr std::size_t MiB = std::size_t{1} << 20;
 
@@ -69,7 +69,8 @@ TEST_CASE("small blocks are cut from slabs, and none of them overlap") {
 
 TEST_CASE("blocks are aligned to 256 and waste at most a quarter") {
   Source source;
-  for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{255}, std::size_t{256}, std::size_t{257}, std::size_t{1025}, std::size_t{5000}, std::size_t{70001}, 3 * MiB + 1}) {
+  for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{255}, std::size_t{256}, std::size_t{257}, std::size_t{1025},
+                            std::size_t{5000}, std::size_t{70001}, 3 * MiB + 1}) {
     CHECK_EQUAL(reinterpret_cast<std::uintptr_t>(source.pool.allocate(bytes)) % MemoryPool::alignment, std::uintptr_t{0});
     CHECK(MemoryPool::size_of(bytes) >= bytes && MemoryPool::size_of(bytes) % MemoryPool::alignment == 0);
     if (bytes > 1024) CHECK(static_cast<double>(MemoryPool::size_of(bytes)) <= 1.25 * static_cast<double>(bytes));
@@ -162,7 +163,15 @@ TEST_CASE("random use neither leaks nor mixes blocks up") {
 TEST_CASE("a pool that ends gives everything back") {
   std::size_t pieces = 0;
   {
-    MemoryPool pool([&](std::size_t bytes) { ++pieces; return std::aligned_alloc(MemoryPool::alignment, bytes); }, [&](void* memory) { --pieces; std::free(memory); });
+    MemoryPool pool(
+        [&](std::size_t bytes) {
+          ++pieces;
+          return std::aligned_alloc(MemoryPool::alignment, bytes);
+        },
+        [&](void* memory) {
+          --pieces;
+          std::free(memory);
+        });
     pool.allocate(10);
     pool.allocate(MiB);
     CHECK_EQUAL(pieces, std::size_t{2});

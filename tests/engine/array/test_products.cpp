@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The rule of the same bits: a row of a matrix product is summed in order with one rounding a term, whatever is computed with it and however.
+// The rule of the same bits: a row of a matrix product is summed in order with one rounding a term, whatever is computed with it and
+// however.
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -26,8 +27,9 @@ void same_bits(DType type) {
   };
   Backend& cpu = cpu_backend();
   // From one entry to what all processors share, beside the widths of tiles and panels.
-  for (const Size s : {Size{1, 1, 1}, Size{1, 1024, 256}, Size{2, 257, 31}, Size{3, 33, 1000}, Size{7, 95, 17}, Size{8, 128, 129}, Size{17, 300, 64}, Size{33, 1025, 40},
-                       Size{100, 64, 513}, Size{390, 96, 70}, Size{200, 7, 900}, Size{77, 12, 40}, Size{130, 16, 500}, Size{5, 7, 0}})
+  for (const Size s :
+       {Size{1, 1, 1}, Size{1, 1024, 256}, Size{2, 257, 31}, Size{3, 33, 1000}, Size{7, 95, 17}, Size{8, 128, 129}, Size{17, 300, 64},
+        Size{33, 1025, 40}, Size{100, 64, 513}, Size{390, 96, 70}, Size{200, 7, 900}, Size{77, 12, 40}, Size{130, 16, 500}, Size{5, 7, 0}})
     for (const bool transpose : {false, true})
       for (const bool accumulate : {false, true}) {
         Rng rng(5);
@@ -38,12 +40,13 @@ void same_bits(DType type) {
             T& sum = exact[static_cast<std::size_t>(i * s.n + j)];
             if (!accumulate) sum = T(0);
             for (std::int64_t p = 0; p < s.k; ++p)
-              sum = std::fma(a[static_cast<std::size_t>(i * s.k + p)], b[static_cast<std::size_t>(transpose ? j * s.k + p : p * s.n + j)], sum);
+              sum = std::fma(a[static_cast<std::size_t>(i * s.k + p)], b[static_cast<std::size_t>(transpose ? j * s.k + p : p * s.n + j)],
+                             sum);
           }
         const auto expect = [&](const std::vector<T>& c, const char* how) {
           if (std::memcmp(c.data(), exact.data(), c.size() * sizeof(T)) != 0)
-            throw test::Failure(std::to_string(s.m) + " x " + std::to_string(s.n) + " over " + std::to_string(s.k) + (transpose ? ", transposed" : "") +
-                                (accumulate ? ", added" : "") + ": other bits " + how);
+            throw test::Failure(std::to_string(s.m) + " x " + std::to_string(s.n) + " over " + std::to_string(s.k) +
+                                (transpose ? ", transposed" : "") + (accumulate ? ", added" : "") + ": other bits " + how);
         };
         auto c = before;
         cpu.matmul(type, {1, s.m, s.n, s.k, false, transpose}, a.data(), b.data(), c.data(), accumulate);
@@ -61,9 +64,11 @@ void same_bits(DType type) {
         const auto bias = random<T>(rng, s.n), rows = random<T>(rng, s.m * s.n);
         for (const bool by_rows : {false, true}) {
           const auto plain = exact;
-          for (std::int64_t i = 0; i < s.m * s.n; ++i) exact[static_cast<std::size_t>(i)] += by_rows ? rows[static_cast<std::size_t>(i)] : bias[static_cast<std::size_t>(i % s.n)];
+          for (std::int64_t i = 0; i < s.m * s.n; ++i)
+            exact[static_cast<std::size_t>(i)] += by_rows ? rows[static_cast<std::size_t>(i)] : bias[static_cast<std::size_t>(i % s.n)];
           c = before;
-          cpu.matmul_packed(type, s.m, s.n, s.k, transpose, a.data(), nullptr, packed.data(), by_rows ? rows.data() : bias.data(), by_rows, c.data(), accumulate);
+          cpu.matmul_packed(type, s.m, s.n, s.k, transpose, a.data(), nullptr, packed.data(), by_rows ? rows.data() : bias.data(), by_rows,
+                            c.data(), accumulate);
           expect(c, "packed, with something added");
           if (!accumulate && !by_rows) {
             cpu.matmul_biased(type, {1, s.m, s.n, s.k, false, transpose}, a.data(), b.data(), bias.data(), c.data());

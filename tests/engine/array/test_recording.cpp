@@ -62,7 +62,8 @@ void same(const Trace& a, const Trace& b, const std::string& what) {
     const TraceArray* other = b.find(array->key);
     CHECK_SAYS(other && other->shape == array->shape, what + array->key);
     if (array->is_complex()) continue;
-    CHECK_SAYS(std::memcmp(array->real->data(), other->real->data(), array->real->size() * sizeof(double)) == 0, what + array->key + " has other bits");
+    CHECK_SAYS(std::memcmp(array->real->data(), other->real->data(), array->real->size() * sizeof(double)) == 0,
+               what + array->key + " has other bits");
   }
 }
 
@@ -99,7 +100,8 @@ TEST_CASE("one recording serves every segment, and the passes after") {
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   CHECK_SAYS(trace->info.outcome == Outcome::finished, trace->info.sentence);
   CHECK_SAYS(device.machine().recordings() <= 6, std::to_string(device.machine().recordings()) + " recordings");
-  CHECK_SAYS(device.machine().replays() > 1500 / 64 + 1, std::to_string(device.machine().replays()) + " replays");  // more than one pass has blocks
+  CHECK_SAYS(device.machine().replays() > 1500 / 64 + 1,
+             std::to_string(device.machine().replays()) + " replays");  // more than one pass has blocks
 }
 
 TEST_CASE("what waits for the device is not recorded, and nothing is left of the attempt") {

@@ -32,11 +32,14 @@ void same_bits(DType type) {
         cpu.norm_adjoint(type, rows, n, centred, 1e-5, x.data(), w, g.data(), gx.data(), weighted, nullptr, nullptr);
         for (std::int64_t r = 0; r < rows; ++r) {
           cpu.norm(type, 1, n, centred, 1e-5, x.data() + r * n, w, b, one_by_one.data() + r * n);
-          cpu.norm_adjoint(type, 1, n, centred, 1e-5, x.data() + r * n, w, g.data() + r * n, gx_one_by_one.data() + r * n, weighted, nullptr, nullptr);
+          cpu.norm_adjoint(type, 1, n, centred, 1e-5, x.data() + r * n, w, g.data() + r * n, gx_one_by_one.data() + r * n, weighted,
+                           nullptr, nullptr);
         }
         const std::string where = std::to_string(n) + (centred ? ", centred" : "") + (weighted ? ", weighted" : "");
-        if (std::memcmp(y.data(), one_by_one.data(), y.size() * sizeof(T)) != 0) throw test::Failure("rows of " + where + ": other bits one by one");
-        if (std::memcmp(gx.data(), gx_one_by_one.data(), gx.size() * sizeof(T)) != 0) throw test::Failure("rows of " + where + ": another adjoint one by one");
+        if (std::memcmp(y.data(), one_by_one.data(), y.size() * sizeof(T)) != 0)
+          throw test::Failure("rows of " + where + ": other bits one by one");
+        if (std::memcmp(gx.data(), gx_one_by_one.data(), gx.size() * sizeof(T)) != 0)
+          throw test::Failure("rows of " + where + ": another adjoint one by one");
       }
 }
 
@@ -56,8 +59,10 @@ void same_products(DType type) {
     auto z = x, one_by_one = x;
     Shape shape;
     cpu.binary(Binary::multiply, type, broadcast({rows, n}, {n}, shape), x.data(), y.data(), z.data());
-    for (std::int64_t r = 0; r < rows; ++r) cpu.binary(Binary::multiply, type, broadcast({n}, {n}, shape), x.data() + r * n, y.data(), one_by_one.data() + r * n);
-    if (std::memcmp(z.data(), one_by_one.data(), z.size() * sizeof(Z)) != 0) throw test::Failure("products by rows of " + std::to_string(n) + ": other bits one by one");
+    for (std::int64_t r = 0; r < rows; ++r)
+      cpu.binary(Binary::multiply, type, broadcast({n}, {n}, shape), x.data() + r * n, y.data(), one_by_one.data() + r * n);
+    if (std::memcmp(z.data(), one_by_one.data(), z.size() * sizeof(Z)) != 0)
+      throw test::Failure("products by rows of " + std::to_string(n) + ": other bits one by one");
   }
 }
 

@@ -59,9 +59,7 @@ TEST_CASE("a call inside a call runs on its own, and happens once") {
   std::vector<std::atomic<int>> counts(12 * 20);
   for (int repeat = 0; repeat < 200; ++repeat) {
     for (auto& count : counts) count = 0;
-    cpu::parallel(12, [&](std::int64_t i) {
-      cpu::parallel(20, [&](std::int64_t j) { ++counts[static_cast<std::size_t>(i * 20 + j)]; });
-    });
+    cpu::parallel(12, [&](std::int64_t i) { cpu::parallel(20, [&](std::int64_t j) { ++counts[static_cast<std::size_t>(i * 20 + j)]; }); });
     for (std::size_t i = 0; i < counts.size(); ++i) CHECK_EQUAL(counts[i].load(), 1);
   }
 }

@@ -77,11 +77,16 @@ TEST_CASE("of a skew matrix it is orthogonal, and the exponential of the opposit
 TEST_CASE("its adjoint and its tangent are central differences, small or large, and the kernels' on the host") {
   test::HostBackend kernels;
   for (const double size : {0.1, 0.9, 4.0})
-    test::check_tangents("matrix_exponential of size " + test::show(size), [size](Graph&, RandomLeaves& leaves) { return std::vector<Var>{matrix_exponential(leaves.real({4, 4}, -size, size))}; }, kernels);
-  test::check_tangents("matrix_exponential of what moves", [](Graph&, RandomLeaves& leaves) {
-    const Var x = leaves.real({3, 3});
-    return std::vector<Var>{matmul(matrix_exponential(x - transpose(x)), x)};
-  }, kernels);
+    test::check_tangents(
+        "matrix_exponential of size " + test::show(size),
+        [size](Graph&, RandomLeaves& leaves) { return std::vector<Var>{matrix_exponential(leaves.real({4, 4}, -size, size))}; }, kernels);
+  test::check_tangents(
+      "matrix_exponential of what moves",
+      [](Graph&, RandomLeaves& leaves) {
+        const Var x = leaves.real({3, 3});
+        return std::vector<Var>{matmul(matrix_exponential(x - transpose(x)), x)};
+      },
+      kernels);
 }
 
 TEST_CASE("an inverse times its matrix is the identity, also where a pivot is 0, and of a singular matrix nothing is finite") {
@@ -95,7 +100,10 @@ TEST_CASE("an inverse times its matrix is the identity, also where a pivot is 0,
     for (std::size_t j = 0; j < n; ++j) CHECK_CLOSE(one[i * n + j], i == j ? 1.0 : 0.0, 1e-11);
   // Below the diagonal larger entries than on it, which are no pivots.
   for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) a[i * n + j] = i < j ? 0.0 : i == j ? 1.0 + 0.05 * static_cast<double>(i + 1) : 0.1 * std::sqrt((2.0 * static_cast<double>(i) + 1.0) * (2.0 * static_cast<double>(j) + 1.0));
+    for (std::size_t j = 0; j < n; ++j)
+      a[i * n + j] = i < j    ? 0.0
+                     : i == j ? 1.0 + 0.05 * static_cast<double>(i + 1)
+                              : 0.1 * std::sqrt((2.0 * static_cast<double>(i) + 1.0) * (2.0 * static_cast<double>(j) + 1.0));
   const auto lower = made_of(matrix_inverse, a, n);
   for (std::size_t i = 0; i < n; ++i) {
     CHECK_EQUAL(lower[i * n + i], 1.0 / a[i * n + i]);
@@ -107,12 +115,18 @@ TEST_CASE("an inverse times its matrix is the identity, also where a pivot is 0,
 
 TEST_CASE("an inverse's adjoint and its tangent are central differences, the kernels' on the host too") {
   test::HostBackend kernels;
-  test::check_tangents("matrix_inverse", [](Graph& graph, RandomLeaves& leaves) {
-    const Var one = graph.constant({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
-    return std::vector<Var>{matrix_inverse(one + leaves.real({3, 3}, -0.3, 0.3))};
-  }, kernels);
-  test::check_tangents("matrix_inverse of several", [](Graph& graph, RandomLeaves& leaves) {
-    const Var one = graph.constant({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
-    return std::vector<Var>{matrix_inverse(one + leaves.real({2, 3, 3}, -0.3, 0.3))};
-  }, kernels);
+  test::check_tangents(
+      "matrix_inverse",
+      [](Graph& graph, RandomLeaves& leaves) {
+        const Var one = graph.constant({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
+        return std::vector<Var>{matrix_inverse(one + leaves.real({3, 3}, -0.3, 0.3))};
+      },
+      kernels);
+  test::check_tangents(
+      "matrix_inverse of several",
+      [](Graph& graph, RandomLeaves& leaves) {
+        const Var one = graph.constant({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
+        return std::vector<Var>{matrix_inverse(one + leaves.real({2, 3, 3}, -0.3, 0.3))};
+      },
+      kernels);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Gradients that are written where nothing was added yet: whatever lay in their memory, of however many readers an array has, they are the sum of
-// what each reader gives.
+// Gradients that are written where nothing was added yet: whatever lay in their memory, of however many readers an array has, they are the
+// sum of what each reader gives.
 #include <cstddef>
 #include <limits>
 #include <vector>

@@ -23,11 +23,14 @@ using Build = std::function<Var(RandomLeaves&)>;
 const std::multimap<std::string, Build>& asked() {
   using L = RandomLeaves;
   const auto unary = [](Var (*f)(Var), double low = -2.0, double high = 2.0) { return [=](L& l) { return f(l.real({3, 4}, low, high)); }; };
-  const auto holomorphic = [](Var (*f)(Var), double low = 0.1, double high = 1.5) { return [=](L& l) { return f(l.complex({3, 4}, low, high)); }; };
+  const auto holomorphic = [](Var (*f)(Var), double low = 0.1, double high = 1.5) {
+    return [=](L& l) { return f(l.complex({3, 4}, low, high)); };
+  };
   /// Of equal shapes, repeated along each side and in the middle, real, complex and both.
   const auto binary = [](Var (*f)(Var, Var), bool of_complex) {
     std::vector<Build> all;
-    for (const auto& [x, y] : std::vector<std::pair<Shape, Shape>>{{{3, 4}, {3, 4}}, {{3, 4}, {4}}, {{3, 1}, {3, 4}}, {{2, 1, 3}, {2, 4, 1}}, {{1}, {2, 3}}, {{2, 3}, {1}}}) {
+    for (const auto& [x, y] : std::vector<std::pair<Shape, Shape>>{
+             {{3, 4}, {3, 4}}, {{3, 4}, {4}}, {{3, 1}, {3, 4}}, {{2, 1, 3}, {2, 4, 1}}, {{1}, {2, 3}}, {{2, 3}, {1}}}) {
       all.push_back([=](L& l) { return f(l.real(x, 0.5, 2.0), l.real(y, 0.5, 2.0)); });
       all.push_back([=](L& l) {
         const Var one = l.real(x, 0.5, 2.0);
@@ -57,7 +60,8 @@ const std::multimap<std::string, Build>& asked() {
     add("Var operator*(double c, Var x)", {unary([](Var x) { return 3.0 * x; }), holomorphic([](Var x) { return 3.0 * x; })});
     add("Var operator/(Var x, double c)", {unary([](Var x) { return x / 3.0; }), holomorphic([](Var x) { return x / 3.0; })});
     add("Var operator-(Var x)", {unary([](Var x) { return -x; }), holomorphic([](Var x) { return -x; })});
-    add("Var affine(Var x, double a, double b)", {unary([](Var x) { return affine(x, 3.0, 1.0); }), holomorphic([](Var x) { return affine(x, 3.0, 1.0); })});
+    add("Var affine(Var x, double a, double b)",
+        {unary([](Var x) { return affine(x, 3.0, 1.0); }), holomorphic([](Var x) { return affine(x, 3.0, 1.0); })});
     add("Var exp(Var x)", {unary(exp), holomorphic(exp)});
     add("Var log(Var x)", {unary(log, 0.2, 3.0)});
     add("Var sqrt(Var x)", {unary(sqrt, 0.2, 3.0)});
@@ -78,7 +82,8 @@ const std::multimap<std::string, Build>& asked() {
     add("Var sin(Var x)", {unary(sin)});
     add("Var cos(Var x)", {unary(cos)});
     add("Var log_sigmoid(Var x)", {unary(log_sigmoid)});
-    add("Var mean_exp(Var x)", {unary(mean_exp, -0.4, 0.4), unary(mean_exp, 1.0, 3.0), holomorphic(mean_exp, 0.1, 0.4), holomorphic(mean_exp, 1.0, 3.0)});
+    add("Var mean_exp(Var x)",
+        {unary(mean_exp, -0.4, 0.4), unary(mean_exp, 1.0, 3.0), holomorphic(mean_exp, 0.1, 0.4), holomorphic(mean_exp, 1.0, 3.0)});
     add("Var exp_in_range(Var x)", {unary(exp_in_range)});
     add("Var minimum(Var x, double c)", {unary([](Var x) { return minimum(x, 0.25); })});
     // What is held moves nothing, and what stands beside it does.
@@ -86,18 +91,21 @@ const std::multimap<std::string, Build>& asked() {
           const Var x = l.real({3, 4}), y = l.real({3, 4});
           return sign(detach(x)) * y;
         }});
-    add("Var complex(Var real, Var imag)", {[](L& l) { return complex(l.real({3, 4}), l.real({3, 4})); }, [](L& l) {
-          const Var x = l.real({3, 4});
-          return square(complex(x, x));
-        }});
+    add("Var complex(Var real, Var imag)", {[](L& l) { return complex(l.real({3, 4}), l.real({3, 4})); },
+                                            [](L& l) {
+                                              const Var x = l.real({3, 4});
+                                              return square(complex(x, x));
+                                            }});
     add("Var real(Var z)", {holomorphic(real)});
     add("Var imag(Var z)", {holomorphic(imag)});
     add("Var reshape(Var x, Shape shape)", {[](L& l) { return square(reshape(l.real({3, 4}), {2, -1})); }});
     add("Var slice(Var x, int axis, std::int64_t from, std::int64_t to)",
-        {[](L& l) { return square(slice(l.real({3, 4}), 0, 1, 3)); }, [](L& l) { return slice(l.real({3, 4}), 1, 1, 3); }, [](L& l) { return square(slice(l.complex({3, 4}), 0, 1, 3)); },
+        {[](L& l) { return square(slice(l.real({3, 4}), 0, 1, 3)); }, [](L& l) { return slice(l.real({3, 4}), 1, 1, 3); },
+         [](L& l) { return square(slice(l.complex({3, 4}), 0, 1, 3)); },
          [](L& l) { return slice(square(l.complex({3, 4, 2})), 1, 1, 3); }});
     add("Var reversed(Var x)", {unary(reversed), holomorphic(reversed)});
-    add("Var last(Var x)", {unary([](Var x) { return square(last(square(x))); }), holomorphic([](Var x) { return square(last(square(x))); })});
+    add("Var last(Var x)",
+        {unary([](Var x) { return square(last(square(x))); }), holomorphic([](Var x) { return square(last(square(x))); })});
     add("std::vector<Var> split(Var x, int axis, std::int64_t parts)", {[](L& l) {
           const auto parts = split(l.real({3, 4}), 1, 2);
           return parts[0] * parts[1];
@@ -118,22 +126,31 @@ const std::multimap<std::string, Build>& asked() {
           return permute(l.real({2, 3, 4, 2}), axes);
         }});
     for (const int axis : {0, 1, 2}) {
-      add("Var sum(Var x, int axis)", {[=](L& l) { return sum(l.real({2, 3, 4}), axis); }, [=](L& l) { return sum(l.complex({2, 3, 4}), axis); }});
-      add("Var mean(Var x, int axis)", {[=](L& l) { return mean(l.real({2, 3, 4}), axis); }, [=](L& l) { return mean(l.complex({2, 3, 4}), axis); }});
-      add("Var mean_keep(Var x, int axis)", {[=](L& l) { return mean_keep(l.real({2, 3, 4}), axis); }, [=](L& l) { return mean_keep(l.complex({2, 3, 4}), axis); }});
-      add("Var cumulative_sum(Var x, int axis)", {[=](L& l) { return cumulative_sum(l.real({2, 3, 4}), axis); }, [=](L& l) { return cumulative_sum(l.complex({2, 3, 4}), axis); }});
+      add("Var sum(Var x, int axis)",
+          {[=](L& l) { return sum(l.real({2, 3, 4}), axis); }, [=](L& l) { return sum(l.complex({2, 3, 4}), axis); }});
+      add("Var mean(Var x, int axis)",
+          {[=](L& l) { return mean(l.real({2, 3, 4}), axis); }, [=](L& l) { return mean(l.complex({2, 3, 4}), axis); }});
+      add("Var mean_keep(Var x, int axis)",
+          {[=](L& l) { return mean_keep(l.real({2, 3, 4}), axis); }, [=](L& l) { return mean_keep(l.complex({2, 3, 4}), axis); }});
+      add("Var cumulative_sum(Var x, int axis)", {[=](L& l) { return cumulative_sum(l.real({2, 3, 4}), axis); },
+                                                  [=](L& l) { return cumulative_sum(l.complex({2, 3, 4}), axis); }});
     }
-    add("Var matmul(Var a, Var b)", {[](L& l) { return matmul(l.real({3, 4}), l.real({4, 2})); }, [](L& l) { return matmul(l.real({2, 3, 4}), l.real({4, 2})); },
-                                     [](L& l) { return matmul(l.real({2, 3, 4}), l.real({2, 4, 5})); }, [](L& l) {
-                                       const Var a = l.real({3, 3});
-                                       return matmul(a, a);
-                                     }});
-    add("Var matmul_transposed(Var a, Var b)", {[](L& l) { return matmul_transposed(l.real({3, 4}), l.real({5, 4})); }, [](L& l) { return matmul_transposed(l.real({2, 3, 4}), l.real({2, 5, 4})); }});
-    add("Var linear(Var x, Var weight, Var bias = {})",
-        {[](L& l) { return linear(l.real({3, 2, 4}), l.real({5, 4}), l.real({5})); }, [](L& l) { return linear(l.real({3, 2, 4}), l.real({5, 4})); }});
+    add("Var matmul(Var a, Var b)",
+        {[](L& l) { return matmul(l.real({3, 4}), l.real({4, 2})); }, [](L& l) { return matmul(l.real({2, 3, 4}), l.real({4, 2})); },
+         [](L& l) { return matmul(l.real({2, 3, 4}), l.real({2, 4, 5})); },
+         [](L& l) {
+           const Var a = l.real({3, 3});
+           return matmul(a, a);
+         }});
+    add("Var matmul_transposed(Var a, Var b)", {[](L& l) { return matmul_transposed(l.real({3, 4}), l.real({5, 4})); },
+                                                [](L& l) { return matmul_transposed(l.real({2, 3, 4}), l.real({2, 5, 4})); }});
+    add("Var linear(Var x, Var weight, Var bias = {})", {[](L& l) { return linear(l.real({3, 2, 4}), l.real({5, 4}), l.real({5})); },
+                                                         [](L& l) { return linear(l.real({3, 2, 4}), l.real({5, 4})); }});
     add("Var layer_norm(Var x, Var weight, Var bias, double eps)",
-        {[](L& l) { return layer_norm(l.real({3, 4}), l.real({4}), l.real({4}), 1e-5); }, [](L& l) { return layer_norm(l.real({3, 4}), {}, {}, 1e-5); }});
-    add("Var rms_norm(Var x, Var weight, double eps)", {[](L& l) { return rms_norm(l.real({3, 4}), l.real({4}), 1e-5); }, [](L& l) { return rms_norm(l.real({3, 4}), {}, 1e-5); }});
+        {[](L& l) { return layer_norm(l.real({3, 4}), l.real({4}), l.real({4}), 1e-5); },
+         [](L& l) { return layer_norm(l.real({3, 4}), {}, {}, 1e-5); }});
+    add("Var rms_norm(Var x, Var weight, double eps)",
+        {[](L& l) { return rms_norm(l.real({3, 4}), l.real({4}), 1e-5); }, [](L& l) { return rms_norm(l.real({3, 4}), {}, 1e-5); }});
     add("Var depthwise(Var x, Var weight)", {[](L& l) { return depthwise(l.real({7, 2, 3}), l.real({3, 4})); }});
     return made;
   }();
@@ -145,7 +162,8 @@ std::set<std::string> declared() {
   std::ifstream header(std::string(RECLAB_SOURCE_DIR) + "/engine/autodiff/ops.h");
   std::set<std::string> found;
   for (std::string line; std::getline(header, line);)
-    if ((line.starts_with("Var ") || line.starts_with("std::vector<Var> ")) && line.find(';') != std::string::npos) found.insert(line.substr(0, line.find(';')));
+    if ((line.starts_with("Var ") || line.starts_with("std::vector<Var> ")) && line.find(';') != std::string::npos)
+      found.insert(line.substr(0, line.find(';')));
   return found;
 }
 
@@ -158,7 +176,9 @@ const bool registered = [] {
                                test::HostBackend kernels;
                                int number = 0;
                                for (auto at = from; at != to; ++at)
-                                 test::check_tangents(declaration + ", " + std::to_string(number++), [&](Graph&, RandomLeaves& leaves) { return std::vector<Var>{at->second(leaves)}; }, kernels);
+                                 test::check_tangents(
+                                     declaration + ", " + std::to_string(number++),
+                                     [&](Graph&, RandomLeaves& leaves) { return std::vector<Var>{at->second(leaves)}; }, kernels);
                              }});
   return true;
 }();

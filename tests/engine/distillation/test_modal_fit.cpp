@@ -49,7 +49,9 @@ std::vector<double> rough(std::int64_t count, std::uint64_t seed) {
   return h;
 }
 
-ModalFilter system_of(std::vector<Complex> poles, std::vector<Complex> residues, double direct) { return {std::move(poles), std::move(residues), direct}; }
+ModalFilter system_of(std::vector<Complex> poles, std::vector<Complex> residues, double direct) {
+  return {std::move(poles), std::move(residues), direct};
+}
 
 }  // namespace
 
@@ -65,7 +67,10 @@ TEST_CASE("Hankel singular values are those of the matrix, whether it is factore
       CHECK_CLOSE(hankel_norm(h, of), expected[0], 1e-12 * expected[0]);
       // Of values that are not computed the tail says no less than they sum to.
       for (const std::size_t n : {std::size_t{0}, std::size_t{5}, expected.size()})
-        CHECK(found.tail(static_cast<std::int64_t>(n)) >= (1.0 - 1e-10) * std::accumulate(expected.begin() + static_cast<std::ptrdiff_t>(std::min(n, expected.size())), expected.end(), 0.0) - 1e-12 * expected[0]);
+        CHECK(found.tail(static_cast<std::int64_t>(n)) >=
+              (1.0 - 1e-10) *
+                      std::accumulate(expected.begin() + static_cast<std::ptrdiff_t>(std::min(n, expected.size())), expected.end(), 0.0) -
+                  1e-12 * expected[0]);
     }
   }
 }
@@ -88,7 +93,8 @@ TEST_CASE("a filter that is n modes is recovered, also where it has not fallen b
       const std::vector<double> h = system.taps(count);
       const std::int64_t orders[] = {system.order()};
       const ModalFit fit = modal_fits(h, filter_spectrum(h, orders[0]), orders)[0];
-      CHECK_SAYS(norm(difference(h, fit.filter.taps(count))) <= 1e-9 * norm(h), std::to_string(system.order()) + " modes, " + std::to_string(count) + " taps: " + test::show(fit.error.l2 / norm(h)));
+      CHECK_SAYS(norm(difference(h, fit.filter.taps(count))) <= 1e-9 * norm(h),
+                 std::to_string(system.order()) + " modes, " + std::to_string(count) + " taps: " + test::show(fit.error.l2 / norm(h)));
       CHECK_CLOSE(fit.filter.direct, system.direct, 1e-9 * norm(h));
       CHECK_EQUAL(fit.filter.order(), system.order());
       for (const Complex pole : system.poles) {
@@ -111,13 +117,16 @@ TEST_CASE("the error falls with the modes as the Hankel singular values bound it
       CHECK_CLOSE(fit.error.largest, std::abs(*std::ranges::max_element(error, {}, [](double e) { return std::abs(e); })), 1e-12 * norm(h));
       CHECK(fit.filter.order() <= fit.order);
       for (const Complex pole : fit.filter.poles) CHECK(std::abs(pole) <= 1.0 + 1e-12);
-      // No system of n modes comes nearer than the next singular value, and balanced truncation not further than twice the sum of the others.
+      // No system of n modes comes nearer than the next singular value, and balanced truncation not further than twice the sum of the
+      // others.
       const double below = spectrum.taps.value(fit.order), above = 2.0 * spectrum.ending.tail(fit.order);
       const std::vector<double> sizes = written_out(error, HankelOf::taps);
       CHECK_CLOSE(fit.error.hankel, sizes[0], 1e-9 * sizes[0]);
-      CHECK_SAYS(fit.error.hankel >= below * (1.0 - 1e-9), std::to_string(fit.order) + " modes: " + test::show(fit.error.hankel) + " under " + test::show(below));
+      CHECK_SAYS(fit.error.hankel >= below * (1.0 - 1e-9),
+                 std::to_string(fit.order) + " modes: " + test::show(fit.error.hankel) + " under " + test::show(below));
       CHECK_SAYS(fit.error.l2 <= above, std::to_string(fit.order) + " modes: " + test::show(fit.error.l2) + " over " + test::show(above));
-      CHECK_SAYS(fit.error.l2 <= before, std::to_string(fit.order) + " modes: " + test::show(fit.error.l2) + " after " + test::show(before));
+      CHECK_SAYS(fit.error.l2 <= before,
+                 std::to_string(fit.order) + " modes: " + test::show(fit.error.l2) + " after " + test::show(before));
       before = fit.error.l2;
     }
     std::printf("order 1 to 16: l2 %.2e to %.2e of %.2e\n", fits.front().error.l2, fits.back().error.l2, norm(h));
@@ -147,7 +156,11 @@ TEST_CASE("the refinement leaves a point where no move of a pole makes the error
 
 TEST_CASE("filters of a tap or two, of zeros and of impulses have fits") {
   const std::int64_t orders[] = {1, 2, 4};
-  for (const std::vector<double>& h : {std::vector<double>{2.0}, {1.0, -0.5}, {0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, {0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0}, {1.0, 1.0, 1.0, 1.0, 1.0}}) {
+  for (const std::vector<double>& h : {std::vector<double>{2.0},
+                                       {1.0, -0.5},
+                                       {0.0, 0.0, 0.0, 0.0, 0.0, 0.0},
+                                       {0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0},
+                                       {1.0, 1.0, 1.0, 1.0, 1.0}}) {
     const auto fits = modal_fits(h, filter_spectrum(h, 4), orders);
     CHECK_EQUAL(fits.size(), std::size_t{3});
     for (const ModalFit& fit : fits) {
@@ -167,7 +180,11 @@ TEST_CASE("a filter in another unit has the same modes, errors and bounds in tha
     for (double& tap : scaled) tap = std::ldexp(tap, power);
     const FilterSpectrum own = filter_spectrum(scaled, 8);
     const auto own_fits = modal_fits(scaled, own, orders);
-    const auto same = [&](double a, double b, const char* what) { CHECK_SAYS(std::abs(std::ldexp(a, -power) - b) <= 1e-9 * std::abs(b), std::string(what) + " in units of 2^" + std::to_string(power) + ": " + test::show(std::ldexp(a, -power)) + ", not " + test::show(b)); };
+    const auto same = [&](double a, double b, const char* what) {
+      CHECK_SAYS(std::abs(std::ldexp(a, -power) - b) <= 1e-9 * std::abs(b), std::string(what) + " in units of 2^" + std::to_string(power) +
+                                                                                ": " + test::show(std::ldexp(a, -power)) + ", not " +
+                                                                                test::show(b));
+    };
     for (std::int64_t n = 0; n < 9; ++n) {
       same(own.taps.value(n), spectrum.taps.value(n), "a singular value");
       same(own.ending.tail(n), spectrum.ending.tail(n), "a bound");
@@ -188,13 +205,15 @@ TEST_CASE("filters of modes that fall at any speed have fits between finite boun
     const double spread = 1.0 + static_cast<double>(seed % 5), centre = static_cast<double>(seed % 7) - 3.0;
     for (int n = 0; n < 16; ++n) {
       const Complex lambda(-std::exp(centre + spread * rng.normal()), std::exp(spread * rng.normal())), weight(rng.normal(), rng.normal());
-      for (std::size_t k = 0; k < h.size(); ++k) h[k] += (weight * std::exp(lambda * static_cast<double>(k)) * (std::exp(lambda) - 1.0) / lambda).real();
+      for (std::size_t k = 0; k < h.size(); ++k)
+        h[k] += (weight * std::exp(lambda * static_cast<double>(k)) * (std::exp(lambda) - 1.0) / lambda).real();
     }
     const FilterSpectrum spectrum = filter_spectrum(h, 24);
     for (const ModalFit& fit : modal_fits(h, spectrum, orders)) {
       const std::string at = "seed " + std::to_string(seed) + ", " + std::to_string(fit.order) + " modes: ";
       const double above = 2.0 * spectrum.ending.tail(fit.order), below = spectrum.taps.value(fit.order), rounding = 1e-12 * norm(h);
-      CHECK_SAYS(std::isfinite(above) && std::isfinite(fit.error.l2) && std::isfinite(fit.error.largest) && std::isfinite(fit.error.hankel), at + "not finite");
+      CHECK_SAYS(std::isfinite(above) && std::isfinite(fit.error.l2) && std::isfinite(fit.error.largest) && std::isfinite(fit.error.hankel),
+                 at + "not finite");
       CHECK_SAYS(fit.error.hankel >= below - rounding, at + test::show(fit.error.hankel) + " under " + test::show(below));
       CHECK_SAYS(fit.error.l2 <= above + rounding, at + test::show(fit.error.l2) + " over " + test::show(above));
       for (const Complex pole : fit.filter.poles) CHECK(std::abs(pole) <= 1.0 + 1e-12);

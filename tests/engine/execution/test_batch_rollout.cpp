@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// That a batch in parts, a thread each, is the batch: the same loss and gradients as side by side, the same bits on any number of threads, and the
-// first value that is not finite, in whichever part it is.
+// That a batch in parts, a thread each, is the batch: the same loss and gradients as side by side, the same bits on any number of threads,
+// and the first value that is not finite, in whichever part it is.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -28,7 +28,8 @@ struct Examples {
   std::vector<Example> all;
 
   explicit Examples(std::uint64_t seed) {
-    for (std::int64_t b = 0; b < B; ++b) sequences.push_back(make_task("adding", {.length = T, .seed = seed + static_cast<std::uint64_t>(b)}));
+    for (std::int64_t b = 0; b < B; ++b)
+      sequences.push_back(make_task("adding", {.length = T, .seed = seed + static_cast<std::uint64_t>(b)}));
     for (const Sequence& sequence : sequences) all.push_back({&sequence, &losses.emplace_back(LossKind::task, sequence)});
   }
 };
@@ -111,7 +112,8 @@ TEST_CASE("parts at the same time give the bits of parts one after the other, ev
     double loss = 0.0;
     std::vector<DeviceArray> sums;
     for (int part = 0; part < 2; ++part) {
-      Rollout rollout(model, Batch(std::vector<Example>(examples.all.begin() + part * B / 2, examples.all.begin() + (part + 1) * B / 2)), {.form = one.form, .record = false, .gradients = GradientsOn::device});
+      Rollout rollout(model, Batch(std::vector<Example>(examples.all.begin() + part * B / 2, examples.all.begin() + (part + 1) * B / 2)),
+                      {.form = one.form, .record = false, .gradients = GradientsOn::device});
       CHECK(!rollout.forward({}, {}));
       CHECK(!rollout.backward({}, {}));
       loss += rollout.loss();
@@ -131,7 +133,9 @@ TEST_CASE("parts at the same time give the bits of parts one after the other, ev
   }
 }
 
-TEST_CASE("the parts of a batch give the same bits on one thread and on several") { CHECK(test::on_one_processor("writes what the parts gave") == of_all()); }
+TEST_CASE("the parts of a batch give the same bits on one thread and on several") {
+  CHECK(test::on_one_processor("writes what the parts gave") == of_all());
+}
 
 TEST_CASE("writes what the parts gave") { test::write_numbers(of_all); }
 
@@ -142,7 +146,10 @@ TEST_CASE("the first value that is not finite is told of whichever part it is in
   const Model model(architecture, hyper, start_of(architecture, hyper, examples), cpu_backend(), DType::f64);
   BatchRollout rollout(model, Batch(examples.all), Form::sequential);
   CHECK(!rollout.forward({}));
-  const auto spoil = [&](std::int64_t b, std::int64_t t) { examples.sequences[static_cast<std::size_t>(b)].input[static_cast<std::size_t>(t * examples.sequences[0].width)] = std::numeric_limits<double>::infinity(); };
+  const auto spoil = [&](std::int64_t b, std::int64_t t) {
+    examples.sequences[static_cast<std::size_t>(b)].input[static_cast<std::size_t>(t * examples.sequences[0].width)] =
+        std::numeric_limits<double>::infinity();
+  };
   spoil(3, 9);
   spoil(B - 1, 5);
   rollout.set_batch(Batch(examples.all));

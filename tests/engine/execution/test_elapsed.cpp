@@ -70,7 +70,8 @@ std::vector<double> outputs(Rollout& rollout) {
   std::vector<double> all;
   CHECK(!rollout.forward(
       [&](const Rollout::Segment& s) {
-        const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
+        const auto values =
+            to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
         all.insert(all.end(), values.begin(), values.end());
       },
       {}));
@@ -119,7 +120,8 @@ TEST_CASE("the first elapsed time is the one that is set, as if a clock had stoo
     auto rest = finished(plain).state;  // at rest, with a clock
     for (auto& [key, array] : rest) {
       CHECK_SAYS(array.real != nullptr, id + " " + key);
-      array.real = std::make_shared<const std::vector<double>>(key.ends_with("/clock") ? std::vector<double>{-2.5, 1.0} : std::vector<double>(array.real->size(), 0.0));
+      array.real = std::make_shared<const std::vector<double>>(key.ends_with("/clock") ? std::vector<double>{-2.5, 1.0}
+                                                                                       : std::vector<double>(array.real->size(), 0.0));
     }
     RunRequest clocked = plain;
     clocked.state = folder / (id + ".npz");
@@ -128,7 +130,9 @@ TEST_CASE("the first elapsed time is the one that is set, as if a clock had stoo
     // Equal steps too are given it.
     std::vector<double> steps;
     for (std::size_t t = 0; t < unequal.size(); ++t) steps.push_back(static_cast<double>(t));
-    CHECK_SAYS((values_of(*finished(with(steps, {{"first_elapsed", "2.5"}})).trace, "output") == values_of(*finished(with(steps, {})).trace, "output")) == still, id);
+    CHECK_SAYS((values_of(*finished(with(steps, {{"first_elapsed", "2.5"}})).trace, "output") ==
+                values_of(*finished(with(steps, {})).trace, "output")) == still,
+               id);
   }
 }
 
@@ -163,10 +167,13 @@ TEST_CASE("unequal times change what a model that knows time does, and equal one
     for (const double t : unequal) minutes.push_back(64.0 * t);
     CHECK_SAYS(values_of(*finished(request_for(id, at_times(minutes))).trace, "output") == values_of(*told, "output"), id);
     // With a unit of one's own even times are elapsed times too.
-    CHECK_SAYS(values_of(*finished(request_for(id, at_times(quarters), {{"time_unit", "0.25"}})).trace, "output") == values_of(*plain, "output") ||
-                   std::abs(values_of(*finished(request_for(id, at_times(quarters), {{"time_unit", "0.25"}})).trace, "output").back() - values_of(*plain, "output").back()) < 1e-12,
-               id);
-    CHECK_SAYS(values_of(*finished(request_for(id, at_times(quarters), {{"time_unit", "1"}})).trace, "output") != values_of(*plain, "output"), id);
+    CHECK_SAYS(
+        values_of(*finished(request_for(id, at_times(quarters), {{"time_unit", "0.25"}})).trace, "output") == values_of(*plain, "output") ||
+            std::abs(values_of(*finished(request_for(id, at_times(quarters), {{"time_unit", "0.25"}})).trace, "output").back() -
+                     values_of(*plain, "output").back()) < 1e-12,
+        id);
+    CHECK_SAYS(
+        values_of(*finished(request_for(id, at_times(quarters), {{"time_unit", "1"}})).trace, "output") != values_of(*plain, "output"), id);
   }
 }
 
@@ -195,7 +202,8 @@ TEST_CASE("a run that is cut and continued is the whole one to the bit: its stat
           Sequence& sequence = request.sequence.own();
           sequence.length = static_cast<std::int64_t>(to - from);
           sequence.time.assign(late.begin() + static_cast<std::ptrdiff_t>(from), late.begin() + static_cast<std::ptrdiff_t>(to));
-          sequence.input.assign(whole.sequence->input.begin() + static_cast<std::ptrdiff_t>(2 * from), whole.sequence->input.begin() + static_cast<std::ptrdiff_t>(2 * to));
+          sequence.input.assign(whole.sequence->input.begin() + static_cast<std::ptrdiff_t>(2 * from),
+                                whole.sequence->input.begin() + static_cast<std::ptrdiff_t>(2 * to));
         };
         part(first, 0, cut);
         part(second, cut, late.size());
@@ -205,7 +213,8 @@ TEST_CASE("a run that is cut and continued is the whole one to the bit: its stat
         save_state(begun.state, second.state);
         const auto rest = finished(second).trace;
         const auto &full = values_of(*all, "output"), &end = values_of(*rest, "output");
-        CHECK_SAYS(std::equal(end.begin(), end.end(), full.begin() + static_cast<std::ptrdiff_t>(full.size() - end.size())), id + " cut at " + std::to_string(cut) + " in " + dtype);
+        CHECK_SAYS(std::equal(end.begin(), end.end(), full.begin() + static_cast<std::ptrdiff_t>(full.size() - end.size())),
+                   id + " cut at " + std::to_string(cut) + " in " + dtype);
       }
     }
 }
@@ -217,18 +226,20 @@ TEST_CASE("parts that are given the unit that the whole run tells are the whole 
   for (const std::string& id : timed()) {
     const RunRequest whole = request_for(id, at_times(odd));
     const auto all = finished(whole).trace;
-    const auto told = std::ranges::find_if(all->info.notes, [](const std::string& note) { return note.find("with time_unit=") != std::string::npos; });
+    const auto told =
+        std::ranges::find_if(all->info.notes, [](const std::string& note) { return note.find("with time_unit=") != std::string::npos; });
     CHECK_SAYS(told != all->info.notes.end(), id);
     const std::size_t from = told->find("time_unit=") + 10;
     const std::string unit = told->substr(from, told->find(' ', from) - from);
-    const auto &full = values_of(*all, "output");
+    const auto& full = values_of(*all, "output");
     for (const std::size_t cut : {std::size_t{2}, std::size_t{7}}) {
       const auto part = [&](std::size_t first, std::size_t last) {
         RunRequest request = whole;
         Sequence& sequence = request.sequence.own();
         sequence.length = static_cast<std::int64_t>(last - first);
         sequence.time.assign(odd.begin() + static_cast<std::ptrdiff_t>(first), odd.begin() + static_cast<std::ptrdiff_t>(last));
-        sequence.input.assign(whole.sequence->input.begin() + static_cast<std::ptrdiff_t>(2 * first), whole.sequence->input.begin() + static_cast<std::ptrdiff_t>(2 * last));
+        sequence.input.assign(whole.sequence->input.begin() + static_cast<std::ptrdiff_t>(2 * first),
+                              whole.sequence->input.begin() + static_cast<std::ptrdiff_t>(2 * last));
         request.set.emplace_back("time_unit", unit);
         return request;
       };
@@ -237,7 +248,8 @@ TEST_CASE("parts that are given the unit that the whole run tells are the whole 
       save_state(finished(part(0, cut)).state, second.state);
       const auto rest = finished(second).trace;
       const auto& end = values_of(*rest, "output");
-      CHECK_SAYS(std::equal(end.begin(), end.end(), full.begin() + static_cast<std::ptrdiff_t>(full.size() - end.size())), id + " cut at " + std::to_string(cut));
+      CHECK_SAYS(std::equal(end.begin(), end.end(), full.begin() + static_cast<std::ptrdiff_t>(full.size() - end.size())),
+                 id + " cut at " + std::to_string(cut));
     }
   }
 }
@@ -268,7 +280,8 @@ TEST_CASE("a layer that runs backward sees the time to the step after") {
     const Sequence plain = at_times(unequal);
     for (std::size_t t = 0; t < unequal.size(); ++t)
       for (std::size_t j = 0; j < 2; ++j) turned.input[t * 2 + j] = plain.input[(unequal.size() - 1 - t) * 2 + j];
-    const auto forward = finished(request_for(id, turned)).trace, backward = finished(request_for(id, plain, {{"direction", "backward"}})).trace;
+    const auto forward = finished(request_for(id, turned)).trace,
+               backward = finished(request_for(id, plain, {{"direction", "backward"}})).trace;
     const auto &a = values_of(*forward, "output"), &b = values_of(*backward, "output");
     const std::size_t width = a.size() / unequal.size();
     for (std::size_t t = 0; t < unequal.size(); ++t)
@@ -286,7 +299,8 @@ TEST_CASE("sequences side by side have times of their own, and a batch continues
   const Sequence one = at_times(unequal, 5), two = at_times({other.begin(), other.begin() + 9}, 6);
   const SequenceLoss loss_one(LossKind::mean, one), loss_two(LossKind::mean, two);
   const Model model(architecture, hyper, Network(architecture, hyper, {.input = 2}).initialise(1), cpu_backend(), DType::f64);
-  Rollout alone_one(model, Batch(one, loss_one), {}), alone_two(model, Batch(two, loss_two), {}), together(model, Batch({{&one, &loss_one}, {&two, &loss_two}}), {.segment = 5});
+  Rollout alone_one(model, Batch(one, loss_one), {}), alone_two(model, Batch(two, loss_two), {}),
+      together(model, Batch({{&one, &loss_one}, {&two, &loss_two}}), {.segment = 5});
   const auto a = outputs(alone_one), b = outputs(alone_two), both = outputs(together);
   for (std::size_t t = 0; t < unequal.size(); ++t)
     for (std::size_t j = 0; j < 5; ++j) {

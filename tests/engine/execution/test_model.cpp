@@ -24,10 +24,12 @@ Parameters start(std::int64_t input = 1) { return Network(elman(), small(), {.in
 
 std::vector<double> outputs(Rollout& rollout, DType real = DType::f64) {
   std::vector<double> all;
-  CHECK(!rollout.forward([&](const Rollout::Segment& s) {
-    const auto values = to_double(cpu_backend(), real, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
-    all.insert(all.end(), values.begin(), values.end());
-  }, {}));
+  CHECK(!rollout.forward(
+      [&](const Rollout::Segment& s) {
+        const auto values = to_double(cpu_backend(), real, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
+        all.insert(all.end(), values.begin(), values.end());
+      },
+      {}));
   return all;
 }
 
@@ -105,8 +107,10 @@ TEST_CASE("the loss of a batch is the sum of its sequences' own") {
 TEST_CASE("a batch refuses what does not fit together") {
   const Model model(elman(), small(), start(), cpu_backend(), DType::f64);
   const Sequence noise = make_task("noise", {.length = 12, .seed = 1}), adding = make_task("adding", {.length = 12, .seed = 1}),
-                 sine = make_task("sine", {.length = 12, .seed = 1}), brief = make_task("noise", {.length = 8, .seed = 1}), lasting = make_task("noise", {.length = 13, .seed = 1});
-  const SequenceLoss of_noise(LossKind::mean, noise), of_adding(LossKind::mean, adding), of_sine(LossKind::task, sine), of_brief(LossKind::mean, brief), of_lasting(LossKind::mean, lasting);
+                 sine = make_task("sine", {.length = 12, .seed = 1}), brief = make_task("noise", {.length = 8, .seed = 1}),
+                 lasting = make_task("noise", {.length = 13, .seed = 1});
+  const SequenceLoss of_noise(LossKind::mean, noise), of_adding(LossKind::mean, adding), of_sine(LossKind::task, sine),
+      of_brief(LossKind::mean, brief), of_lasting(LossKind::mean, lasting);
   CHECK_ERROR(Batch({{&noise, &of_noise}, {&adding, &of_adding}}), "have the same columns");
   CHECK_ERROR(Batch({{&noise, &of_noise}, {&sine, &of_sine}}), "targets of the same width");
   Rollout rollout(model, Batch(noise, of_noise), {});

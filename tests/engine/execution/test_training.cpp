@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// That training can stand on a model, its batches and its gradients on the device: plain gradient descent, held against a loop that has none of
-// them, and against itself on another number of threads.
+// That training can stand on a model, its batches and its gradients on the device: plain gradient descent, held against a loop that has
+// none of them, and against itself on another number of threads.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -42,7 +42,7 @@ const Examples& held_out() {
 }
 
 struct Trained {
-  std::vector<double> losses;  ///< of the batch of each step, the mean of its sequences
+  std::vector<double> losses;        ///< of the batch of each step, the mean of its sequences
   double before = 0.0, after = 0.0;  ///< of sequences that were never trained on
   Parameters weights;
 };
@@ -134,7 +134,8 @@ TEST_CASE("gradient descent in place lowers the loss and is what a plain loop do
     const Architecture& architecture = builtin_registry().find(id);
     const Hyper hyper(architecture.hyper);
     const Trained here = trained_in_place(architecture, hyper), plain = trained_plainly(architecture, hyper);
-    CHECK_SAYS(here.after < 0.5 * here.before, std::string(id) + ": the loss is " + test::show(here.after) + ", was " + test::show(here.before));
+    CHECK_SAYS(here.after < 0.5 * here.before,
+               std::string(id) + ": the loss is " + test::show(here.after) + ", was " + test::show(here.before));
     for (std::size_t i = 0; i < here.losses.size(); ++i) CHECK_CLOSE(here.losses[i], plain.losses[i], 1e-10);
     for (std::size_t e = 0; e < here.weights.entries().size(); ++e) {
       const auto& own = here.weights.entries()[e];
@@ -145,6 +146,8 @@ TEST_CASE("gradient descent in place lowers the loss and is what a plain loop do
   }
 }
 
-TEST_CASE("one thread and several train the same weights to the bit") { CHECK(test::on_one_processor("writes what was trained") == trained()); }
+TEST_CASE("one thread and several train the same weights to the bit") {
+  CHECK(test::on_one_processor("writes what was trained") == trained());
+}
 
 TEST_CASE("writes what was trained") { test::write_numbers(trained); }

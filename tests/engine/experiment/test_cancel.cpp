@@ -46,7 +46,8 @@ class Stopper {
     happened_.notify_all();
   }
   std::stop_token token() const { return source_.get_token(); }
-  /// Wall time from the request till now, beside what is allowed under the load that there was. What never came to its event is let go. Empty where it was in time.
+  /// Wall time from the request till now, beside what is allowed under the load that there was. What never came to its event is let go.
+  /// Empty where it was in time.
   std::string late() {
     {
       const std::lock_guard lock(guard_);
@@ -66,7 +67,8 @@ class Stopper {
   std::jthread thread_;
 };
 
-RunRequest request_for(const std::string& architecture, std::vector<std::pair<std::string, std::string>> set, std::int64_t length, const std::string& form = "sequential") {
+RunRequest request_for(const std::string& architecture, std::vector<std::pair<std::string, std::string>> set, std::int64_t length,
+                       const std::string& form = "sequential") {
   RunRequest request;
   request.preset.id = request.preset.architecture = architecture;
   request.set = std::move(set);
@@ -79,7 +81,8 @@ RunRequest request_for(const std::string& architecture, std::vector<std::pair<st
 RunResult check_stops(const RunRequest& request, int stage, int wait) {
   Stopper stopper(stage, std::chrono::milliseconds(wait));
   const RunResult result = run(builtin_registry(), request, {}, stopper.token(), [&](const TracePtr&) { stopper.happen(); });
-  const std::string what = request.preset.id + " " + request.form + ", stage " + std::to_string(stage) + ", after " + std::to_string(wait) + " ms";
+  const std::string what =
+      request.preset.id + " " + request.form + ", stage " + std::to_string(stage) + ", after " + std::to_string(wait) + " ms";
   CHECK_SAYS(result.trace->info.outcome == Outcome::cancelled, what + ": had ended");
   const std::string late = stopper.late();
   CHECK_SAYS(late.empty(), what + ": took " + late);
@@ -154,7 +157,8 @@ TEST_CASE("a run of a million steps is stopped at every stage") {
 TEST_CASE("a Newton form is stopped in the middle of an iteration") {
   // Whole, it takes many seconds, all of them in the one segment's iteration.
   for (const int wait : {100, 400})
-    CHECK_EQUAL(check_stops(request_for("lstm", {{"width", "64"}}, 20000, "newton"), 0, wait).trace->info.sentence, "cancelled after 0 steps of 20000");
+    CHECK_EQUAL(check_stops(request_for("lstm", {{"width", "64"}}, 20000, "newton"), 0, wait).trace->info.sentence,
+                "cancelled after 0 steps of 20000");
 }
 
 TEST_CASE("a wide run is stopped forward and back") {
@@ -232,7 +236,8 @@ TEST_CASE("a training is stopped in a step and in a judgement, and stands where 
       thrown = true;
     }
     const std::string late = stopper.late();
-    CHECK_SAYS(late.empty(), "after " + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(wait).count()) + " ms of a step of " + std::to_string(step.count()) + ": " + late);
+    CHECK_SAYS(late.empty(), "after " + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(wait).count()) +
+                                 " ms of a step of " + std::to_string(step.count()) + ": " + late);
     if (!thrown) {  // it was faster than when it was measured: the step is made
       at = training.trainer().steps();
       before = weights();

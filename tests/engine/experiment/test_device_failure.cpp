@@ -45,13 +45,16 @@ using namespace reclab;
 using reclab::test::FaultyBackend;
 using Fault = reclab::test::FaultyMachine::Fault;
 
-RunRequest request_for(const std::string& id, std::int64_t length, const std::string& form = "sequential", const std::string& dtype = "f64") {
+RunRequest request_for(const std::string& id, std::int64_t length, const std::string& form = "sequential",
+                       const std::string& dtype = "f64") {
   const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets"});
   RunRequest request;
   request.preset = presets.find(id);
   for (const auto& [key, value] : request.preset.hyper)
-    if (key == "width") request.set.emplace_back(key, "4");
-    else if (key == "state") request.set.emplace_back(key, "4");
+    if (key == "width")
+      request.set.emplace_back(key, "4");
+    else if (key == "state")
+      request.set.emplace_back(key, "4");
   TaskOptions make;
   make.length = length;
   make.seed = 3;
@@ -76,7 +79,9 @@ std::string difference(const RunResult& a, const RunResult& b) {
   for (const auto& [key, array] : a.state)
     if (!same_bits(array, b.state.at(key))) return "final " + key;
   const RunInfo &x = a.trace->info, &y = b.trace->info;
-  if (x.device != y.device || x.command != y.command || x.form != y.form || x.outcome != y.outcome || x.sentence != y.sentence || x.loss_value != y.loss_value) return "what is told of the run";
+  if (x.device != y.device || x.command != y.command || x.form != y.form || x.outcome != y.outcome || x.sentence != y.sentence ||
+      x.loss_value != y.loss_value)
+    return "what is told of the run";
   return {};
 }
 
@@ -108,22 +113,27 @@ void sweep(const RunRequest& asked, std::int64_t most) {
     launches = device.machine().launches();
     CHECK(allocations > 5 && launches > 20);
   }
-  for (const auto& [fault, calls, words, happened] : {std::tuple(Fault::allocation, allocations, test::FaultyMachine::no_memory, "ran out of memory"),
-                                                       std::tuple(Fault::launch, launches, test::FaultyMachine::refused, "failed"),
-                                                       std::tuple(Fault::end, launches, test::FaultyMachine::gone, "was lost")})
+  for (const auto& [fault, calls, words, happened] :
+       {std::tuple(Fault::allocation, allocations, test::FaultyMachine::no_memory, "ran out of memory"),
+        std::tuple(Fault::launch, launches, test::FaultyMachine::refused, "failed"),
+        std::tuple(Fault::end, launches, test::FaultyMachine::gone, "was lost")})
     for (const std::int64_t at : thinned(calls, most)) {
-      const std::string where = request.preset.id + ", " + happened + ", call " + std::to_string(at) + " of " + std::to_string(calls) + ": ";
+      const std::string where =
+          request.preset.id + ", " + happened + ", call " + std::to_string(at) + " of " + std::to_string(calls) + ": ";
       auto device = std::make_unique<FaultyBackend>();
       device->machine().fail(fault, at, at % 2 == 0);
       request.cuda = device.get();
       int published_after = 0;
-      const RunResult result = run(builtin_registry(), request, {}, {}, [&](TracePtr trace) { published_after += trace->info.device == "cpu"; });
+      const RunResult result =
+          run(builtin_registry(), request, {}, {}, [&](TracePtr trace) { published_after += trace->info.device == "cpu"; });
       CHECK_SAYS(difference(result, cpu).empty(), where + difference(result, cpu) + " differs");
       CHECK_SAYS(published_after > 0, where + "no stage was published");
       const auto& notes = result.trace->info.notes;
-      CHECK_SAYS(count_of(notes, "the run was done on the CPU") == 1, where + std::to_string(count_of(notes, "done on the CPU")) + " sentences");
+      CHECK_SAYS(count_of(notes, "the run was done on the CPU") == 1,
+                 where + std::to_string(count_of(notes, "done on the CPU")) + " sentences");
       CHECK_SAYS(notes.size() == cpu.trace->info.notes.size() + 1, where + "other notes");
-      CHECK_SAYS(notes.front().starts_with(std::string("The CUDA device ") + happened) && notes.front().find(words) != std::string::npos, where + notes.front());
+      CHECK_SAYS(notes.front().starts_with(std::string("The CUDA device ") + happened) && notes.front().find(words) != std::string::npos,
+                 where + notes.front());
       CHECK_SAYS(device->machine().asked_when_lost() == 0, where + "a lost device was asked");
       CHECK_EQUAL(device->lost(), std::string(fault == Fault::end ? words : ""));
       // Roots of unity stay with the backend; all else is given back.
@@ -141,7 +151,9 @@ void sweep(const RunRequest& asked, std::int64_t most) {
 TEST_CASE("an LSTM's device may fail anywhere") { sweep(request_for("lstm", 150), 40); }
 TEST_CASE("Mamba's device may fail anywhere, float32") { sweep(request_for("mamba", 24, "sequential", "f32"), 40); }
 TEST_CASE("a Newton form's device may fail anywhere") { sweep(request_for("gru", 20, "newton"), 30); }
-TEST_CASE("a convolution's device may fail anywhere, and what the sequential form records after it") { sweep(request_for("s4d", 20, "convolution"), 40); }
+TEST_CASE("a convolution's device may fail anywhere, and what the sequential form records after it") {
+  sweep(request_for("s4d", 20, "convolution"), 40);
+}
 
 TEST_CASE("a device that was lost is not asked again, and runs go on on the CPU") {
   FaultyBackend device;
@@ -171,7 +183,9 @@ TEST_CASE("a comparison of forms on a device that fails is the CPU's") {
   request.device = "cuda";
   const auto reports = compare_forms(builtin_registry(), request, {});
   CHECK_EQUAL(reports.size(), cpu.size());
-  CHECK_SAYS(reports[0].note.starts_with("The CUDA device ran out of memory in the sequential form") && reports[0].note.find("the comparison was done on the CPU.") != std::string::npos, reports[0].note);
+  CHECK_SAYS(reports[0].note.starts_with("The CUDA device ran out of memory in the sequential form") &&
+                 reports[0].note.find("the comparison was done on the CPU.") != std::string::npos,
+             reports[0].note);
   for (std::size_t i = 0; i < cpu.size(); ++i) {
     CHECK_EQUAL(reports[i].device, std::string("cpu"));
     CHECK_EQUAL(reports[i].output_error, cpu[i].output_error);
@@ -186,12 +200,16 @@ TEST_CASE("a comparison of devices says which line the device failed in, and end
   DeviceCheck check{.length = 130, .cuda = &device, .found = [&](const DeviceReport& report) { told.push_back(report.id); }};
   const auto all = check_device(builtin_registry(), presets, {}, {}, check);
   CHECK_EQUAL(told.size(), all.size());
-  for (const DeviceReport& report : all) CHECK_SAYS(report.agrees() && report.verdict() == "agrees", report.id + ", " + report.form + ", " + report.dtype + ": " + report.verdict());
+  for (const DeviceReport& report : all)
+    CHECK_SAYS(report.agrees() && report.verdict() == "agrees",
+               report.id + ", " + report.form + ", " + report.dtype + ": " + report.verdict());
   CHECK(device.machine().replays() > 0);
   const auto presets_from = std::ranges::find(all, false, &DeviceReport::primitive) - all.begin();
   CHECK(presets_from > 40);
   CHECK_EQUAL(all.size() - static_cast<std::size_t>(presets_from), std::size_t{8});  // Elman in four forms and two precisions
-  const auto newton = [&](std::ptrdiff_t from, std::ptrdiff_t to) { return std::ranges::count(all.begin() + from, all.begin() + to, "newton", &DeviceReport::form); };
+  const auto newton = [&](std::ptrdiff_t from, std::ptrdiff_t to) {
+    return std::ranges::count(all.begin() + from, all.begin() + to, "newton", &DeviceReport::form);
+  };
   CHECK(newton(0, presets_from) >= 2);  // of a stepped recurrence at least
   CHECK_EQUAL(newton(presets_from, std::ssize(all)), std::ptrdiff_t{2});
 
@@ -287,7 +305,9 @@ TEST_CASE("a training whose device fails goes on on the CPU, from where it was l
     } catch (const DeviceError& error) {
       said = training.leave_device(builtin_registry(), error, state);
     }
-    CHECK_SAYS(said.starts_with("The CUDA device was lost at step 8 of training") && said.find("goes on on the CPU, from step " + std::to_string(kept_at)) != std::string::npos, said);
+    CHECK_SAYS(said.starts_with("The CUDA device was lost at step 8 of training") &&
+                   said.find("goes on on the CPU, from step " + std::to_string(kept_at)) != std::string::npos,
+               said);
     CHECK(training.device() == "cpu" && training.trainer().steps() == kept_at && training.request().steps == 15);
     CHECK_EQUAL(std::ssize(training.history()), kept_at);
     // What follows is the CPU's, of one that was begun with the same number of steps and extended in the same way.
@@ -304,7 +324,8 @@ TEST_CASE("a training whose device fails goes on on the CPU, from where it was l
     for (std::int64_t i = 0; i < 15; ++i) {
       const TrainingStep& step = training.history()[static_cast<std::size_t>(i)];
       if (i < kept_at) CHECK(step.loss == before[static_cast<std::size_t>(i)].loss);
-      if (!state) CHECK(step.loss == cpu.history()[static_cast<std::size_t>(i)].loss && step.rate == cpu.history()[static_cast<std::size_t>(i)].rate);
+      if (!state)
+        CHECK(step.loss == cpu.history()[static_cast<std::size_t>(i)].loss && step.rate == cpu.history()[static_cast<std::size_t>(i)].rate);
       // Beside one that never left the CPU, to rounding.
       if (state && i < 7) CHECK(std::abs(step.loss - before[static_cast<std::size_t>(i)].loss) < 1e-9 * (1.0 + std::abs(step.loss)));
     }
@@ -338,7 +359,9 @@ TEST_CASE("auto is the CPU for float64, for small work and without a device, and
 TEST_CASE("where the scan and the chunkwise form are one kernel a run says so, and where they are two it does not") {
   FaultyBackend device;
   const auto said = [](const Trace& trace) {
-    return std::ranges::any_of(trace.info.notes, [](const std::string& note) { return note.find("the scan and the chunkwise form of this model are one kernel") != std::string::npos; });
+    return std::ranges::any_of(trace.info.notes, [](const std::string& note) {
+      return note.find("the scan and the chunkwise form of this model are one kernel") != std::string::npos;
+    });
   };
   for (const std::string form : {"scan", "chunkwise", "sequential"}) {
     RunRequest request = request_for("lru", 20, form);

@@ -26,7 +26,9 @@ Discretisation rule_of(const SpectrumInfo& info) {
     if (rule.name == info.rule) return rule;
   return {};
 }
-double parameter(const Trace& trace, const std::string& name, std::int64_t i) { return (*trace.find("param/0/" + name)->real)[static_cast<std::size_t>(i)]; }
+double parameter(const Trace& trace, const std::string& name, std::int64_t i) {
+  return (*trace.find("param/0/" + name)->real)[static_cast<std::size_t>(i)];
+}
 
 }  // namespace
 
@@ -42,9 +44,11 @@ TEST_CASE("a diagonal system's eigenvalues are those of its parameters, also whe
     bool turned = false;
     for (std::int64_t i = 0; i < 12; ++i) {
       const double dt = std::exp(parameter(*trace, "log_dt", i / 4));
-      const Complex w = dt * Complex(-std::exp(parameter(*trace, "log_A_real", i)), parameter(*trace, "A_imag", i)), z = spectrum[static_cast<std::size_t>(i)];
+      const Complex w = dt * Complex(-std::exp(parameter(*trace, "log_A_real", i)), parameter(*trace, "A_imag", i)),
+                    z = spectrum[static_cast<std::size_t>(i)];
       CHECK(std::abs(discrete(rule_of(info), w) - z) < 1e-14);
-      CHECK(std::abs((flow ? (*flow->complex)[static_cast<std::size_t>(i)] : continuous(rule_of(info), z)) - w) < 1e-13 * std::abs(w) + 1e-15);
+      CHECK(std::abs((flow ? (*flow->complex)[static_cast<std::size_t>(i)] : continuous(rule_of(info), z)) - w) <
+            1e-13 * std::abs(w) + 1e-15);
       turned = turned || w.imag() > 3.2;
     }
     CHECK(turned);
@@ -79,7 +83,8 @@ TEST_CASE("what the continuous part of a normal plus low-rank matrix loses is it
   for (const Complex z : *trace->find("spectrum/0")->complex) sum += continuous(rule_of(info), z);
   double expected = 0.0;
   for (std::int64_t i = 0; i < 4; ++i)
-    expected += 2.0 * (-std::exp(parameter(*trace, "A_real", i)) - std::pow(parameter(*trace, "P", 2 * i), 2) - std::pow(parameter(*trace, "P", 2 * i + 1), 2));
+    expected += 2.0 * (-std::exp(parameter(*trace, "A_real", i)) - std::pow(parameter(*trace, "P", 2 * i), 2) -
+                       std::pow(parameter(*trace, "P", 2 * i + 1), 2));
   const double dt = std::exp(parameter(*trace, "inv_dt", 0));
   CHECK(std::abs(sum / dt - expected) < 1e-9 * std::abs(expected));
 }

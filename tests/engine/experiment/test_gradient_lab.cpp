@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// ds_T/ds_t beside its bounds, the factors of a step, all pairs of steps and the alignment of gradients, in cases where each of them is known.
+// ds_T/ds_t beside its bounds, the factors of a step, all pairs of steps and the alignment of gradients, in cases where each of them is
+// known.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -22,7 +23,8 @@ TracePtr traced(const std::string& architecture, std::int64_t length, Settings s
   request.set = std::move(set);
   request.sequence = make_task("noise", {.length = length, .seed = 1});
   request.loss = LossKind::last;
-  request.probe = probe_of({"jacobian", "jacobian_pairs", "jacobian_bound", "jacobian_factor", "jacobian_share", "alignment", "gradient", "state", "gate", "param"});
+  request.probe = probe_of({"jacobian", "jacobian_pairs", "jacobian_bound", "jacobian_factor", "jacobian_share", "alignment", "gradient",
+                            "state", "gate", "param"});
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   CHECK_SAYS(trace->info.outcome == Outcome::finished, trace->info.sentence);
   return trace;
@@ -34,7 +36,9 @@ double at(const Trace& trace, const std::string& key, std::int64_t row, std::int
   return (*array->real)[static_cast<std::size_t>(row * array->row_size() + column)];
 }
 
-void check_near(double own, double expected, double error, const std::string& what) { CHECK_SAYS(std::abs(own - expected) <= error, what + ": " + std::to_string(own) + " and not " + std::to_string(expected)); }
+void check_near(double own, double expected, double error, const std::string& what) {
+  CHECK_SAYS(std::abs(own - expected) <= error, what + ": " + std::to_string(own) + " and not " + std::to_string(expected));
+}
 
 Settings elman(const std::string& activation, const std::string& start, const std::string& rho) {
   return {{"width", "12"}, {"activation", activation}, {"recurrent_init", start}, {"spectral_radius", rho}};
@@ -123,12 +127,14 @@ TEST_CASE("of a linear network whose matrix is a multiple of a rotation what is 
 TEST_CASE("the largest singular value bounds a network with tanh at every step and the eigenvalue need not") {
   constexpr std::int64_t length = 80;
   bool above = false;
-  for (const auto& [start, rho] : {std::pair{"orthogonal", "1.3"}, std::pair{"uniform", "1"}, std::pair{"antisymmetric", "1.2"}, std::pair{"diagonal", "0.9"}}) {
+  for (const auto& [start, rho] :
+       {std::pair{"orthogonal", "1.3"}, std::pair{"uniform", "1"}, std::pair{"antisymmetric", "1.2"}, std::pair{"diagonal", "0.9"}}) {
     const TracePtr trace = traced("elman", length, elman("tanh", start, rho));
     bool below = false;
     for (std::int64_t t = 0; t < length; ++t) {
       const double measured = at(*trace, "jacobian/0", t), bound = at(*trace, "jacobian_bound/0", t, 0);
-      CHECK_SAYS(measured <= bound + 1e-9, std::string(start) + " at step " + std::to_string(t) + ": " + std::to_string(measured) + " above " + std::to_string(bound));
+      CHECK_SAYS(measured <= bound + 1e-9, std::string(start) + " at step " + std::to_string(t) + ": " + std::to_string(measured) +
+                                               " above " + std::to_string(bound));
       CHECK(at(*trace, "jacobian_bound/0", t, 1) <= bound + 1e-9);
       below = below || measured < bound - 0.01;
       above = above || measured > at(*trace, "jacobian_bound/0", t, 1) + 1e-6;
@@ -163,7 +169,8 @@ TEST_CASE("gates of single entries are the whole of a step") {
   for (std::int64_t t = 1; t < length; ++t) {
     CHECK_EQUAL(at(*trace, "jacobian_factor/0", t, 1), -infinity);
     CHECK_EQUAL(at(*trace, "jacobian_share/0", t, 0), 1.0);
-    check_near(at(*trace, "jacobian_factor/0", t, 0), at(*trace, "gradient/state/0/h", t - 1) - at(*trace, "gradient/state/0/h", t), 1e-9, "step " + std::to_string(t));
+    check_near(at(*trace, "jacobian_factor/0", t, 0), at(*trace, "gradient/state/0/h", t - 1) - at(*trace, "gradient/state/0/h", t), 1e-9,
+               "step " + std::to_string(t));
     CHECK(at(*trace, "jacobian/0", t) <= at(*trace, "jacobian_bound/0", t, 0) + 1e-9);
   }
 }
@@ -191,15 +198,17 @@ TEST_CASE("what an LSTM passes back along its forget gate and through its matrix
   for (const char* peepholes : {"no", "yes"}) {
     const TracePtr trace = traced("lstm", length, {{"width", "5"}, {"peepholes", peepholes}, {"forget_bias", "2"}});
     const Vector W = whole(*trace, "param/0/weight_hh");
-    const auto peephole = [&](const std::string& gate) { return trace->find("param/0/w_" + gate + "_diag") ? whole(*trace, "param/0/w_" + gate + "_diag") : Vector(n); };
+    const auto peephole = [&](const std::string& gate) {
+      return trace->find("param/0/w_" + gate + "_diag") ? whole(*trace, "param/0/w_" + gate + "_diag") : Vector(n);
+    };
     const Vector p_i = peephole("i"), p_f = peephole("f"), p_o = peephole("o");
     Vector x = row(*trace, "state/0/h", length - 1);  // dL/dh_T of L = ½ |h_T|²
     const double first = length_of(x);
     for (double& entry : x) entry /= first;
     x.resize(2 * n);
     for (std::int64_t t = length - 1; t > 0; --t) {
-      const Vector i = row(*trace, "gate/0/input", t), f = row(*trace, "gate/0/forget", t), g = row(*trace, "gate/0/candidate", t), o = row(*trace, "gate/0/output", t),
-                   c = row(*trace, "state/0/c", t), before = row(*trace, "state/0/c", t - 1);
+      const Vector i = row(*trace, "gate/0/input", t), f = row(*trace, "gate/0/forget", t), g = row(*trace, "gate/0/candidate", t),
+                   o = row(*trace, "gate/0/output", t), c = row(*trace, "state/0/c", t), before = row(*trace, "state/0/c", t - 1);
       Vector kept(2 * n), sloped(4 * n), returned(2 * n);
       for (std::size_t k = 0; k < n; ++k) {
         const double shown = std::tanh(c[k]);
@@ -212,7 +221,9 @@ TEST_CASE("what an LSTM passes back along its forget gate and through its matrix
         kept[n + k] = of_c * f[k] + of_i * p_i[k] + of_f * p_f[k];
       }
       for (std::size_t gate = 0; gate < 4; ++gate) {
-        const Vector part = through(W, gate * n, {sloped.begin() + static_cast<std::ptrdiff_t>(gate * n), sloped.begin() + static_cast<std::ptrdiff_t>(gate * n + n)}, back);
+        const Vector part = through(
+            W, gate * n,
+            {sloped.begin() + static_cast<std::ptrdiff_t>(gate * n), sloped.begin() + static_cast<std::ptrdiff_t>(gate * n + n)}, back);
         for (std::size_t k = 0; k < n; ++k) returned[k] += part[k];
       }
       x = check_step(*trace, t, kept, sloped, returned);
@@ -220,7 +231,9 @@ TEST_CASE("what an LSTM passes back along its forget gate and through its matrix
   }
 }
 
-TEST_CASE("what a GRU passes back along its update gate and through its matrices is what its equations say, its reset gate before or after them") {
+TEST_CASE(
+    "what a GRU passes back along its update gate and through its matrices is what its equations say, its reset gate before or after "
+    "them") {
   constexpr std::int64_t length = 40;
   constexpr std::size_t n = 6;
   for (const char* reset : {"after", "before"})
@@ -232,7 +245,8 @@ TEST_CASE("what a GRU passes back along its update gate and through its matrices
       const double first = length_of(x);
       for (double& entry : x) entry /= first;
       for (std::int64_t t = length - 1; t > 0; --t) {
-        const Vector r = row(*trace, "gate/0/reset", t), z = row(*trace, "gate/0/update", t), N = row(*trace, "gate/0/candidate", t), h = row(*trace, "state/0/h", t - 1), seen = through(W, 2 * n, h);
+        const Vector r = row(*trace, "gate/0/reset", t), z = row(*trace, "gate/0/update", t), N = row(*trace, "gate/0/candidate", t),
+                     h = row(*trace, "state/0/h", t - 1), seen = through(W, 2 * n, h);
         Vector kept(n), of_r(n), of_z(n), of_n(n), inside(n);
         for (std::size_t k = 0; k < n; ++k) {
           const double keep = std::string(update) == "keeps" ? z[k] : 1.0 - z[k], sign = std::string(update) == "keeps" ? 1.0 : -1.0;
@@ -264,8 +278,10 @@ TEST_CASE("a model without one matrix that makes its state has the bound of its 
   }
   check_pairs(*trace);
   const TracePtr none = traced("transformer", 20, {});
-  for (const Kind kind : {Kind::jacobian_pairs, Kind::jacobian_bound, Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment}) CHECK(none->info.absent.contains(kind) && !none->has(kind));
+  for (const Kind kind : {Kind::jacobian_pairs, Kind::jacobian_bound, Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment})
+    CHECK(none->info.absent.contains(kind) && !none->has(kind));
   const TracePtr taps = traced("neural-wave-machine", 20, {{"width", "4"}});
   CHECK(taps->has(Kind::jacobian_bound) && !taps->has(Kind::jacobian_factor) && !taps->has(Kind::jacobian_share));
-  CHECK(std::ranges::any_of(taps->info.notes, [](const std::string& note) { return note.find("read each other directly") != std::string::npos; }));
+  CHECK(std::ranges::any_of(taps->info.notes,
+                            [](const std::string& note) { return note.find("read each other directly") != std::string::npos; }));
 }

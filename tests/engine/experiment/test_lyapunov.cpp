@@ -74,14 +74,16 @@ std::vector<long double> gram_schmidt(std::vector<std::vector<long double>>& col
 
 TEST_CASE("Lyapunov exponents are the logarithms of a linear network's radius, however far the product leaves the range of a double") {
   for (const double radius : {0.2, 0.95, 1.1}) {
-    const TracePtr trace = finished(request_for("elman", 1500, {{"activation", "identity"}, {"spectral_radius", std::to_string(radius)}, {"width", "9"}}));
+    const TracePtr trace =
+        finished(request_for("elman", 1500, {{"activation", "identity"}, {"spectral_radius", std::to_string(radius)}, {"width", "9"}}));
     const TraceArray* array = trace->find("lyapunov/0");
     CHECK(array && array->shape == Shape({1500, 9}) && array->steps.empty() && array->unit == "1/step");
     for (const double exponent : *array->real) CHECK_CLOSE(exponent, std::log(radius), 1e-12);
   }
 }
 
-TEST_CASE("exponents of diagonal factors are the means of their logarithms over the last three quarters of the steps so far, largest first") {
+TEST_CASE(
+    "exponents of diagonal factors are the means of their logarithms over the last three quarters of the steps so far, largest first") {
   RunRequest request;
   request.preset = primitive_preset("diagonal");
   request.set = {{"width", "3"}};
@@ -105,10 +107,12 @@ TEST_CASE("exponents of diagonal factors are the means of their logarithms over 
   // A factor of 0 forgets at once, for as long as it is among the steps of the mean.
   request.sequence.own().input[300 * 6 + 1] = 0.0;
   const std::vector<double> forgot = exponents(*finished(request, primitives()));
-  CHECK(std::isfinite(forgot[299 * 3 + 2]) && forgot[300 * 3 + 2] == -infinity && forgot[1023 * 3 + 2] == -infinity && std::isfinite(forgot[1023 * 3 + 1]));
+  CHECK(std::isfinite(forgot[299 * 3 + 2]) && forgot[300 * 3 + 2] == -infinity && forgot[1023 * 3 + 2] == -infinity &&
+        std::isfinite(forgot[1023 * 3 + 1]));
 }
 
-TEST_CASE("every exponent of every row is that of a plain Gram-Schmidt process over the whole sequence, however the run is cut into segments") {
+TEST_CASE(
+    "every exponent of every row is that of a plain Gram-Schmidt process over the whole sequence, however the run is cut into segments") {
   const std::size_t n = 12, steps = 4000;
   RunRequest request = request_for("elman", static_cast<std::int64_t>(steps), {{"spectral_radius", "1.4"}, {"width", std::to_string(n)}});
   request.every = 1;
@@ -131,7 +135,8 @@ TEST_CASE("every exponent of every row is that of a plain Gram-Schmidt process o
     const auto logs = gram_schmidt(frame);
     for (std::size_t j = 0; j < n; ++j) sums[t + 1][j] = sums[t][j] + logs[j];
     std::vector<double> row;
-    for (std::size_t j = 0; j < n; ++j) row.push_back(static_cast<double>((sums[t + 1][j] - sums[first_of(t)][j]) / static_cast<long double>(t + 1 - first_of(t))));
+    for (std::size_t j = 0; j < n; ++j)
+      row.push_back(static_cast<double>((sums[t + 1][j] - sums[first_of(t)][j]) / static_cast<long double>(t + 1 - first_of(t))));
     std::ranges::sort(row, std::greater<>());
     for (std::size_t j = 0; j < n; ++j) worst = std::max(worst, std::abs(row[j] - found[t * n + j]));
   }
@@ -141,7 +146,8 @@ TEST_CASE("every exponent of every row is that of a plain Gram-Schmidt process o
 TEST_CASE("the largest exponent is the rate at which two states that begin close to each other part") {
   const std::size_t n = 32, steps = 6000;
   for (const char* radius : {"0.9", "2"}) {
-    RunRequest request = request_for("elman", static_cast<std::int64_t>(steps), {{"spectral_radius", radius}, {"width", std::to_string(n)}});
+    RunRequest request =
+        request_for("elman", static_cast<std::int64_t>(steps), {{"spectral_radius", radius}, {"width", std::to_string(n)}});
     std::ranges::fill(request.sequence.own().input, 0.01);
     request.every = 1;
     const TracePtr trace = finished(request);
@@ -191,18 +197,25 @@ TEST_CASE("the exponents of every preset sum to the mean logarithm of |det ds_t/
       const auto at = [&](std::size_t t) { return backward ? 23 - t : t; };
       // A layer at a slower rate stands still between its own steps, and what stands still grows by nothing.
       const auto moves = [&](std::size_t t) {
-        return network.layers()[layer].stride == 1 || std::ranges::any_of(trace->matching(key_of(Kind::state, static_cast<std::int64_t>(layer), "")), [&](const TraceArray* state) {
-                 const auto size = static_cast<std::size_t>(state->row_size());
-                 const auto same = [&](const auto& values) { return std::equal(values.begin() + static_cast<std::ptrdiff_t>(at(t) * size), values.begin() + static_cast<std::ptrdiff_t>((at(t) + 1) * size), values.begin() + static_cast<std::ptrdiff_t>(at(t - 1) * size)); };
-                 return state->is_complex() ? !same(*state->complex) : !same(*state->real);
-               });
+        return network.layers()[layer].stride == 1 ||
+               std::ranges::any_of(trace->matching(key_of(Kind::state, static_cast<std::int64_t>(layer), "")),
+                                   [&](const TraceArray* state) {
+                                     const auto size = static_cast<std::size_t>(state->row_size());
+                                     const auto same = [&](const auto& values) {
+                                       return std::equal(values.begin() + static_cast<std::ptrdiff_t>(at(t) * size),
+                                                         values.begin() + static_cast<std::ptrdiff_t>((at(t) + 1) * size),
+                                                         values.begin() + static_cast<std::ptrdiff_t>(at(t - 1) * size));
+                                     };
+                                     return state->is_complex() ? !same(*state->complex) : !same(*state->real);
+                                   });
       };
       long double sum = 0.0L;
       bool singular = false;
       for (std::size_t t = first_of(23); t < 24; ++t)
         for (std::size_t j = 0; moves(t) && j < n; ++j) {
           const double size = std::abs((*spectrum->complex)[(spectrum->shape[0] == 1 ? 0 : at(t)) * n + j]);
-          singular = singular || size < 1e-8;  // what is left where 1 cancels is known to 1e-16 of that 1, and its logarithm no better than 1e-8
+          singular =
+              singular || size < 1e-8;  // what is left where 1 cancels is known to 1e-16 of that 1, and its logarithm no better than 1e-8
           sum += std::log(static_cast<long double>(size));
         }
       const std::span<const double> row = std::span<const double>(*array->real).subspan(at(23) * n, n);
@@ -211,7 +224,8 @@ TEST_CASE("the exponents of every preset sum to the mean logarithm of |det ds_t/
       double all = 0.0;
       for (const double exponent : row) all += exponent;
       const double expected = static_cast<double>(sum / (24.0L - static_cast<long double>(first_of(23))));
-      CHECK_SAYS(std::abs(all - expected) <= 1e-8 * std::max(1.0, std::abs(expected)), preset.id + " " + array->key + ": " + test::show(all) + ", not " + test::show(expected));
+      CHECK_SAYS(std::abs(all - expected) <= 1e-8 * std::max(1.0, std::abs(expected)),
+                 preset.id + " " + array->key + ": " + test::show(all) + ", not " + test::show(expected));
       ++compared;
     }
   }
@@ -224,7 +238,8 @@ TEST_CASE("a triangular matrix has the logarithms of its diagonal, and -infinity
   const double weight_hh[9] = {0.5, 0.0, 0.0, 40.0, 0.25, 0.0, -7.0, 3.0, 0.0};
   std::string header, data;
   const auto add = [&](const std::string& name, const std::string& shape, const std::vector<double>& values) {
-    header += (header.empty() ? "" : ",") + test::safetensors_entry("0/" + name, "F64", shape, data.size(), data.size() + 8 * values.size());
+    header +=
+        (header.empty() ? "" : ",") + test::safetensors_entry("0/" + name, "F64", shape, data.size(), data.size() + 8 * values.size());
     data.append(reinterpret_cast<const char*>(values.data()), 8 * values.size());
   };
   add("weight_ih", "[3,1]", {1.0, 1.0, 1.0});
@@ -238,11 +253,14 @@ TEST_CASE("a triangular matrix has the logarithms of its diagonal, and -infinity
   CHECK_CLOSE(found[last + 1], std::log(0.25), 1e-9);
   CHECK(found[last + 2] == -infinity);
   // Where the radius is 0, all are.
-  for (const double exponent : exponents(*finished(request_for("elman", 30, {{"activation", "identity"}, {"spectral_radius", "0"}, {"width", "4"}})))) CHECK(exponent == -infinity);
+  for (const double exponent :
+       exponents(*finished(request_for("elman", 30, {{"activation", "identity"}, {"spectral_radius", "0"}, {"width", "4"}}))))
+    CHECK(exponent == -infinity);
 }
 
 TEST_CASE("a layer that runs backward has its exponents from the end on") {
-  const TracePtr trace = finished(request_for("elman", 200, {{"width", "6"}, {"direction", "backward"}, {"activation", "identity"}, {"spectral_radius", "0.8"}}));
+  const TracePtr trace = finished(
+      request_for("elman", 200, {{"width", "6"}, {"direction", "backward"}, {"activation", "identity"}, {"spectral_radius", "0.8"}}));
   CHECK(trace->info.each_layer[0].reversed);
   CHECK_CLOSE(exponents(*trace)[0], std::log(0.8), 1e-12);
   // With tanh the first rows, which are the ends of the means, differ less than the last ones, which are of few steps.
@@ -254,7 +272,10 @@ TEST_CASE("a layer that runs backward has its exponents from the end on") {
 TEST_CASE("what has no transition has no exponents and says why; what takes long has the largest, and says so") {
   const TracePtr none = finished(request_for("transformer", 20, {}));
   CHECK(!none->has(Kind::lyapunov));
-  CHECK(std::ranges::any_of(none->info.note_kinds, [](const auto& note) { return note.first == Kind::lyapunov && note.second.find("has no Lyapunov exponents, because what it carries is a record of the past, ") != std::string::npos; }));
+  CHECK(std::ranges::any_of(none->info.note_kinds, [](const auto& note) {
+    return note.first == Kind::lyapunov &&
+           note.second.find("has no Lyapunov exponents, because what it carries is a record of the past, ") != std::string::npos;
+  }));
   RunRequest wide = request_for("lstm", 700, {{"width", "160"}});
   wide.probe = {};
   wide.probe.kinds = {Kind::lyapunov};
@@ -262,6 +283,7 @@ TEST_CASE("what has no transition has no exponents and says why; what takes long
   const TraceArray* array = some->find("lyapunov/0");
   CHECK(array && array->row_size() >= 1 && array->row_size() < 320 && array->shape[0] == 700);
   CHECK(std::ranges::any_of(some->info.note_kinds, [&](const auto& note) {
-    return note.first == Kind::lyapunov && note.second.find("has the largest " + std::to_string(array->row_size()) + " of the 320 Lyapunov exponents") != std::string::npos;
+    return note.first == Kind::lyapunov &&
+           note.second.find("has the largest " + std::to_string(array->row_size()) + " of the 320 Lyapunov exponents") != std::string::npos;
   }));
 }

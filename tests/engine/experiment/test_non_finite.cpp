@@ -43,7 +43,8 @@ TEST_CASE("a loss beyond the range, an input beyond float32 and weights that are
   request.loss = LossKind::mean;
   const auto trace = run(builtin_registry(), request, {}, {}).trace;
   CHECK_EQUAL(std::string(to_string(trace->info.outcome)), "finished");
-  CHECK(std::any_of(trace->info.notes.begin(), trace->info.notes.end(), [](const std::string& note) { return says(note, "The loss became non-finite at step 0"); }));
+  CHECK(std::any_of(trace->info.notes.begin(), trace->info.notes.end(),
+                    [](const std::string& note) { return says(note, "The loss became non-finite at step 0"); }));
   request.dtype = "f32";
   const auto narrow = run(builtin_registry(), request, {}, {}).trace;
   CHECK_EQUAL(std::string(to_string(narrow->info.outcome)), "diverged");
@@ -106,7 +107,8 @@ TEST_CASE("a gradient that is not a number reaches the memory and is not taken f
     own.layer = [kind](Layer& l, Var x) {
       Var s;
       if (kind == "step")
-        s = step(l, {{"s", {1}, "s"}}, {x}, [](Cell&, std::span<const Var> u, std::span<const Var> at) { return std::vector<Var>{0.5 * at[0] + u[0]}; })[0];
+        s = step(l, {{"s", {1}, "s"}}, {x},
+                 [](Cell&, std::span<const Var> u, std::span<const Var> at) { return std::vector<Var>{0.5 * at[0] + u[0]}; })[0];
       else if (kind == "diagonal")
         s = diagonal(l, {"s", {1}, "s"}, reshape(affine(slice(x, 0, 0, 1), 0.0, 0.5), {1}), x);
       else
@@ -119,6 +121,7 @@ TEST_CASE("a gradient that is not a number reaches the memory and is not taken f
     request.preset.id = request.preset.architecture = "own";
     request.sequence = sequence_of(20, 1, [](std::int64_t) { return 0.0; });
     const auto trace = run(registry, request, {}, {}).trace;
-    CHECK_SAYS(trace->info.sentence.starts_with("gradient/state/0/s became non-finite at step 19 on the way back"), kind + ": " + trace->info.sentence);
+    CHECK_SAYS(trace->info.sentence.starts_with("gradient/state/0/s became non-finite at step 19 on the way back"),
+               kind + ": " + trace->info.sentence);
   }
 }

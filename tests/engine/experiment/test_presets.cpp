@@ -88,7 +88,9 @@ TEST_CASE("every preset of this house loads, and is where it says it is") {
     for (std::size_t i = 0; i < preset.idea.size(); ++i)
       sentences += preset.idea[i] == '.' && (i + 1 == preset.idea.size() || preset.idea[i + 1] == ' ');
     CHECK_SAYS(sentences == 3, preset.id + ": the idea has " + std::to_string(sentences) + " sentences");
-    if (preset.trained) CHECK_SAYS(std::ranges::count(preset.trained->idea + " ", '.') >= 3 && preset.trained->idea.ends_with('.'), preset.id + ": the trained one's idea is of three sentences");
+    if (preset.trained)
+      CHECK_SAYS(std::ranges::count(preset.trained->idea + " ", '.') >= 3 && preset.trained->idea.ends_with('.'),
+                 preset.id + ": the trained one's idea is of three sentences");
     CHECK_SAYS(!preset.look_at.empty(), preset.id);
     const Card shown = card(builtin_registry(), preset);
     CHECK_EQUAL(shown.id, preset.id);
@@ -97,44 +99,154 @@ TEST_CASE("every preset of this house loads, and is where it says it is") {
     CHECK_SAYS(!shown.forms.empty() && shown.forms.front() == "sequential", preset.id);
     for (const std::string& place : preset.look_at) {
       const std::size_t colon = place.rfind(':');
-      if (colon == std::string::npos || place == "trajectories:3-D" || place == "trajectories:map" || place == "trajectories:lines" || place == "trajectories:past" || place == "spectrum:continuous" || place == "sensitivity:mixing") continue;
+      if (colon == std::string::npos || place == "trajectories:3-D" || place == "trajectories:map" || place == "trajectories:lines" ||
+          place == "trajectories:past" || place == "spectrum:continuous" || place == "sensitivity:mixing")
+        continue;
       const auto bare = [](const std::string& name) { return name.substr(name.find('/') + 1); };  // without the layer's number, if any
       const std::string name = bare(place.substr(colon + 1));
-      const bool there = place.starts_with("gating:") ? std::ranges::any_of(shown.gates, [&](const GateInfo& gate) { return bare(gate.name) == name; })
-                                                      : std::ranges::any_of(shown.states, [&](const StateInfo& state) { return bare(state.name) == name && state.recorded; });
+      const bool there =
+          place.starts_with("gating:")
+              ? std::ranges::any_of(shown.gates, [&](const GateInfo& gate) { return bare(gate.name) == name; })
+              : std::ranges::any_of(shown.states, [&](const StateInfo& state) { return bare(state.name) == name && state.recorded; });
       CHECK_SAYS(there, preset.id + " looks at " + place + ", which is not on its card");
     }
   }
 }
 
 /// The models of the survey: what a shipped preset may descend from before its parent is one.
-const std::set<std::string> of_the_survey{
-    "jordan", "elman", "linear-rnn", "bidirectional-elman", "bidirectional-lstm", "echo-state", "ctrnn", "irnn", "indrnn", "limit-cycle-rnn", "lstm",
-    "lstm-chrono", "gru", "li-gru", "ur-lstm", "on-lstm", "qrnn", "sru", "gilr", "ls-lstm", "hgru", "hgrn", "slstm", "mlstm", "xlstm", "unitary-rnn",
-    "exp-rnn", "nnrnn", "antisymmetric-rnn", "incremental-rnn", "lipschitz-rnn", "noisy-rnn", "tarnn", "cornn", "unicornn", "lem",
-    "neural-wave-machine", "neural-ode", "ode-rnn", "ltc", "cfc", "continuous-fast-weights", "transformer", "transformer-xl",
-    "compressive-transformer", "memformer", "recurrent-memory-transformer", "block-recurrent", "block-state-transformer",
-    "temporal-latent-bottleneck", "token-turing-machine", "recurrent-attention-network", "infini-attention", "r-transformer", "arn",
-    "recurrent-position-encoding", "rsa", "linear-attention", "performer", "rfa", "fwp", "deltanet", "recurrent-deltanet", "srwm", "mao-fast-weights",
-    "ecoformer", "cosformer", "lrpe", "transnormer", "transnormer-llm", "aft-full", "aft-simple", "aft-local", "rwkv-4", "rwkv-5", "rwkv-6", "retnet",
-    "gateloop", "gla", "relit", "arelit", "gau", "flash", "mega", "lmu", "hippo-legt", "hippo-legs", "hippo-lagt", "hippo-rnn", "lssl", "s4",
-    "sashimi", "dss", "s4d", "s5", "dlr", "liquid-s4", "gss", "h3", "sgconv", "hyena", "laughing-hyena", "tnn", "lru", "mamba", "mamba-2", "rg-lru",
-    "hawk", "griffin", "lcsm", "lcsm-m1", "lcsm-m2", "lcsm-m3"};
+const std::set<std::string> of_the_survey{"jordan",
+                                          "elman",
+                                          "linear-rnn",
+                                          "bidirectional-elman",
+                                          "bidirectional-lstm",
+                                          "echo-state",
+                                          "ctrnn",
+                                          "irnn",
+                                          "indrnn",
+                                          "limit-cycle-rnn",
+                                          "lstm",
+                                          "lstm-chrono",
+                                          "gru",
+                                          "li-gru",
+                                          "ur-lstm",
+                                          "on-lstm",
+                                          "qrnn",
+                                          "sru",
+                                          "gilr",
+                                          "ls-lstm",
+                                          "hgru",
+                                          "hgrn",
+                                          "slstm",
+                                          "mlstm",
+                                          "xlstm",
+                                          "unitary-rnn",
+                                          "exp-rnn",
+                                          "nnrnn",
+                                          "antisymmetric-rnn",
+                                          "incremental-rnn",
+                                          "lipschitz-rnn",
+                                          "noisy-rnn",
+                                          "tarnn",
+                                          "cornn",
+                                          "unicornn",
+                                          "lem",
+                                          "neural-wave-machine",
+                                          "neural-ode",
+                                          "ode-rnn",
+                                          "ltc",
+                                          "cfc",
+                                          "continuous-fast-weights",
+                                          "transformer",
+                                          "transformer-xl",
+                                          "compressive-transformer",
+                                          "memformer",
+                                          "recurrent-memory-transformer",
+                                          "block-recurrent",
+                                          "block-state-transformer",
+                                          "temporal-latent-bottleneck",
+                                          "token-turing-machine",
+                                          "recurrent-attention-network",
+                                          "infini-attention",
+                                          "r-transformer",
+                                          "arn",
+                                          "recurrent-position-encoding",
+                                          "rsa",
+                                          "linear-attention",
+                                          "performer",
+                                          "rfa",
+                                          "fwp",
+                                          "deltanet",
+                                          "recurrent-deltanet",
+                                          "srwm",
+                                          "mao-fast-weights",
+                                          "ecoformer",
+                                          "cosformer",
+                                          "lrpe",
+                                          "transnormer",
+                                          "transnormer-llm",
+                                          "aft-full",
+                                          "aft-simple",
+                                          "aft-local",
+                                          "rwkv-4",
+                                          "rwkv-5",
+                                          "rwkv-6",
+                                          "retnet",
+                                          "gateloop",
+                                          "gla",
+                                          "relit",
+                                          "arelit",
+                                          "gau",
+                                          "flash",
+                                          "mega",
+                                          "lmu",
+                                          "hippo-legt",
+                                          "hippo-legs",
+                                          "hippo-lagt",
+                                          "hippo-rnn",
+                                          "lssl",
+                                          "s4",
+                                          "sashimi",
+                                          "dss",
+                                          "s4d",
+                                          "s5",
+                                          "dlr",
+                                          "liquid-s4",
+                                          "gss",
+                                          "h3",
+                                          "sgconv",
+                                          "hyena",
+                                          "laughing-hyena",
+                                          "tnn",
+                                          "lru",
+                                          "mamba",
+                                          "mamba-2",
+                                          "rg-lru",
+                                          "hawk",
+                                          "griffin",
+                                          "lcsm",
+                                          "lcsm-m1",
+                                          "lcsm-m2",
+                                          "lcsm-m3"};
 
 TEST_CASE("what shipped presets descend from is a preset or will be one, and is not younger") {
   const PresetLibrary library(builtin_registry(), {shipped});
   const std::set<std::string> first_of_their_line{"jordan", "transformer"};
   std::size_t links = 0;
   for (const Preset& preset : library.presets()) {
-    CHECK_SAYS(preset.descends_from.empty() == first_of_their_line.contains(preset.id), preset.id + " says what it descends from, or begins a line");
+    CHECK_SAYS(preset.descends_from.empty() == first_of_their_line.contains(preset.id),
+               preset.id + " says what it descends from, or begins a line");
     for (const Descent& descent : preset.descends_from) {
       const std::string link = preset.id + " from " + descent.id;
       const auto parent = std::ranges::find(library.presets(), descent.id, &Preset::id);
       links += parent != library.presets().end();
-      CHECK_SAYS(parent != library.presets().end() || of_the_survey.contains(descent.id), link + ", which is no preset and no model of the survey");
-      if (parent != library.presets().end()) CHECK_SAYS(parent->source.year <= preset.source.year, link + ": " + std::to_string(parent->source.year) + " is after " + std::to_string(preset.source.year));
+      CHECK_SAYS(parent != library.presets().end() || of_the_survey.contains(descent.id),
+                 link + ", which is no preset and no model of the survey");
+      if (parent != library.presets().end())
+        CHECK_SAYS(parent->source.year <= preset.source.year,
+                   link + ": " + std::to_string(parent->source.year) + " is after " + std::to_string(preset.source.year));
       // A clause to be read beside an arrow.
-      CHECK_SAYS(!descent.changed.ends_with('.') && descent.changed.size() <= 120, link + ": \"" + descent.changed + "\" is no short clause");
+      CHECK_SAYS(!descent.changed.ends_with('.') && descent.changed.size() <= 120,
+                 link + ": \"" + descent.changed + "\" is no short clause");
     }
   }
   CHECK_SAYS(links >= 20, std::to_string(links) + " links between presets");
@@ -178,12 +290,14 @@ TEST_CASE("every architecture has a preset") {
 
 TEST_CASE("what a preset says is what is read") {
   Folder folder;
-  folder.write("deep/er/mine.json",
-               preset_text("mine",
-                           ",\"hyper\": {\"forget_bias\": 2, \"width\": 8.0},"
-                           "\"sequence\": {\"task\": \"adding\", \"length\": 77, \"seed\": 9, \"parameters\": {\"markers\": 3.0}}, \"look_at\": [\"gating:forget\", \"spectrum\", \"trajectories:lines:c\", \"trajectories:past\", \"gradients:0/c\"],"
-                           "\"claims\": [{\"text\": \"An idea\", \"measure\": \"mean gate/0/forget\", \"range\": [-0.5, 1]}],"
-                           "\"descends_from\": [{\"id\": \"elman\", \"changed\": \"gates\"}, {\"id\": \"nowhere-yet\", \"changed\": \"a name\"}]"));
+  folder.write(
+      "deep/er/mine.json",
+      preset_text("mine",
+                  ",\"hyper\": {\"forget_bias\": 2, \"width\": 8.0},"
+                  "\"sequence\": {\"task\": \"adding\", \"length\": 77, \"seed\": 9, \"parameters\": {\"markers\": 3.0}}, \"look_at\": "
+                  "[\"gating:forget\", \"spectrum\", \"trajectories:lines:c\", \"trajectories:past\", \"gradients:0/c\"],"
+                  "\"claims\": [{\"text\": \"An idea\", \"measure\": \"mean gate/0/forget\", \"range\": [-0.5, 1]}],"
+                  "\"descends_from\": [{\"id\": \"elman\", \"changed\": \"gates\"}, {\"id\": \"nowhere-yet\", \"changed\": \"a name\"}]"));
   folder.write("notes.txt", "not a preset");
   const PresetLibrary library(builtin_registry(), {folder.path()});
   CHECK_SAYS(library.problems().empty(), all_of(library.problems()));
@@ -192,7 +306,8 @@ TEST_CASE("what a preset says is what is read") {
   CHECK_EQUAL(preset.task, std::string("adding"));
   CHECK_EQUAL(preset.task_length, 77);
   CHECK_EQUAL(preset.task_seed, std::uint64_t{9});
-  CHECK(preset.task_set == (TaskSettings{{"markers", "3"}}) && preset.task_options() == (TaskOptions{.length = 77, .seed = 9, .set = {{"markers", "3"}}}));
+  CHECK(preset.task_set == (TaskSettings{{"markers", "3"}}) &&
+        preset.task_options() == (TaskOptions{.length = 77, .seed = 9, .set = {{"markers", "3"}}}));
   CHECK_EQUAL(preset.source.year, 1997);
   CHECK_EQUAL(preset.look_at.size(), std::size_t{5});
   CHECK_EQUAL(preset.look_at.front(), std::string("gating:forget"));
@@ -255,29 +370,38 @@ TEST_CASE("each mistake is one sentence that names the file and the key, and hid
       {preset_text("mine", ",\"sequence\": {\"task\": \"adding\", \"seed\": -1}"), "sequence.seed must be"},
       {preset_text("mine", ",\"sequence\": {\"task\": \"adding\", \"steps\": 5}"), "sequence.steps is not a key of a preset"},
       {preset_text("mine", ",\"sequence\": {\"task\": \"copy\", \"parameters\": 3}"), "sequence.parameters must be an object"},
-      {preset_text("mine", ",\"sequence\": {\"task\": \"copy\", \"parameters\": {\"dely\": 3}}"), "sequence.parameters.dely: the task copy has no parameter \"dely\"; it has delay, "},
-      {preset_text("mine", ",\"sequence\": {\"task\": \"copy\", \"parameters\": {\"delay\": -3}}"), "sequence.parameters.delay: the task copy: delay = -3 is not possible; give an integer from 0"},
+      {preset_text("mine", ",\"sequence\": {\"task\": \"copy\", \"parameters\": {\"dely\": 3}}"),
+       "sequence.parameters.dely: the task copy has no parameter \"dely\"; it has delay, "},
+      {preset_text("mine", ",\"sequence\": {\"task\": \"copy\", \"parameters\": {\"delay\": -3}}"),
+       "sequence.parameters.delay: the task copy: delay = -3 is not possible; give an integer from 0"},
       {preset_text("mine", ",\"look_at\": \"gating\""), "look_at must be a list"},
       {preset_text("mine", ",\"look_at\": [1]"), "look_at must hold names"},
       {preset_text("mine", ",\"look_at\": [\"\"]"), "look_at must hold names"},
       {preset_text("mine", ",\"claims\": {}"), "claims must be a list"},
       {preset_text("mine", ",\"claims\": [1]"), "claims[0] must be an object"},
       {preset_text("mine", ",\"claims\": [{\"text\": \"An idea\", \"measure\": \"mean output\"}]"), "claims[0].range is missing"},
-      {preset_text("mine", ",\"claims\": [{\"text\": \"Another\", \"measure\": \"mean output\", \"range\": [0, 1]}]"), "claims[0].text must be words that stand in the idea"},
-      {preset_text("mine", ",\"claims\": [{\"text\": \"An idea\", \"measure\": \"mean output\", \"range\": [1, 0]}]"), "claims[0].range must be a list of the least and the largest"},
+      {preset_text("mine", ",\"claims\": [{\"text\": \"Another\", \"measure\": \"mean output\", \"range\": [0, 1]}]"),
+       "claims[0].text must be words that stand in the idea"},
+      {preset_text("mine", ",\"claims\": [{\"text\": \"An idea\", \"measure\": \"mean output\", \"range\": [1, 0]}]"),
+       "claims[0].range must be a list of the least and the largest"},
       {R"({"schema": 1, "id": "mine", "architecture": "elman", "title": "T", "family": "gated", "idea": "An idea.", "source": {"authors": "A", "year": 1997, "title": "T", "url": "file:///tmp/x.desktop"}})",
        "source.url must be an address on the web that begins with https:// or http://, not \"file:///tmp/x.desktop\"."},
-      {preset_text("mine", ",\"descends_from\": \"elman\""), "descends_from must be a list of objects with id and changed, not the text \"elman\"."},
+      {preset_text("mine", ",\"descends_from\": \"elman\""),
+       "descends_from must be a list of objects with id and changed, not the text \"elman\"."},
       {preset_text("mine", ",\"descends_from\": []"), "descends_from must be a list of objects with id and changed, not an empty list."},
       {preset_text("mine", ",\"descends_from\": [\"elman\"]"), "descends_from[0] must be an object"},
       {preset_text("mine", ",\"descends_from\": [{\"changed\": \"gates\"}]"), "descends_from[0].id is missing"},
-      {preset_text("mine", ",\"descends_from\": [{\"id\": \"El Man\", \"changed\": \"gates\"}]"), "descends_from[0].id must be the id of a preset"},
+      {preset_text("mine", ",\"descends_from\": [{\"id\": \"El Man\", \"changed\": \"gates\"}]"),
+       "descends_from[0].id must be the id of a preset"},
       {preset_text("mine", ",\"descends_from\": [{\"id\": \"mine\", \"changed\": \"gates\"}]"), "descends_from[0].id is the preset itself"},
       {preset_text("mine", ",\"descends_from\": [{\"id\": \"elman\"}]"), "descends_from[0].changed is missing"},
-      {preset_text("mine", ",\"descends_from\": [{\"id\": \"elman\", \"changed\": \"\"}]"), "descends_from[0].changed must be what it changed, a clause in quotes, not"},
-      {preset_text("mine", ",\"descends_from\": [{\"id\": \"elman\", \"changed\": \"a\"}, {\"id\": \"elman\", \"changed\": \"b\"}]"), "descends_from[1].id \"elman\" is given twice"},
+      {preset_text("mine", ",\"descends_from\": [{\"id\": \"elman\", \"changed\": \"\"}]"),
+       "descends_from[0].changed must be what it changed, a clause in quotes, not"},
+      {preset_text("mine", ",\"descends_from\": [{\"id\": \"elman\", \"changed\": \"a\"}, {\"id\": \"elman\", \"changed\": \"b\"}]"),
+       "descends_from[1].id \"elman\" is given twice"},
       {preset_text("mine", ",\"descends_from\": [{\"id\": \"elman\", \"change\": \"gates\"}]"), "descends_from[0].changed is missing"},
-      {preset_text("mine", ",\"descends_from\": [{\"id\": \"elman\", \"changed\": \"gates\", \"year\": 1990}]"), "descends_from[0].year is not a key of a preset"},
+      {preset_text("mine", ",\"descends_from\": [{\"id\": \"elman\", \"changed\": \"gates\", \"year\": 1990}]"),
+       "descends_from[0].year is not a key of a preset"},
   };
   for (const Mistake& mistake : mistakes) {
     Folder folder;
@@ -299,8 +423,10 @@ TEST_CASE("each mistake is one sentence that names the file and the key, and hid
 namespace {
 
 /// A preset with trained weights, of which `more` goes before the rest.
-std::string trained_text(const std::string& more = "", const std::string& weights = "mine.safetensors", const std::string& command = "reclab train mine --steps 9") {
-  return preset_text("mine", ",\"hyper\": {\"width\": 8, \"forget_bias\": 2}, \"trained\": {" + more + "\"weights\": \"" + weights + "\", \"command\": \"" + command + "\", \"idea\": \"It has learned.\"}");
+std::string trained_text(const std::string& more = "", const std::string& weights = "mine.safetensors",
+                         const std::string& command = "reclab train mine --steps 9") {
+  return preset_text("mine", ",\"hyper\": {\"width\": 8, \"forget_bias\": 2}, \"trained\": {" + more + "\"weights\": \"" + weights +
+                                 "\", \"command\": \"" + command + "\", \"idea\": \"It has learned.\"}");
 }
 
 }  // namespace
@@ -309,8 +435,11 @@ TEST_CASE("what a preset says of its trained weights is what is read, and what i
   Folder folder;
   folder.write("mine.safetensors", "weights");
   // Words between quotes are one command still.
-  folder.write("quoted.json", replaced(trained_text("", "mine.safetensors", "reclab train quoted --input 'my file'\\\\''s.csv' --set width=4"), "\"mine\"", "\"quoted\""));
-  folder.write("mine.json", trained_text("\"hyper\": {\"width\": 4, \"layers\": 2}, \"sequence\": {\"task\": \"adding\", \"length\": 30, \"seed\": 4, \"parameters\": {\"markers\": 3}},"
+  folder.write("quoted.json",
+               replaced(trained_text("", "mine.safetensors", "reclab train quoted --input 'my file'\\\\''s.csv' --set width=4"), "\"mine\"",
+                        "\"quoted\""));
+  folder.write("mine.json", trained_text("\"hyper\": {\"width\": 4, \"layers\": 2}, \"sequence\": {\"task\": \"adding\", \"length\": 30, "
+                                         "\"seed\": 4, \"parameters\": {\"markers\": 3}},"
                                          "\"claims\": [{\"text\": \"has learned\", \"measure\": \"of_baseline\", \"range\": [0, 0.1]}],"));
   folder.write("plain.json", preset_text("plain"));
   const PresetLibrary library(builtin_registry(), {folder.path()});
@@ -356,7 +485,8 @@ TEST_CASE("a mistake in what is trained is one sentence that names the file and 
       {replaced(trained_text(), "It has learned.", "It has \\u001b]0;learned."), "has a control character in \"It has \\x1b]0;learned.\""},
       {replaced(trained_text(), "It has learned.", "It has \\u0000learned."), "has a control character in \"It has \\x00learned.\""},
       {replaced(trained_text(), ", \"idea\": \"It has learned.\"", ""), "trained.idea is missing"},
-      {trained_text("\"claims\": [{\"text\": \"Another\", \"measure\": \"held_out\", \"range\": [0, 1]}],"), "trained.claims[0].text must be words that stand in the idea"},
+      {trained_text("\"claims\": [{\"text\": \"Another\", \"measure\": \"held_out\", \"range\": [0, 1]}],"),
+       "trained.claims[0].text must be words that stand in the idea"},
       {trained_text("\"hyper\": {\"widht\": 3},"), "trained.hyper.widht: mine has no hyper-parameter"},
       {trained_text("\"hyper\": {\"width\": 0},"), "trained.hyper.width: mine: width = 0"},
       {trained_text("\"sequence\": {\"task\": \"ading\"},"), "trained.sequence.task names no task"},
@@ -370,7 +500,8 @@ TEST_CASE("a mistake in what is trained is one sentence that names the file and 
     const PresetLibrary library(builtin_registry(), {folder.path()});
     CHECK_SAYS(library.problems().size() == 1, mistake.says + all_of(library.problems()));
     const std::string& problem = library.problems().front();
-    CHECK_SAYS(problem.starts_with((folder.path() / "wrong.json").string() + ": ") && problem.find(mistake.says) != std::string::npos, problem + "  does not say  " + mistake.says);
+    CHECK_SAYS(problem.starts_with((folder.path() / "wrong.json").string() + ": ") && problem.find(mistake.says) != std::string::npos,
+               problem + "  does not say  " + mistake.says);
     CHECK_SAYS(problem.find('\n') == std::string::npos && (problem.ends_with(".") || problem.ends_with("?")), problem);
   }
 }
@@ -408,7 +539,8 @@ TEST_CASE("a preset of very many keys is refused soon") {
   const auto start = std::chrono::steady_clock::now();
   const PresetLibrary library(builtin_registry(), {folder.path()});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  CHECK_SAYS(library.problems().size() == 1 && library.problems()[0].find("hyper.k0: mine has no hyper-parameter") != std::string::npos, all_of(library.problems()));
+  CHECK_SAYS(library.problems().size() == 1 && library.problems()[0].find("hyper.k0: mine has no hyper-parameter") != std::string::npos,
+             all_of(library.problems()));
   CHECK_SAYS(seconds < 10.0, std::to_string(seconds));
 }
 

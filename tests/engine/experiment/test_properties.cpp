@@ -51,7 +51,7 @@ TEST_CASE("a model's properties are those that its paper gives it") {
       {"rwkv-4", "linear time-invariant diagonal"},
       {"retnet", "linear time-invariant diagonal"},
       {"gla", "linear gated diagonal"},
-      {"lmu", "nonlinear"},  // the hidden state writes to the memory
+      {"lmu", "nonlinear"},               // the hidden state writes to the memory
       {"hippo-legs", "nonlinear gated"},  // likewise, through a gate
       {"s4", "linear time-invariant complex"},
       {"s4d", "linear time-invariant diagonal complex"},
@@ -112,29 +112,35 @@ TEST_CASE("what a step costs is by formula, without encoder and head, and what g
   CHECK_EQUAL(elman.state, width);
   CHECK_EQUAL(elman.parameters, width * (1 + width + 2));
   CHECK(elman.flops >= 2.0 * static_cast<double>(width * width) && elman.flops < 4.0 * static_cast<double>(width * (width + 8)));
-  const StepCost some = step_cost(builtin_registry(), library().find("transformer"), 1, 10), more = step_cost(builtin_registry(), library().find("transformer"), 1, 20);
+  const StepCost some = step_cost(builtin_registry(), library().find("transformer"), 1, 10),
+                 more = step_cost(builtin_registry(), library().find("transformer"), 1, 20);
   CHECK_EQUAL(more.state, 2 * some.state);
   CHECK_EQUAL(more.parameters, some.parameters);
   CHECK(more.flops > some.flops);
   const StepCost complex = step_cost(builtin_registry(), library().find("lru"), 1, 10);
-  CHECK_EQUAL(complex.state, 2 * hyper_of(builtin_registry(), library().find("lru")).integer("state") * hyper_of(builtin_registry(), library().find("lru")).integer("layers"));
+  CHECK_EQUAL(complex.state, 2 * hyper_of(builtin_registry(), library().find("lru")).integer("state") *
+                                 hyper_of(builtin_registry(), library().find("lru")).integer("layers"));
 }
 
 TEST_CASE("a setting that draws no weight beside the others is told, with the choices under which it would") {
   const Preset& preset = library().find("elman");
   const auto idle = [&](const std::vector<std::pair<std::string, std::string>>& set) {
     std::map<std::string, std::string> found;
-    for (const IdleSetting& one : idle_settings(*architecture_of(builtin_registry(), preset), hyper_of(builtin_registry(), preset, set), 1)) found.emplace(one.key, one.why);
+    for (const IdleSetting& one : idle_settings(*architecture_of(builtin_registry(), preset), hyper_of(builtin_registry(), preset, set), 1))
+      found.emplace(one.key, one.why);
     return found;
   };
   const auto orthogonal = idle({{"recurrent_init", "orthogonal"}});
   CHECK(!orthogonal.contains("spectral_radius") && !orthogonal.contains("recurrent_init"));
   CHECK(orthogonal.contains("angle_min") && orthogonal.contains("angle_max") && orthogonal.contains("input_deviation"));
-  CHECK_EQUAL(orthogonal.at("input_deviation"), "It has no effect with input_init = uniform: no weight that is drawn depends on it. It has one with input_init = normal.");
+  CHECK_EQUAL(orthogonal.at("input_deviation"),
+              "It has no effect with input_init = uniform: no weight that is drawn depends on it. It has one with input_init = normal.");
   CHECK_SAYS(orthogonal.at("angle_min").ends_with("It has one with recurrent_init = rotations."), orthogonal.at("angle_min"));
   const auto uniform = idle({{"recurrent_init", "uniform"}, {"input_init", "normal"}});
   CHECK(uniform.contains("spectral_radius") && !uniform.contains("input_deviation"));
-  CHECK_SAYS(uniform.at("spectral_radius").find("It has no effect with recurrent_init = uniform") == 0 && uniform.at("spectral_radius").find("orthogonal, ") != std::string::npos, uniform.at("spectral_radius"));
+  CHECK_SAYS(uniform.at("spectral_radius").find("It has no effect with recurrent_init = uniform") == 0 &&
+                 uniform.at("spectral_radius").find("orthogonal, ") != std::string::npos,
+             uniform.at("spectral_radius"));
   const auto rotations = idle({{"recurrent_init", "rotations"}});
   CHECK(!rotations.contains("angle_min") && !rotations.contains("angle_max"));
 }

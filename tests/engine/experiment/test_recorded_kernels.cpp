@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the columns of a recorded kernel are is said with it: of what the model reads, of an entry of the state, or of several that are alike.
+// What the columns of a recorded kernel are is said with it: of what the model reads, of an entry of the state, or of several that are
+// alike.
 #include <string>
 
 #include "experiment/experiment.h"
@@ -36,12 +37,15 @@ TEST_CASE("a kernel of states is told from one of what is read, and channels tha
     for (const auto& entry : trace->arrays()) {
       const TraceArray& array = *entry;
       const auto key = parse_key(array.key);
-      if (!key || array.key == "response/frequency" || (key->kind != Kind::kernel && key->kind != Kind::response && key->kind != Kind::time_constant)) continue;
+      if (!key || array.key == "response/frequency" ||
+          (key->kind != Kind::kernel && key->kind != Kind::response && key->kind != Kind::time_constant))
+        continue;
       ++seen;
       CHECK_SAYS((array.text.find(of_states) != std::string::npos) == states, architecture + ", " + array.key + ": " + array.text);
       CHECK_SAYS((array.text.find(alike) != std::string::npos) == same, architecture + ", " + array.key + ": " + array.text);
       const auto& labels = array.axes.back().labels;
-      CHECK_SAYS(std::ranges::any_of(labels, [](const std::string& label) { return label.find(" alike)") != std::string::npos; }) == same, architecture + ": " + labels.at(0));
+      CHECK_SAYS(std::ranges::any_of(labels, [](const std::string& label) { return label.find(" alike)") != std::string::npos; }) == same,
+                 architecture + ": " + labels.at(0));
     }
     CHECK_SAYS(seen == 3, architecture + " has " + std::to_string(seen) + " of the three");
   }

@@ -55,7 +55,8 @@ NpyArray transposed(const NpyArray& matrix) {
   const auto rows = matrix.shape[0], columns = matrix.shape[1];
   turned.shape = {columns, rows};
   for (std::int64_t i = 0; i < rows; ++i)
-    for (std::int64_t j = 0; j < columns; ++j) turned.real[static_cast<std::size_t>(j * rows + i)] = matrix.real[static_cast<std::size_t>(i * columns + j)];
+    for (std::int64_t j = 0; j < columns; ++j)
+      turned.real[static_cast<std::size_t>(j * rows + i)] = matrix.real[static_cast<std::size_t>(i * columns + j)];
   return turned;
 }
 
@@ -67,7 +68,9 @@ TEST_CASE("the head of lucidrains' compressive transformer is its to_logits, and
   const auto expected = output_of(request);
   Entries theirs;
   for (const auto& [name, array] : drawn(request, folder.path()))
-    theirs[name.starts_with("0/") ? "module." + name.substr(2) : name.starts_with("head/") ? "module.to_logits.1." + name.substr(5) : "module.to_model_dim." + name.substr(name.find('/') + 1)] = array;
+    theirs[name.starts_with("0/")      ? "module." + name.substr(2)
+           : name.starts_with("head/") ? "module.to_logits.1." + name.substr(5)
+                                       : "module.to_model_dim." + name.substr(name.find('/') + 1)] = array;
   CHECK(theirs.contains("module.to_logits.1.weight"));
   theirs["module.token_emb.weight"] = theirs.at("module.to_logits.1.weight");
   request.seed = 5;
@@ -78,7 +81,8 @@ TEST_CASE("the head of lucidrains' compressive transformer is its to_logits, and
 
 TEST_CASE("SRU's modules are read by the names of its versions") {
   const test::Scratch folder;
-  for (const Set& set : {Set{{"width", "6"}, {"layers", "2"}}, Set{{"width", "6"}, {"layers", "2"}, {"projection", "2"}}, Set{{"width", "6"}, {"layers", "2"}, {"custom_m", "srupp"}, {"attention_every", "2"}}}) {
+  for (const Set& set : {Set{{"width", "6"}, {"layers", "2"}}, Set{{"width", "6"}, {"layers", "2"}, {"projection", "2"}},
+                         Set{{"width", "6"}, {"layers", "2"}, {"custom_m", "srupp"}, {"attention_every", "2"}}}) {
     RunRequest request = request_of("sru", set);
     const auto expected = output_of(request);
     const Entries ours = drawn(request, folder.path());
@@ -95,7 +99,10 @@ TEST_CASE("SRU's modules are read by the names of its versions") {
         else
           theirs[at + (rest.starts_with("transform_module.") && !latest ? "custom_m." + rest.substr(17) : rest)] = array;
       }
-      CHECK(theirs.contains(modules ? latest ? "rnn_lst.1.transform_module.alpha" : "rnn_lst.1.custom_m.alpha" : projected && latest ? "rnn_lst.1.transform_module.0.weight" : latest ? "rnn_lst.1.transform_module.weight" : "rnn_lst.1.weight"));
+      CHECK(theirs.contains(modules               ? latest ? "rnn_lst.1.transform_module.alpha" : "rnn_lst.1.custom_m.alpha"
+                            : projected && latest ? "rnn_lst.1.transform_module.0.weight"
+                            : latest              ? "rnn_lst.1.transform_module.weight"
+                                                  : "rnn_lst.1.weight"));
       RunRequest loaded = request;
       loaded.seed = 5;
       loaded.weights = folder / "w.npz";
@@ -170,7 +177,11 @@ TEST_CASE("flax's two trees of S5 and of the LRU are one model: params of the st
         if (at == "encoder" || at == "head")
           called = std::string("params/") + (at == "head" ? "decoder/" : "encoder/encoder/") + (matrix ? "kernel" : "bias");
         else if (rest.starts_with("norm."))
-          called = (rest.starts_with("norm.running") ? "batch_stats/" : "params/") + layer + norm + "/" + (rest == "norm.weight" ? "scale" : rest == "norm.bias" ? "bias" : rest == "norm.running_mean" ? "mean" : "var");
+          called = (rest.starts_with("norm.running") ? "batch_stats/" : "params/") + layer + norm + "/" +
+                   (rest == "norm.weight"         ? "scale"
+                    : rest == "norm.bias"         ? "bias"
+                    : rest == "norm.running_mean" ? "mean"
+                                                  : "var");
         else if (rest.starts_with("out"))
           called = "params/" + layer + rest.substr(0, 4) + "/" + (matrix ? "kernel" : "bias");
         else
@@ -219,7 +230,8 @@ TEST_CASE("files of RAN are read as Keras saves them and as its export_checkpoin
   const test::Scratch folder;
   for (const char* review : {"yes", "no"})
     for (const bool exported : {false, true}) {
-      RunRequest request = request_of("recurrent-attention-network", {{"width", "8"}, {"heads", "2"}, {"layers", "2"}, {"segment", "5"}, {"memory_review", review}});
+      RunRequest request = request_of("recurrent-attention-network",
+                                      {{"width", "8"}, {"heads", "2"}, {"layers", "2"}, {"segment", "5"}, {"memory_review", review}});
       request.loss = LossKind::last;
       const Entries ours = drawn(request, folder.path());
       Entries theirs;
@@ -238,9 +250,11 @@ TEST_CASE("files of RAN are read as Keras saves them and as its export_checkpoin
         theirs[(exported ? "rannet/ran-" : "RAN-") + name.substr(0, 1) + "/" + rest] = array;
       }
       for (const char* layer : {"0", "1"}) {
-        const std::string at = (exported ? std::string("rannet/ran-") + layer + "/" : std::string("RAN-") + layer + "/cell-initializer-group/");
+        const std::string at =
+            (exported ? std::string("rannet/ran-") + layer + "/" : std::string("RAN-") + layer + "/cell-initializer-group/");
         theirs[at + "cell-initializer/kernel"] = {.shape = {8, 8}, .dtype = "<f8", .real = std::vector<double>(64, 3.0), .complex = {}};
-        theirs[at + "cell-initializer-layernorm/gamma"] = {.shape = {8}, .dtype = "<f8", .real = std::vector<double>(8, 3.0), .complex = {}};
+        theirs[at + "cell-initializer-layernorm/gamma"] = {
+            .shape = {8}, .dtype = "<f8", .real = std::vector<double>(8, 3.0), .complex = {}};
       }
       Entries set = ours;
       for (auto& [name, array] : set)

@@ -68,9 +68,12 @@ TEST_CASE("the gradient through two layers is followed below 1e-600, where plain
     trace = run_quietly(request);
   } while ((*trace->find("param/0/weight_hh")->real)[0] * (*trace->find("param/1/weight_hh")->real)[0] < 0.0);
   const auto& lower = *trace->find("gradient/state/0/h")->real;
-  const auto expected = [&](std::int64_t t) { return std::log10(static_cast<double>(2399 - t + 1)) + static_cast<double>(2399 - t) * std::log10(0.5); };
+  const auto expected = [&](std::int64_t t) {
+    return std::log10(static_cast<double>(2399 - t + 1)) + static_cast<double>(2399 - t) * std::log10(0.5);
+  };
   CHECK(lower[0] < -700.0);
-  for (const std::int64_t t : {0, 500, 1200, 2000}) CHECK_CLOSE(lower[static_cast<std::size_t>(t)] - lower[2399], expected(t) - expected(2399), 1e-9);
+  for (const std::int64_t t : {0, 500, 1200, 2000})
+    CHECK_CLOSE(lower[static_cast<std::size_t>(t)] - lower[2399], expected(t) - expected(2399), 1e-9);
 }
 
 TEST_CASE("a run that leaves the finite numbers stops there, names the step, and keeps what came before") {
@@ -98,7 +101,8 @@ TEST_CASE("a note about arrays of a kind says of which, for whoever shows them")
 
 TEST_CASE("a last layer is said to normalise its output where it does, and not where |y| happens to be the same at all steps") {
   const auto noted = [](const Trace& trace) {
-    return std::ranges::any_of(trace.info.note_kinds, [](const auto& note) { return note.second.starts_with("The last layer normalises its output"); });
+    return std::ranges::any_of(trace.info.note_kinds,
+                               [](const auto& note) { return note.second.starts_with("The last layer normalises its output"); });
   };
   for (const char* model : {"elman", "gru", "lstm"}) CHECK_SAYS(!noted(*run_quietly(request_for(model, "noise", 1))), model);
   CHECK(noted(*run_quietly(request_for("mega", "noise", 40))));
@@ -122,7 +126,8 @@ TEST_CASE("a run says what its model has none of, whatever is recorded") {
   };
   const auto elman = absent("elman"), lru = absent("lru"), hyena = absent("hyena");
   CHECK_EQUAL(elman.at(Kind::gate), std::string("It has no gates."));
-  for (const Kind kind : {Kind::kernel, Kind::response, Kind::time_constant}) CHECK(elman.at(kind).find("has no convolution kernel, because ") != std::string::npos);
+  for (const Kind kind : {Kind::kernel, Kind::response, Kind::time_constant})
+    CHECK(elman.at(kind).find("has no convolution kernel, because ") != std::string::npos);
   CHECK(!elman.contains(Kind::spectrum) && !elman.contains(Kind::jacobian) && !elman.contains(Kind::lyapunov));
   CHECK(!lru.contains(Kind::kernel) && !lru.contains(Kind::gate));
   for (const Kind kind : {Kind::spectrum, Kind::jacobian, Kind::jacobian_min, Kind::lyapunov}) CHECK(hyena.contains(kind));
@@ -168,7 +173,8 @@ TEST_CASE("above the limit of memory every k-th step is recorded, and a note say
   const auto *some = trace->find("state/0/h"), *all = whole->find("state/0/h");
   for (std::size_t row = 0; row < trace->steps.size(); ++row)
     for (std::int64_t j = 0; j < 64; ++j)
-      CHECK_EQUAL((*some->real)[row * 64 + static_cast<std::size_t>(j)], (*all->real)[static_cast<std::size_t>(trace->steps[row] * 64 + j)]);
+      CHECK_EQUAL((*some->real)[row * 64 + static_cast<std::size_t>(j)],
+                  (*all->real)[static_cast<std::size_t>(trace->steps[row] * 64 + j)]);
 }
 
 TEST_CASE("what would be recorded is counted as it is: a little above it every step is, below it every second") {
@@ -222,7 +228,9 @@ TEST_CASE("an analysis that takes long has rows of its own, says so, and has the
   std::string note;
   for (const std::string& said : result.trace->info.notes)
     if (said.starts_with("spectrum/0 has ")) note = said;
-  CHECK_SAYS(note.find(" rows of the 3000 recorded, which would take about ") != std::string::npos && note.find("--every 1 makes them all") != std::string::npos, note);
+  CHECK_SAYS(note.find(" rows of the 3000 recorded, which would take about ") != std::string::npos &&
+                 note.find("--every 1 makes them all") != std::string::npos,
+             note);
   const int rows = std::stoi(note.substr(std::string("spectrum/0 has ").size()));
   CHECK_SAYS(rows > 100 && rows < 3000, note);
   request.every = 1500;  // asked for by number: all of them
@@ -283,7 +291,9 @@ TEST_CASE("weights and states are refused in a sentence, entry by entry, whateve
       CHECK_ERROR(run_quietly(request), sentence);
       CHECK_ERROR(check_files(builtin_registry(), request), sentence);
     };
-    refused(file + "0/weight_ih has shape [256, 4] where the model has [256, 1]: the weights were made for 4 input columns where the sequence has 1.");
+    refused(
+        file +
+        "0/weight_ih has shape [256, 4] where the model has [256, 1]: the weights were made for 4 input columns where the sequence has 1.");
     request.set = {{"layers", "2"}};
     request.sequence = four.sequence;
     refused(file + "1/weight_ih of shape [256, 64] is missing, the file has ");
@@ -340,7 +350,8 @@ TEST_CASE("weights with and without param/, and a final state alone, are read as
       for (const auto& name : good.names()) {
         const NpyArray array = good.read(name);
         if (name == key && complex)
-          writer.add(name, shape, std::span<const std::complex<double>>(std::vector<std::complex<double>>(static_cast<std::size_t>(count(shape)))));
+          writer.add(name, shape,
+                     std::span<const std::complex<double>>(std::vector<std::complex<double>>(static_cast<std::size_t>(count(shape)))));
         else
           writer.add(name, name == key ? shape : array.shape, std::span<const double>(array.real));
       }
@@ -353,8 +364,10 @@ TEST_CASE("weights with and without param/, and a final state alone, are read as
   const TraceArray* C = drawn.trace->find("param/0/C");
   CHECK(C && C->shape.size() == 3 && C->shape[2] == 2);
   const Shape parts = C->shape, numbers{parts[0], parts[1]}, turned{parts[2], parts[1], parts[0]};
-  refused(C->key, numbers, true, "the entry 0/C is complex, of shape " + to_string(numbers) + " where the model has " + to_string(parts) + ": save real numbers");
-  refused(C->key, turned, false, "the entry 0/C has shape " + to_string(turned) + " where the model has " + to_string(parts) + ": save it transposed");
+  refused(C->key, numbers, true,
+          "the entry 0/C is complex, of shape " + to_string(numbers) + " where the model has " + to_string(parts) + ": save real numbers");
+  refused(C->key, turned, false,
+          "the entry 0/C has shape " + to_string(turned) + " where the model has " + to_string(parts) + ": save it transposed");
 }
 
 TEST_CASE("requests that cannot run say what can") {

@@ -39,7 +39,9 @@ struct Recorded {
 };
 
 bool noted(const Trace& trace, const std::string& text) {
-  return std::ranges::any_of(trace.info.note_kinds, [&](const auto& note) { return note.first == Kind::sensitivity && note.second.find(text) != std::string::npos; });
+  return std::ranges::any_of(trace.info.note_kinds, [&](const auto& note) {
+    return note.first == Kind::sensitivity && note.second.find(text) != std::string::npos;
+  });
 }
 
 /// The sequence with one number of it changed.
@@ -100,7 +102,8 @@ TEST_CASE("that of an LSTM is how its outputs move when an input is moved, in al
         squares[k / static_cast<std::size_t>(outputs)] += slope * slope;
       }
     }
-    for (std::size_t t = 0; t < 40; ++t) worst = std::max(worst, std::abs(std::pow(10.0, recorded.at(t, static_cast<std::size_t>(s))) - std::sqrt(squares[t])));
+    for (std::size_t t = 0; t < 40; ++t)
+      worst = std::max(worst, std::abs(std::pow(10.0, recorded.at(t, static_cast<std::size_t>(s))) - std::sqrt(squares[t])));
   }
   CHECK_SAYS(worst < 1e-9, std::to_string(worst));
 }
@@ -158,7 +161,8 @@ TEST_CASE("what fades below the range of numbers is told from what is not there"
         if (s > t)
           CHECK_EQUAL(recorded.at(t, s), -infinity);
         else
-          worst = std::max(worst, std::abs(recorded.at(t, s) - recorded.at(s, s) - static_cast<double>(t - s) * std::log10(std::stod(radius))));
+          worst =
+              std::max(worst, std::abs(recorded.at(t, s) - recorded.at(s, s) - static_cast<double>(t - s) * std::log10(std::stod(radius))));
       }
     CHECK_SAYS(worst < tolerance, std::string(dtype) + ": " + std::to_string(worst));
     CHECK(recorded.at(299, 0) < (dtype == std::string("f64") ? -800.0 : -500.0));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The sizes that a file of weights was made for, where several go together: what the search finds, which of several it takes, and what it says of the others.
+// The sizes that a file of weights was made for, where several go together: what the search finds, which of several it takes, and what it
+// says of the others.
 #include <chrono>
 #include <ctime>
 #include <map>
@@ -22,7 +23,9 @@ struct Case {
   Settings made;
 };
 
-Hyper values_of(const std::string& architecture, const Settings& set) { return hyper_of(builtin_registry(), test::preset_of(architecture), set); }
+Hyper values_of(const std::string& architecture, const Settings& set) {
+  return hyper_of(builtin_registry(), test::preset_of(architecture), set);
+}
 
 /// The shapes that a model of these settings saves, under our names.
 FileShapes saved(const std::string& architecture, const Settings& set, std::int64_t input = 2) {
@@ -76,7 +79,8 @@ TEST_CASE("sizes that go together are found from the shapes, and none is called 
     CHECK_SAYS(found.found, what + ": not found in " + test::show(took) + " s");
     CHECK_SAYS(saved(architecture, found.settings) == shapes, what + ": " + text_of(found.settings) + " has other shapes");
     CHECK_SAYS(found.settings.size() <= made.size(), what + ": " + text_of(found.settings) + " departs further");
-    for (const SizeSettings& other : found.others) CHECK_SAYS(saved(architecture, other) == shapes, what + ": " + text_of(other) + " has other shapes");
+    for (const SizeSettings& other : found.others)
+      CHECK_SAYS(saved(architecture, other) == shapes, what + ": " + text_of(other) + " has other shapes");
   }
 }
 
@@ -90,7 +94,8 @@ TEST_CASE("where shapes leave a choice, that which departs least is taken and th
     CHECK(saved(architecture, other) == shapes);
     const FittedSizes found = fit(architecture, shapes);
     CHECK_SAYS(found.found && found.settings == taken, architecture + ": " + text_of(found.settings));
-    CHECK_SAYS(std::ranges::find(found.others, other) != found.others.end(), architecture + ": " + (found.others.empty() ? "no other" : text_of(found.others[0])));
+    CHECK_SAYS(std::ranges::find(found.others, other) != found.others.end(),
+               architecture + ": " + (found.others.empty() ? "no other" : text_of(found.others[0])));
     // What is given stays, and with it there is no choice.
     const FittedSizes given = fit(architecture, shapes, {other.back()});
     Settings whole = given.settings;

@@ -135,7 +135,8 @@ TEST_CASE("what a process that has ended left of a file or a folder is removed b
   if (child == 0) {
     auto* file = new AtomicFile(scratch / "a.npz");
     file->write(std::string(100'000, 'x'));
-    for (const char* name : {"out", "in place", "new"}) (new AtomicFolder(scratch / name))->file("trace.npz").write(std::string(100'000, 'x'));
+    for (const char* name : {"out", "in place", "new"})
+      (new AtomicFolder(scratch / name))->file("trace.npz").write(std::string(100'000, 'x'));
     _exit(0);
   }
   int status = 0;
@@ -211,13 +212,13 @@ TEST_CASE("a folder that a process works in is written file by file") {
     ::close(done[1]);
     const bool there = ::chdir((scratch / "out").c_str()) == 0 && ::write(ready[1], "x", 1) == 1;
     static_cast<void>(::read(done[0], &byte, 1) == 0);  // until the other end is closed
-    struct stat status {};
+    struct stat status{};
     _exit(there && ::stat("a.txt", &status) == 0 && status.st_size == 3 ? 0 : 1);
   }
   char byte = 0;
   CHECK(::read(ready[0], &byte, 1) == 1);
   AtomicFolder folder(scratch / "out");
-  struct stat before {}, after {};
+  struct stat before{}, after{};
   CHECK(::stat((scratch / "out").c_str(), &before) == 0);
   folder.file("a.txt").write("new");
   folder.file("b.txt").write("B");
@@ -236,7 +237,7 @@ TEST_CASE("a folder in one that may not be written, and another's folder, stay t
   std::filesystem::create_directory(out);
   scratch.file("out/a.txt", "old");
   CHECK(::chown(out.c_str(), 65534, 65534) == 0 && ::chmod(scratch.path().c_str(), 0755) == 0);
-  struct stat before {}, after {};
+  struct stat before{}, after{};
   CHECK(::stat(out.c_str(), &before) == 0);
   for (const bool root : {false, true}) {
     std::optional<Unprivileged> user;
@@ -255,7 +256,8 @@ TEST_CASE("a mount point is written file by file") {
   std::filesystem::create_directory(scratch / "out");
   std::filesystem::create_directory(scratch / "source");
   // Of the same device, so that only the mount tells.
-  if (::mount((scratch / "source").c_str(), (scratch / "out").c_str(), nullptr, MS_BIND, nullptr) != 0) throw test::Skip("nothing can be mounted here");
+  if (::mount((scratch / "source").c_str(), (scratch / "out").c_str(), nullptr, MS_BIND, nullptr) != 0)
+    throw test::Skip("nothing can be mounted here");
   struct Unmount {
     std::filesystem::path path;
     ~Unmount() { ::umount(path.c_str()); }
@@ -361,7 +363,7 @@ TEST_CASE("a full disk leaves nothing behind and is said") {
 
 TEST_CASE("a limit on the size of files leaves nothing behind and is said") {
   Scratch scratch;
-  struct rlimit before {};
+  struct rlimit before{};
   CHECK_EQUAL(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto handler = ::signal(SIGXFSZ, SIG_IGN);
   struct rlimit small = before;

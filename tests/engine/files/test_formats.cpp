@@ -24,11 +24,11 @@
 
 using namespace reclab;
 using reclab::test::bytes_of_file;
+using reclab::test::check_says;
 using reclab::test::listing;
 using reclab::test::safetensors;
 using reclab::test::safetensors_entry;
 using reclab::test::Scratch;
-using reclab::test::check_says;
 using reclab::test::sentence_of;
 
 namespace {
@@ -141,7 +141,9 @@ const TypeCase types[] = {
 
 // numpy array.astype(...).tobytes().hex(), shape (2, 3); BF16 by ml_dtypes
 const TypeCase safetensors_types[] = {
-    {"F64", "000000000000f03f00000000000000800000000000000cc0000000000000d03f0000000000fcef400000000000001cc0", {1, -0.0, -3.5, 0.25, 65504, -7}},
+    {"F64",
+     "000000000000f03f00000000000000800000000000000cc0000000000000d03f0000000000fcef400000000000001cc0",
+     {1, -0.0, -3.5, 0.25, 65504, -7}},
     {"F32", "0000803f00000080000060c00000803e00e07f470000e0c0", {1, -0.0, -3.5, 0.25, 65504, -7}},
     {"F16", "003c008000c30034ff7b00c7", {1, -0.0, -3.5, 0.25, 65504, -7}},
     {"I64", "01000000000000000200000000000000fdffffffffffffff00000000000000006400000000000000f9ffffffffffffff", {1, 2, -3, 0, 100, -7}},
@@ -278,9 +280,12 @@ TEST_CASE("NPY that is damaged or of another kind is refused with file, place an
   // Widths that no number has; in bits they do not fit into an int.
   for (const char* type : {"<f1111111112", "<f", "<f-8", "<f8x", "<f64", "<c268435460"})
     check_says(says(npy_of(type, "(0,)", "")), {"a number type that is not known", type});
-  check_says(says(unhex("934e554d5059010076007b276465736372273a20273c6339313131313131313104040404040404040404043131310e00000031313131e1e1e131313131313131"
-                        "317b313138272c2027666f727472616e5f6f72646572273a2046616c73652c20277368617065273a2028302c292c207d2020202020000014400000000000001840")),
-             {"a number type that is not known"});
+  check_says(
+      says(unhex(
+          "934e554d5059010076007b276465736372273a20273c6339313131313131313104040404040404040404043131310e00000031313131e1e1e131313131313131"
+          "317b313138272c2027666f727472616e5f6f72646572273a2046616c73652c20277368617065273a2028302c292c207d20202020200000144000000000000018"
+          "40")),
+      {"a number type that is not known"});
   // No prefix of a good file and no single damaged byte of its header may do worse than an Error or a smaller array.
   for (std::size_t size = 0; size < good.size(); ++size) says(good.substr(0, size));
   for (std::size_t at = 0; at < 128; ++at)
@@ -455,12 +460,15 @@ TEST_CASE("of a compressed array of any size the shape is known at once, and wha
     };
     put(local, 0x04034b50, 4), put(local, 45, 2), put(local, 0, 2), put(local, 8, 2), put(local, 0, 4), put(local, crc, 4);
     put(local, packed.size(), 4), put(local, 0xffffffff, 4), put(local, 5, 2), put(local, 0, 2);
-    put(central, 0x02014b50, 4), put(central, 45, 2), put(central, 45, 2), put(central, 0, 2), put(central, 8, 2), put(central, 0, 4), put(central, crc, 4);
-    put(central, packed.size(), 4), put(central, 0xffffffff, 4), put(central, 5, 2), put(central, 12, 2), put(central, 0, 2), put(central, 0, 2), put(central, 0, 2);
+    put(central, 0x02014b50, 4), put(central, 45, 2), put(central, 45, 2), put(central, 0, 2), put(central, 8, 2), put(central, 0, 4),
+        put(central, crc, 4);
+    put(central, packed.size(), 4), put(central, 0xffffffff, 4), put(central, 5, 2), put(central, 12, 2), put(central, 0, 2),
+        put(central, 0, 2), put(central, 0, 2);
     put(central, 0, 4), put(central, 0, 4);
     central += "a.npy";
     put(central, 1, 2), put(central, 8, 2), put(central, size, 8);
-    put(end, 0x06054b50, 4), put(end, 0, 4), put(end, 1, 2), put(end, 1, 2), put(end, central.size(), 4), put(end, local.size() + 5 + packed.size(), 4), put(end, 0, 2);
+    put(end, 0x06054b50, 4), put(end, 0, 4), put(end, 1, 2), put(end, 1, 2), put(end, central.size(), 4),
+        put(end, local.size() + 5 + packed.size(), 4), put(end, 0, 2);
     return scratch.file(name, local + "a.npy" + packed + central + end);
   };
   const auto header = [](std::uint64_t entries) { return npy_header({static_cast<std::int64_t>(entries)}, "|b1"); };
@@ -493,7 +501,8 @@ TEST_CASE("names out of a file stand in sentences whole, short and with their co
   const std::string entry = "{\"a\\u0000b\":{\"dtype\":\"F64\",\"shape\":[2],\"data_offsets\":[0,8]}}";
   std::string bytes;
   for (int i = 0; i < 8; ++i) bytes += static_cast<char>(entry.size() >> (8 * i) & 255);
-  check_says(sentence_of([&] { SafetensorsFile(scratch.file("nul.safetensors", bytes + entry + "12345678")); }), {"a name that has control characters, \"a\\x00b\"", "save it under another"});
+  check_says(sentence_of([&] { SafetensorsFile(scratch.file("nul.safetensors", bytes + entry + "12345678")); }),
+             {"a name that has control characters, \"a\\x00b\"", "save it under another"});
   const std::vector<double> one{1};
   for (const std::string& name : {std::string(1001, 'x'), std::string("a\nb"), std::string(1000, 'x')}) {
     AtomicFile out(scratch / "names.npz");
@@ -506,7 +515,8 @@ TEST_CASE("names out of a file stand in sentences whole, short and with their co
       continue;
     }
     const std::string sentence = sentence_of([&] { NpzFile(scratch / "names.npz"); });
-    check_says(sentence, {"names.npz holds an array with a name that ", name.size() > 1000 ? "is longer than 1000 letters" : "has control characters"});
+    check_says(sentence, {"names.npz holds an array with a name that ",
+                          name.size() > 1000 ? "is longer than 1000 letters" : "has control characters"});
     CHECK(sentence.size() < 300);
   }
 }
@@ -515,7 +525,8 @@ TEST_CASE("a header of many entries is read in time that grows with it") {
   Scratch scratch;
   std::string header = "{";
   constexpr int entries = 40'000;  // a hundred seconds, when each entry was looked at for each
-  for (int i = 0; i < entries; ++i) header += (i ? ",\"k" : "\"k") + std::to_string(i) + "\":{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]}";
+  for (int i = 0; i < entries; ++i)
+    header += (i ? ",\"k" : "\"k") + std::to_string(i) + "\":{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]}";
   header += "}";
   std::string bytes;
   for (int i = 0; i < 8; ++i) bytes += static_cast<char>(header.size() >> (8 * i) & 255);
@@ -529,13 +540,15 @@ TEST_CASE("safetensors of every numeric type is read exactly") {
   Scratch scratch;
   for (const TypeCase& type : safetensors_types) {
     const std::string data = unhex(type.data);
-    const SafetensorsFile file(scratch.file("x.safetensors", safetensors("{" + safetensors_entry("a", type.dtype, "[2,3]", 0, data.size()) + "}", data)));
+    const SafetensorsFile file(
+        scratch.file("x.safetensors", safetensors("{" + safetensors_entry("a", type.dtype, "[2,3]", 0, data.size()) + "}", data)));
     const NpyArray array = file.read("a");
     CHECK_EQUAL(to_string(array.shape), "[2, 3]");
     CHECK(!array.is_complex());
     CHECK_EQUAL(array.is_integer(), std::string("IUBOOL").find(type.dtype[0]) != std::string::npos && type.dtype != std::string("BF16"));
     for (std::size_t i = 0; i < 6; ++i)
-      CHECK_SAYS(same_bits(array.real.at(i), type.values[i]), std::string(type.dtype) + " entry " + std::to_string(i) + " is " + test::show(array.real[i]));
+      CHECK_SAYS(same_bits(array.real.at(i), type.values[i]),
+                 std::string(type.dtype) + " entry " + std::to_string(i) + " is " + test::show(array.real[i]));
   }
 }
 
@@ -553,7 +566,8 @@ TEST_CASE("safetensors as its own library writes it, told from NPZ by its conten
     check_says(sentence_of([&] { file.read("b"); }), {name, "no array b", "it has s, none, param/a, 0/b"});
   }
   for (const char* name : {"b.safetensors", "b.npz", "b"}) CHECK_EQUAL(Archive(scratch.file(name, unhex(saved_npz))).names().size(), 2u);
-  check_says(sentence_of([&] { Archive(scratch.file("c", "a,b\n1,2\n3,4\n")); }), {"c is neither an NPZ archive nor a safetensors file", "numpy.savez", "save_file"});
+  check_says(sentence_of([&] { Archive(scratch.file("c", "a,b\n1,2\n3,4\n")); }),
+             {"c is neither an NPZ archive nor a safetensors file", "numpy.savez", "save_file"});
   check_says(sentence_of([&] { Archive(scratch / "none.safetensors"); }), {"there is no file", "none.safetensors"});
   check_says(sentence_of([&] { Archive(scratch.file("d.npz", "a,b\n1,2\n3,4\n")); }), {"d.npz is not an NPZ archive"});
   CHECK_EQUAL(archive_format_names(), "NPZ or safetensors");
@@ -584,18 +598,23 @@ TEST_CASE("safetensors that is damaged or of another kind is refused with file, 
   check_says(header("{\"a\":{\"dtype\":\"F64\",\"shape\":[1]}}", 8), {"its entry a does not have dtype, shape and data_offsets"});
   check_says(header("{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8],\"more\":1}}", 8), {"data_offsets alone"});
   check_says(header("{\"a\":{\"dtype\":8,\"shape\":[1],\"data_offsets\":[0,8]}}", 8), {"its entry a has a dtype that is no text"});
-  for (const char* shape : {"[-1]", "[1.0]", "[\"1\"]", "1", "[99999999999999999999]", "null"}) check_says(header("{" + entry("a", 0, 8, shape) + "}", 8), {"its entry a has a shape that is not a list of sizes"});
-  check_says(header("{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8,8]}}", 8), {"its entry a has data_offsets that are not two places"});
-  check_says(header("{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[-8,0]}}", 8), {"its entry a has data_offsets that are not two places"});
+  for (const char* shape : {"[-1]", "[1.0]", "[\"1\"]", "1", "[99999999999999999999]", "null"})
+    check_says(header("{" + entry("a", 0, 8, shape) + "}", 8), {"its entry a has a shape that is not a list of sizes"});
+  check_says(header("{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8,8]}}", 8),
+             {"its entry a has data_offsets that are not two places"});
+  check_says(header("{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[-8,0]}}", 8),
+             {"its entry a has data_offsets that are not two places"});
   check_says(header("{" + entry("a", 8, 0) + "}", 8), {"its entry a ends before it begins"});
   check_says(header("{" + entry("a", 0, 8, "[2]") + "}", 8), {"its entry a of shape [2] and type F64 has 8 bytes, not 16"});
-  check_says(header("{" + entry("a", 0, 8, "[4611686018427387904,4611686018427387904]") + "}", 8), {"its entry a of shape [4611686018427387904, 4611686018427387904]", "8 bytes"});
+  check_says(header("{" + entry("a", 0, 8, "[4611686018427387904,4611686018427387904]") + "}", 8),
+             {"its entry a of shape [4611686018427387904, 4611686018427387904]", "8 bytes"});
   check_says(header("{" + a + "}", 7), {"cut short: 1 bytes of a are missing"});
   check_says(header("{" + a + "}", 9), {"1 bytes more than its entries"});
   check_says(header("{" + a + "," + entry("b", 4, 12) + "}", 12), {"its entries a and b overlap"});
   check_says(header("{" + a + "," + entry("b", 0, 8) + "}", 8), {"its entries a and b overlap"});
   check_says(header("{" + a + "," + entry("b", 9, 17) + "}", 17), {"1 bytes before b belong to no entry"});
-  check_says(header("{" + safetensors_entry("a", "F8_E4M3", "[8]", 0, 8) + "}", 8), {"x.safetensors: the entry a holds F8_E4M3", "save it as F32"});
+  check_says(header("{" + safetensors_entry("a", "F8_E4M3", "[8]", 0, 8) + "}", 8),
+             {"x.safetensors: the entry a holds F8_E4M3", "save it as F32"});
   check_says(header("{" + safetensors_entry("a", "C64", "[1]", 0, 8) + "}", 8), {"C64", "real and imaginary parts as a last axis of 2"});
   std::string huge = safetensors("{}", "");
   huge[7] = '\x7f';

@@ -32,7 +32,8 @@ std::shared_ptr<Sequence> counting(std::int64_t length) {
 TEST_CASE("no window that is learned from reads a step that is held out, or has it as target, and none the other way round") {
   constexpr std::int64_t length = 200, split = 150;
   for (const std::int64_t ahead : {1, 7}) {
-    const auto examples = window_examples(counting(length), {.length = 20, .ahead = ahead, .held_out = 0.25, .standardise = false, .seed = 3});
+    const auto examples =
+        window_examples(counting(length), {.length = 20, .ahead = ahead, .held_out = 0.25, .standardise = false, .seed = 3});
     double first = length, last = -1.0;
     std::set<double> begins;
     for (std::int64_t step = 0; step < 300; ++step) {
@@ -93,7 +94,8 @@ TEST_CASE("a target of the sequence's own is that of each window, standardised a
 }
 
 TEST_CASE("a task is made anew for every example, the same for the same seed") {
-  const auto one = task_examples("adding", {.length = 20, .seed = 5}), again = task_examples("adding", {.length = 20, .seed = 5}), other = task_examples("adding", {.length = 20, .seed = 6});
+  const auto one = task_examples("adding", {.length = 20, .seed = 5}), again = task_examples("adding", {.length = 20, .seed = 5}),
+             other = task_examples("adding", {.length = 20, .seed = 6});
   std::set<std::string> seen;
   for (std::int64_t step = 0; step < 10; ++step)
     for (std::int64_t index = 0; index < 4; ++index) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A hundred steps of training against PyTorch's (tests/oracle/training.py): same weights, batches and optimiser, so the same losses and weights.
+// A hundred steps of training against PyTorch's (tests/oracle/training.py): same weights, batches and optimiser, so the same losses and
+// weights.
 #include <cmath>
 #include <map>
 #include <string>
@@ -109,7 +110,8 @@ void trains_as_torch(const std::string& id) {
     CHECK_EQUAL(std::ssize(losses), steps);
     for (const double expected : losses) {
       const double actual = trainer.step().loss;
-      CHECK_SAYS(std::abs(actual - expected) <= 1e-9 * std::abs(expected), variant + ", step " + std::to_string(trainer.steps()) + ": " + test::show(actual) + " for " + test::show(expected));
+      CHECK_SAYS(std::abs(actual - expected) <= 1e-9 * std::abs(expected),
+                 variant + ", step " + std::to_string(trainer.steps()) + ": " + test::show(actual) + " for " + test::show(expected));
     }
     const Parameters after = model->parameters();
     for (const auto& entry : after.entries()) {

@@ -26,12 +26,15 @@ struct Learner {
   std::unique_ptr<Model> model;
   std::unique_ptr<Trainer> trainer;
 
-  explicit Learner(const TrainingOptions& options, const std::string& id = "lstm", std::int64_t length = 20, const std::string& task = "adding")
+  explicit Learner(const TrainingOptions& options, const std::string& id = "lstm", std::int64_t length = 20,
+                   const std::string& task = "adding")
       : architecture(builtin_registry().find(id)), hyper(architecture.hyper), examples(task_examples(task, {.length = length, .seed = 3})) {
     hyper.set_text("width", "8", id);
     const Sequence one = examples->training(0, 0);
     const SequenceLoss loss(LossKind::task, one);
-    model = std::make_unique<Model>(architecture, hyper, Network(architecture, hyper, {.input = one.width, .head = loss.outputs()}).initialise(1), cpu_backend(), DType::f64);
+    model = std::make_unique<Model>(architecture, hyper,
+                                    Network(architecture, hyper, {.input = one.width, .head = loss.outputs()}).initialise(1), cpu_backend(),
+                                    DType::f64);
     trainer = std::make_unique<Trainer>(*model, *examples, options);
   }
   std::vector<double> numbers() const {
@@ -248,7 +251,9 @@ namespace {
 Sequence part(const Sequence& whole, std::int64_t from, std::int64_t to, std::int64_t counted) {
   Sequence cut = whole;
   cut.length = to - from;
-  const auto rows = [&](std::vector<double>& all, std::int64_t width) { all = std::vector<double>(all.begin() + from * width, all.begin() + to * width); };
+  const auto rows = [&](std::vector<double>& all, std::int64_t width) {
+    all = std::vector<double>(all.begin() + from * width, all.begin() + to * width);
+  };
   rows(cut.input, whole.width);
   rows(cut.time, 1);
   rows(cut.target, whole.target_width);
@@ -395,8 +400,8 @@ TEST_CASE("a step can be undone, and what follows has the bits of one that was n
 }
 
 TEST_CASE("truncated training that diverges in a later part leaves weights and optimiser as they were before the step") {
-  // Each entry changes by the rate, or by ten times that, whatever its gradient: the first part changes the weights, and sums of what the second multiplies with
-  // them are too large.
+  // Each entry changes by the rate, or by ten times that, whatever its gradient: the first part changes the weights, and sums of what the
+  // second multiplies with them are too large.
   for (const auto& [rule, rate] : {std::pair(OptimiserOptions::Rule::adam, 1.7e308), std::pair(OptimiserOptions::Rule::rmsprop, 1.7e307)}) {
     TrainingOptions options = small();
     options.optimiser.rule = rule;
@@ -433,7 +438,8 @@ TEST_CASE("a star in a name stands for any letters, none too, and many of them t
   CHECK(frozen("h**d/b*") == Names{"head/bias"});
   CHECK(frozen("*****************************************************/weight_hh") == frozen("0/weight_hh"));
   TrainingOptions options = small();
-  for (const std::string pattern : {"************************************************************z", "0/weight_h", "weight_hh", "*0/weight_hhh*", "0/weight_hh*x"}) {
+  for (const std::string pattern :
+       {"************************************************************z", "0/weight_h", "weight_hh", "*0/weight_hhh*", "0/weight_hh*x"}) {
     options.frozen = {pattern};
     CHECK_ERROR(Learner(options).trainer, "is the name of no weights");
   }
@@ -458,7 +464,9 @@ TEST_CASE("a model whose state grows is refused where it cannot be truncated") {
   CHECK_ERROR(Learner(options, "transformer", 20, "parity").trainer->step(), "cannot be continued");
 }
 
-TEST_CASE("one thread and several train the same weights to the bit") { CHECK(test::on_one_processor("writes what was trained") == trained()); }
+TEST_CASE("one thread and several train the same weights to the bit") {
+  CHECK(test::on_one_processor("writes what was trained") == trained());
+}
 
 TEST_CASE("writes what was trained") { test::write_numbers(trained); }
 
@@ -473,7 +481,8 @@ TEST_CASE("what is judged in parts at the same time has the same bits every time
     const SequenceLoss own(LossKind::task, sequence);
     Rollout rollout(*learner.model, Batch(sequence, own), {.record = false});
     CHECK(!rollout.forward({}, {}));
-    const auto output = to_double(learner.model->backend(), DType::f64, rollout.network().graph().value(rollout.network().output()), sequence.length);
+    const auto output =
+        to_double(learner.model->backend(), DType::f64, rollout.network().graph().value(rollout.network().output()), sequence.length);
     metric += std::pow(output.back() - sequence.target.back(), 2);
   }
   CHECK_EQUAL(first.metric, metric / 64.0);
@@ -509,5 +518,6 @@ TEST_CASE("an LSTM learns to add") {
   Learner learner(small(16));
   for (int i = 0; i < 400; ++i) learner.trainer->step();
   const Judgement after = learner.trainer->judge();
-  CHECK_SAYS(after.metric < 0.5 * learner.trainer->baseline().metric, test::show(after.metric) + ", baseline " + test::show(learner.trainer->baseline().metric));
+  CHECK_SAYS(after.metric < 0.5 * learner.trainer->baseline().metric,
+             test::show(after.metric) + ", baseline " + test::show(learner.trainer->baseline().metric));
 }

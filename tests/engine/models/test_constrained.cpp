@@ -47,8 +47,12 @@ double largest_modulus(const std::vector<std::complex<double>>& values) {
 }  // namespace
 
 TEST_CASE("over 2,000 linear steps a unitary and an orthogonal network keep every singular value of ds_T/ds_t at 1") {
-  for (const auto& [architecture, more] : std::vector<std::pair<std::string, Settings>>{
-           {"unitary-rnn", {{"width", "8"}}}, {"unitary-rnn", {{"width", "7"}, {"permutation_seed", "5"}}}, {"exp-rnn", {{"width", "16"}}}, {"exp-rnn", {{"width", "16"}, {"map", "cayley"}}}, {"exp-rnn", {{"width", "15"}, {"init", "cayley"}}}}) {
+  for (const auto& [architecture, more] :
+       std::vector<std::pair<std::string, Settings>>{{"unitary-rnn", {{"width", "8"}}},
+                                                     {"unitary-rnn", {{"width", "7"}, {"permutation_seed", "5"}}},
+                                                     {"exp-rnn", {{"width", "16"}}},
+                                                     {"exp-rnn", {{"width", "16"}, {"map", "cayley"}}},
+                                                     {"exp-rnn", {{"width", "15"}, {"init", "cayley"}}}}) {
     Settings set = more;
     set.emplace_back("activation", "identity");
     const TracePtr trace = run_of(architecture, 2000, set);
@@ -96,7 +100,8 @@ TEST_CASE("at its equilibrium the incremental network's Jacobian is minus the id
 
 TEST_CASE("an antisymmetric network's eigenvalues have one real part, which the diffusion alone sets") {
   for (const double gamma : {0.0, 0.3}) {
-    const TracePtr trace = run_of("antisymmetric-rnn", 20, {{"width", "12"}, {"epsilon", "0.1"}, {"gamma", std::to_string(gamma)}, {"activation", "identity"}});
+    const TracePtr trace = run_of("antisymmetric-rnn", 20,
+                                  {{"width", "12"}, {"epsilon", "0.1"}, {"gamma", std::to_string(gamma)}, {"activation", "identity"}});
     double turning = 0.0;
     for (const auto& lambda : spectrum_of(*trace)) {
       CHECK_CLOSE(lambda.real(), 1.0 - 0.1 * gamma, 1e-12);

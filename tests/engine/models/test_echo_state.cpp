@@ -64,7 +64,9 @@ double error_of(const Trace& trace, const Sequence& sequence, std::int64_t first
 double apart(const std::string& radius, const std::string& equation, const std::string& leak) {
   Preset preset = test::preset_of("echo-state");
   const Architecture& architecture = builtin_registry().find("echo-state");
-  const Hyper hyper = hyper_of(builtin_registry(), preset, {{"spectral_radius", radius}, {"equation", equation}, {"leak", leak}, {"input_scaling", "0.05"}, {"density", "0.2"}});
+  const Hyper hyper =
+      hyper_of(builtin_registry(), preset,
+               {{"spectral_radius", radius}, {"equation", equation}, {"leak", leak}, {"input_scaling", "0.05"}, {"density", "0.2"}});
   const Sequence sequence = make_task("noise", {.length = 3000, .seed = 4});
   const Parameters parameters = Network(architecture, hyper, {.input = 1}).initialise(1);
   const Model model(architecture, hyper, parameters, cpu_backend(), DType::f64);
@@ -99,7 +101,14 @@ TEST_CASE("the echo state property holds below a spectral radius of 1, and fails
 TEST_CASE("the reservoir has the spectral radius, the density and the sizes that it is to have") {
   const Sequence sequence = make_task("noise", {.length = 2});
   for (const char* kind : {"normal", "uniform", "signs"}) {
-    const auto trace = run_of({{"width", "120"}, {"spectral_radius", "1.25"}, {"density", "0.2"}, {"recurrent_init", kind}, {"input_scaling", "0.3"}, {"input_density", "0.5"}, {"bias_scaling", "0.7"}}, sequence);
+    const auto trace = run_of({{"width", "120"},
+                               {"spectral_radius", "1.25"},
+                               {"density", "0.2"},
+                               {"recurrent_init", kind},
+                               {"input_scaling", "0.3"},
+                               {"input_density", "0.5"},
+                               {"bias_scaling", "0.7"}},
+                              sequence);
     const auto &W = values(*trace, "param/0/W"), &Win = values(*trace, "param/0/Win"), &bias = values(*trace, "param/0/bias");
     CHECK_CLOSE(spectral_radius(W, 120), 1.25, 1e-9);
     CHECK_CLOSE(static_cast<double>(std::ranges::count(W, 0.0)) / 14400.0, 0.8, 0.02);
@@ -163,14 +172,17 @@ TEST_CASE("the read-out of a run is fitted to its target where its weights are d
     return more;
   };
   const auto fitted = run_of(settings, sequence), drawn = run_of(with({{"readout", "drawn"}}), sequence);
-  CHECK(noted(*fitted, "fitted by ridge regression to the target at 350 steps of the first 400 (fit_steps); the other 300 are a test.") && !noted(*drawn, "fitted"));
+  CHECK(noted(*fitted, "fitted by ridge regression to the target at 350 steps of the first 400 (fit_steps); the other 300 are a test.") &&
+        !noted(*drawn, "fitted"));
   CHECK(values(*fitted, "param/0/W") == values(*drawn, "param/0/W"));
-  CHECK(error_of(*fitted, sequence, 50, 400) < 0.01 && error_of(*fitted, sequence, 400, 700) < 0.01 && error_of(*drawn, sequence, 50, 700) > 0.3);
+  CHECK(error_of(*fitted, sequence, 50, 400) < 0.01 && error_of(*fitted, sequence, 400, 700) < 0.01 &&
+        error_of(*drawn, sequence, 50, 700) > 0.3);
   CHECK(error_of(*fitted, sequence, 50, 400) < error_of(*fitted, sequence, 400, 700));
   CHECK_CLOSE(error_of(*run_of(with({{"ridge", "1000"}}), sequence), sequence, 50, 400), 0.5, 0.15);
 
   // It is the least of all read-outs: the loss's slope with regard to the head, summed over the fitted steps, is the penalty's.
-  const auto &W = values(*fitted, "param/head/weight"), &b = values(*fitted, "param/head/bias"), &r = values(*fitted, "state/0/r"), &output = values(*fitted, "output");
+  const auto &W = values(*fitted, "param/head/weight"), &b = values(*fitted, "param/head/bias"), &r = values(*fitted, "state/0/r"),
+             &output = values(*fitted, "output");
   for (std::size_t j = 0; j <= W.size(); ++j) {
     double slope = 1e-9 * (j == W.size() ? b[0] : W[j]);
     for (std::size_t t = 50; t < 400; ++t) slope += (output[t] - sequence.target[t]) * (j == W.size() ? 1.0 : r[t * W.size() + j]);
@@ -218,7 +230,14 @@ TEST_CASE("a fit of a sequence that is cut into segments is that of the whole, a
   // 256 steps are run at once; the states of the fit are those of the run itself.
   const Sequence sequence = make_task("delay", {.length = 600, .seed = 5, .set = {{"delay", "3"}}});
   for (const char* direction : {"forward", "backward", "both"}) {
-    const auto trace = run_of({{"direction", direction}, {"width", "20"}, {"input_scaling", "0.3"}, {"washout", "0"}, {"ridge", "0.01"}, {"read_input", "true"}, {"leak", "0.7"}}, sequence);
+    const auto trace = run_of({{"direction", direction},
+                               {"width", "20"},
+                               {"input_scaling", "0.3"},
+                               {"washout", "0"},
+                               {"ridge", "0.01"},
+                               {"read_input", "true"},
+                               {"leak", "0.7"}},
+                              sequence);
     const auto &W = values(*trace, "param/head/weight"), &b = values(*trace, "param/head/bias"), &output = values(*trace, "output");
     double slope = 0.01 * b[0];
     for (std::size_t t = 3; t < 600; ++t) slope += output[t] - sequence.target[t];
@@ -231,7 +250,8 @@ TEST_CASE("a reservoir that is taught a signal goes on with it by itself") {
   // A network without input that feeds its output back, taught a sum of nothing but its own past: the sine of the task's target.
   Sequence sequence = make_task("sine", {.length = 900, .seed = 1});
   std::ranges::fill(sequence.input, 0.0);
-  const test::Settings settings{{"feedback", "1"}, {"feedback_scaling", "0.5"}, {"spectral_radius", "0.9"}, {"bias_scaling", "0.5"}, {"washout", "100"}, {"ridge", "0.01"}, {"noise_state", "0.001"}, {"noise_seed", "1"}};
+  const test::Settings settings{{"feedback", "1"},  {"feedback_scaling", "0.5"}, {"spectral_radius", "0.9"}, {"bias_scaling", "0.5"},
+                                {"washout", "100"}, {"ridge", "0.01"},           {"noise_state", "0.001"},   {"noise_seed", "1"}};
   const auto trace = run_of(settings, sequence);
   CHECK(noted(*trace, "with the target of the step before in place of what is fed back"));
   // Its phase is its own, for it began from rest; what it has of the teacher is period and amplitude.
@@ -259,7 +279,8 @@ TEST_CASE("noise follows from its seed and the step alone, has its deviation, an
     return run_of(more, silence);
   };
   CHECK(std::ranges::all_of(values(*with({}), "state/0/r"), [](double value) { return value == 0.0; }));
-  const auto one = with({{"noise_state", "0.5"}, {"noise_seed", "1"}}), again = with({{"noise_state", "0.5"}, {"noise_seed", "1"}}), other = with({{"noise_state", "0.5"}, {"noise_seed", "2"}});
+  const auto one = with({{"noise_state", "0.5"}, {"noise_seed", "1"}}), again = with({{"noise_state", "0.5"}, {"noise_seed", "1"}}),
+             other = with({{"noise_state", "0.5"}, {"noise_seed", "2"}});
   const auto& r = values(*one, "state/0/r");
   CHECK(r == values(*again, "state/0/r") && r != values(*other, "state/0/r"));
   double sum = 0.0, squares = 0.0, between = 0.0;
@@ -278,7 +299,8 @@ TEST_CASE("a reservoir above other parts has its read-out fitted; what is fed ba
   const Sequence sequence = make_task("delay", {.length = 400, .seed = 2});
   RunRequest request;
   request.preset.id = request.preset.title = "stack";
-  request.preset.stack = {{"ltc", {{"width", std::int64_t{6}}}}, {"echo-state", {{"width", std::int64_t{60}}, {"washout", std::int64_t{40}}}}};
+  request.preset.stack = {{"ltc", {{"width", std::int64_t{6}}}},
+                          {"echo-state", {{"width", std::int64_t{60}}, {"washout", std::int64_t{40}}}}};
   request.sequence = sequence;
   request.every = 1;
   request.probe.kinds.remove(kinds_of(Stage::late));
@@ -305,7 +327,9 @@ TEST_CASE("a reservoir above other parts has its read-out fitted; what is fed ba
   CHECK(!noted(*run_of(below), "read-out was fitted"));
   RunRequest fed = request;
   fed.preset.stack[1].second.emplace_back("feedback", std::int64_t{1});
-  CHECK_ERROR(run(builtin_registry(), fed, {}, {}), "part 1, echo-state: what is fed back is fitted to the target in a model of one part alone, and 1.feedback = 1: choose 1.feedback=0, or 1.readout=drawn.");
+  CHECK_ERROR(run(builtin_registry(), fed, {}, {}),
+              "part 1, echo-state: what is fed back is fitted to the target in a model of one part alone, and 1.feedback = 1: choose "
+              "1.feedback=0, or 1.readout=drawn.");
 }
 
 TEST_CASE("the read-out above a part that knows time is fitted to what that part returns at its times") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How many pairs fast weights hold, and what becomes of one that is written again (I. Schlag et al., ICML 2021, sections 4.1, 4.2 and 6.1); names of the
-// authors' files.
+// How many pairs fast weights hold, and what becomes of one that is written again (I. Schlag et al., ICML 2021, sections 4.1, 4.2 and 6.1);
+// names of the authors' files.
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -35,14 +35,15 @@ Rows unit(std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) made.at(i, i) = 1.0;
   return made;
 }
-/// n vectors of d entries, orthonormal while there is room; beyond it the rows of a basis of which d columns are left: no others have products
-/// that are nearer to the identity.
+/// n vectors of d entries, orthonormal while there is room; beyond it the rows of a basis of which d columns are left: no others have
+/// products that are nearer to the identity.
 Rows best_keys(std::int64_t n, std::int64_t d) {
   Rows made(n, d);
   const auto size = static_cast<double>(n);
   for (std::int64_t i = 0; i < n; ++i)
     for (std::int64_t j = 0; j < std::min(n, d); ++j)
-      made.at(i, j) = std::sqrt((j ? 2.0 : 1.0) / size) * std::cos(std::numbers::pi * (static_cast<double>(i) + 0.5) * static_cast<double>(j) / size);
+      made.at(i, j) =
+          std::sqrt((j ? 2.0 : 1.0) / size) * std::cos(std::numbers::pi * (static_cast<double>(i) + 0.5) * static_cast<double>(j) / size);
   return made;
 }
 Rows random_keys(std::int64_t n, std::int64_t d, Rng& rng) {
@@ -58,8 +59,10 @@ Rows random_keys(std::int64_t n, std::int64_t d, Rng& rng) {
 /// The memory after all pairs, [key, value], written one after another.
 Rows written(const Rows& keys, const Rows& values, bool corrected) {
   Graph graph(DType::f64);
-  const Var k = graph.constant({keys.count, 1, 1, keys.width}, keys.entries), v = graph.constant({values.count, 1, 1, values.width}, values.entries);
-  const OuterVars vars = corrected ? delta(graph, Form::sequential, {.q = k, .k = k, .v = v}) : outer(graph, Form::sequential, {k, k, v}, true);
+  const Var k = graph.constant({keys.count, 1, 1, keys.width}, keys.entries),
+            v = graph.constant({values.count, 1, 1, values.width}, values.entries);
+  const OuterVars vars =
+      corrected ? delta(graph, Form::sequential, {.q = k, .k = k, .v = v}) : outer(graph, Form::sequential, {k, k, v}, true);
   graph.allocate(cpu_backend(), false);
   const Numbers zeros(static_cast<std::size_t>(keys.width * values.width), 0.0);
   graph.bind(vars.initial[0], zeros.data());
@@ -119,7 +122,8 @@ TEST_CASE("the delta rule overwrites a pair that is written again, a sum keeps w
       for (std::int64_t j = 0; j < d; ++j) key_of.at(t, j) = keys.at(which, j);
       for (std::int64_t j = 0; j < width; ++j) last.at(which, j) = values.at(t, j) = rng.normal() / std::sqrt(static_cast<double>(width));
     }
-    const double sum = error_of(written(key_of, values, false), keys, last), corrected = error_of(written(key_of, values, true), keys, last);
+    const double sum = error_of(written(key_of, values, false), keys, last),
+                 corrected = error_of(written(key_of, values, true), keys, last);
     std::printf("%4d  %6.3f  %.3g\n", static_cast<int>(n), sum, corrected);
     CHECK_SAYS(sum > 0.5, test::show(sum));  // about two others lie on top of each, of length 1 each
     if (n <= d)
@@ -144,7 +148,8 @@ TEST_CASE("DPFP makes room for 2 nu d keys that are orthogonal, where there was 
     Rows keys(pairs, 2 * nu * d);
     CHECK_EQUAL(made.dim(-1), keys.width);
     keys.entries = to_double(cpu_backend(), DType::f64, graph.value(made), pairs * keys.width);
-    const double with = error_of(written(keys, unit(pairs), false), keys, unit(pairs)), without = error_of(written(raw, unit(pairs), false), raw, unit(pairs));
+    const double with = error_of(written(keys, unit(pairs), false), keys, unit(pairs)),
+                 without = error_of(written(raw, unit(pairs), false), raw, unit(pairs));
     std::printf("nu %d: %d pairs, error %.3g, of the keys themselves %.3g\n", static_cast<int>(nu), static_cast<int>(pairs), with, without);
     CHECK(with == 0.0);
     CHECK(without >= 0.5 * static_cast<double>(pairs - d) / static_cast<double>(pairs));
@@ -158,20 +163,50 @@ TEST_CASE("the authors' files have names of their own, two layers for each of ou
     std::vector<std::pair<const char*, const char*>> names;  // after the number of the layer; of ours, of theirs
     std::vector<std::pair<const char*, const char*>> second;
   };
-  const std::vector<std::pair<const char*, const char*>> fed{{"pos_ff.CoreNet.0.weight", "ff_layers.0.weight"}, {"pos_ff.CoreNet.0.bias", "ff_layers.0.bias"}, {"pos_ff.CoreNet.3.weight", "ff_layers.3.weight"},
-                                                             {"pos_ff.CoreNet.3.bias", "ff_layers.3.bias"}, {"pos_ff.layer_norm.weight", "layer_norm.weight"}, {"pos_ff.layer_norm.bias", "layer_norm.bias"}};
-  const std::vector<Theirs> all{
-      {"srwm", {{"width", "8"}, {"heads", "2"}},
-       {{"W_y", "W_y"}, {"W_q", "W_q"}, {"W_k", "W_k"}, {"w_b", "w_b"}, {"out_linear.weight", "out_linear.weight"}, {"layer_norm.weight", "layer_norm.weight"}, {"layer_norm.bias", "layer_norm.bias"}},
-       {{"ff.ff_layers.0.weight", "ff_layers.0.weight"}, {"ff.ff_layers.0.bias", "ff_layers.0.bias"}, {"ff.ff_layers.3.weight", "ff_layers.3.weight"}, {"ff.ff_layers.3.bias", "ff_layers.3.bias"},
-        {"ff.layer_norm.weight", "layer_norm.weight"}, {"ff.layer_norm.bias", "layer_norm.bias"}}},
-      {"recurrent-deltanet", {{"width", "8"}, {"heads", "2"}, {"prenorm", "yes"}},
-       {{"dec_attn.slow_net.weight", "slow_net.weight"}, {"dec_attn.R_q", "R_q"}, {"dec_attn.R_k", "R_k"}, {"dec_attn.R_v", "R_v"}, {"dec_attn.r_b", "r_b"}, {"dec_attn.o_net.weight", "out_linear.weight"},
-        {"dec_attn.layer_norm.weight", "layer_norm.weight"}, {"dec_attn.layer_norm.bias", "layer_norm.bias"}}, fed},
-      {"deltanet", {{"width", "8"}, {"heads", "2"}, {"prenorm", "yes"}, {"feature_map", "elu"}},
-       {{"dec_attn.qkvb_net.weight", "slow_net.weight"}, {"dec_attn.o_net.weight", "out_linear.weight"}, {"dec_attn.layer_norm.weight", "layer_norm.weight"}, {"dec_attn.layer_norm.bias", "layer_norm.bias"}}, fed},
-      {"deltanet", {{"width", "8"}, {"heads", "2"}, {"prenorm", "yes"}, {"feature_map", "elu"}, {"update", "sum"}},
-       {{"dec_attn.qkv_net.weight", "slow_net.weight"}, {"dec_attn.o_net.weight", "out_linear.weight"}, {"dec_attn.layer_norm.weight", "layer_norm.weight"}, {"dec_attn.layer_norm.bias", "layer_norm.bias"}}, fed}};
+  const std::vector<std::pair<const char*, const char*>> fed{
+      {"pos_ff.CoreNet.0.weight", "ff_layers.0.weight"}, {"pos_ff.CoreNet.0.bias", "ff_layers.0.bias"},
+      {"pos_ff.CoreNet.3.weight", "ff_layers.3.weight"}, {"pos_ff.CoreNet.3.bias", "ff_layers.3.bias"},
+      {"pos_ff.layer_norm.weight", "layer_norm.weight"}, {"pos_ff.layer_norm.bias", "layer_norm.bias"}};
+  const std::vector<Theirs> all{{"srwm",
+                                 {{"width", "8"}, {"heads", "2"}},
+                                 {{"W_y", "W_y"},
+                                  {"W_q", "W_q"},
+                                  {"W_k", "W_k"},
+                                  {"w_b", "w_b"},
+                                  {"out_linear.weight", "out_linear.weight"},
+                                  {"layer_norm.weight", "layer_norm.weight"},
+                                  {"layer_norm.bias", "layer_norm.bias"}},
+                                 {{"ff.ff_layers.0.weight", "ff_layers.0.weight"},
+                                  {"ff.ff_layers.0.bias", "ff_layers.0.bias"},
+                                  {"ff.ff_layers.3.weight", "ff_layers.3.weight"},
+                                  {"ff.ff_layers.3.bias", "ff_layers.3.bias"},
+                                  {"ff.layer_norm.weight", "layer_norm.weight"},
+                                  {"ff.layer_norm.bias", "layer_norm.bias"}}},
+                                {"recurrent-deltanet",
+                                 {{"width", "8"}, {"heads", "2"}, {"prenorm", "yes"}},
+                                 {{"dec_attn.slow_net.weight", "slow_net.weight"},
+                                  {"dec_attn.R_q", "R_q"},
+                                  {"dec_attn.R_k", "R_k"},
+                                  {"dec_attn.R_v", "R_v"},
+                                  {"dec_attn.r_b", "r_b"},
+                                  {"dec_attn.o_net.weight", "out_linear.weight"},
+                                  {"dec_attn.layer_norm.weight", "layer_norm.weight"},
+                                  {"dec_attn.layer_norm.bias", "layer_norm.bias"}},
+                                 fed},
+                                {"deltanet",
+                                 {{"width", "8"}, {"heads", "2"}, {"prenorm", "yes"}, {"feature_map", "elu"}},
+                                 {{"dec_attn.qkvb_net.weight", "slow_net.weight"},
+                                  {"dec_attn.o_net.weight", "out_linear.weight"},
+                                  {"dec_attn.layer_norm.weight", "layer_norm.weight"},
+                                  {"dec_attn.layer_norm.bias", "layer_norm.bias"}},
+                                 fed},
+                                {"deltanet",
+                                 {{"width", "8"}, {"heads", "2"}, {"prenorm", "yes"}, {"feature_map", "elu"}, {"update", "sum"}},
+                                 {{"dec_attn.qkv_net.weight", "slow_net.weight"},
+                                  {"dec_attn.o_net.weight", "out_linear.weight"},
+                                  {"dec_attn.layer_norm.weight", "layer_norm.weight"},
+                                  {"dec_attn.layer_norm.bias", "layer_norm.bias"}},
+                                 fed}};
   for (const Theirs& one : all) {
     Preset preset;
     preset.id = preset.architecture = one.model;
@@ -182,7 +217,8 @@ TEST_CASE("the authors' files have names of their own, two layers for each of ou
     std::map<std::string, std::string> expected;
     for (int layer = 0; layer < 2; ++layer)
       for (int part = 0; part < 2; ++part)
-        for (const auto& [ours, theirs] : part ? one.second : one.names) expected[std::to_string(layer) + "/" + ours] = "layers." + std::to_string(2 * layer + part) + "." + theirs;
+        for (const auto& [ours, theirs] : part ? one.second : one.names)
+          expected[std::to_string(layer) + "/" + ours] = "layers." + std::to_string(2 * layer + part) + "." + theirs;
     CHECK_EQUAL(expected.size(), network.parameters().size());
     for (const auto& parameter : network.parameters()) {
       CHECK_SAYS(expected.count(parameter.name), parameter.name);

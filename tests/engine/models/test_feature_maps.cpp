@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the papers of the linear transformers claim of their feature maps: Performer's estimate of the softmax kernel is unbiased and its variance
-// falls as 1/m, the kernels of cosFormer and LRPE are cosines of the distance, TransNormer's parallel and recurrent forms agree after their norms.
+// What the papers of the linear transformers claim of their feature maps: Performer's estimate of the softmax kernel is unbiased and its
+// variance falls as 1/m, the kernels of cosFormer and LRPE are cosines of the distance, TransNormer's parallel and recurrent forms agree
+// after their norms.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -63,11 +64,14 @@ struct Moments {
   double mean = 0.0, variance = 0.0;
 };
 /// Of Performer's estimate of exp(q.k) over many draws of m features.
-Moments estimate(const std::vector<double>& q, const std::vector<double>& k, std::int64_t m, parts::RowLength length, int draws, bool waves = false) {
+Moments estimate(const std::vector<double>& q, const std::vector<double>& k, std::int64_t m, parts::RowLength length, int draws,
+                 bool waves = false) {
   const auto d = static_cast<std::int64_t>(q.size());
   Graph graph(DType::f64);
   const Var W = graph.leaf(LeafKind::variable, {m, d}, DType::f64), x = graph.constant({1, d}, q), y = graph.constant({1, d}, k);
-  const auto features = [&](Var z) { return waves ? parts::waves(z, W, false) * exp(parts::squared_norm(z) * 0.5) : exp(parts::softmax_exponents(z, W)); };
+  const auto features = [&](Var z) {
+    return waves ? parts::waves(z, W, false) * exp(parts::squared_norm(z) * 0.5) : exp(parts::softmax_exponents(z, W));
+  };
   const Var made = mean_keep(features(x) * features(y), -1) * (waves ? 2.0 : 1.0);  // of waves a cosine and a sine make one feature
   graph.allocate(cpu_backend(), false);
   std::vector<double> rows(static_cast<std::size_t>(m * d));
@@ -100,8 +104,10 @@ TEST_CASE("Performer's estimate of the softmax kernel is unbiased, and its varia
   for (const std::int64_t m : {4, 8, 16, 32, 64}) {
     const Moments found = estimate(q, k, m, parts::RowLength::gaussian, draws);
     const double error = std::sqrt(found.variance / draws);
-    std::printf("m = %lld: mean %.4f of %.4f, standard error %.4f, variance %.5f\n", static_cast<long long>(m), found.mean, kernel, error, found.variance);
-    CHECK_SAYS(std::abs(found.mean - kernel) < 4.0 * error, "the mean of the estimates is " + test::show(found.mean) + ", the kernel " + test::show(kernel));
+    std::printf("m = %lld: mean %.4f of %.4f, standard error %.4f, variance %.5f\n", static_cast<long long>(m), found.mean, kernel, error,
+                found.variance);
+    CHECK_SAYS(std::abs(found.mean - kernel) < 4.0 * error,
+               "the mean of the estimates is " + test::show(found.mean) + ", the kernel " + test::show(kernel));
     variances.push_back(found.variance);
   }
   for (std::size_t i = 1; i < variances.size(); ++i) CHECK_CLOSE(variances[i - 1] / variances[i], 2.0, 0.15);
@@ -113,18 +119,25 @@ TEST_CASE("Performer's estimate of the softmax kernel is unbiased, and its varia
 
 TEST_CASE("where the kernel is small positive features tell it better than waves, and where it is large worse") {
   const std::vector<double> a{0.9, -0.6, 0.7, 0.8}, b{-0.9, 0.6, -0.7, -0.8};
-  const Moments positive = estimate(a, b, 16, parts::RowLength::gaussian, 4000), waves = estimate(a, b, 16, parts::RowLength::gaussian, 4000, true);
+  const Moments positive = estimate(a, b, 16, parts::RowLength::gaussian, 4000),
+                waves = estimate(a, b, 16, parts::RowLength::gaussian, 4000, true);
   CHECK_SAYS(100.0 * positive.variance < waves.variance, test::show(positive.variance) + " and " + test::show(waves.variance));
-  const Moments alike = estimate(a, a, 16, parts::RowLength::gaussian, 4000), alike_waves = estimate(a, a, 16, parts::RowLength::gaussian, 4000, true);
+  const Moments alike = estimate(a, a, 16, parts::RowLength::gaussian, 4000),
+                alike_waves = estimate(a, a, 16, parts::RowLength::gaussian, 4000, true);
   CHECK_CLOSE(alike_waves.variance, 0.0, 1e-9);
   CHECK(alike.variance > 0.1);
 }
 
 TEST_CASE("cosFormer's weights are products of features times the cosine of the distance") {
   constexpr std::size_t T = 60, d = 6;
-  const TracePtr trace = run_of("cosformer", {{"width", "6"}, {"heads", "1"}, {"horizon", "70"}, {"block", "none"}, {"out_projection", "no"}, {"encoder_bias", "no"}}, T);
+  const TracePtr trace =
+      run_of("cosformer",
+             {{"width", "6"}, {"heads", "1"}, {"horizon", "70"}, {"block", "none"}, {"out_projection", "no"}, {"encoder_bias", "no"}}, T);
   const auto in = affine_of(values_of(trace, "input"), values_of(trace, "param/encoder/weight"), std::vector<double>(d, 0.0));
-  const auto project = [&](const std::string& which) { return affine_of(in, values_of(trace, "param/0/self_attn." + which + "_proj.weight"), values_of(trace, "param/0/self_attn." + which + "_proj.bias")); };
+  const auto project = [&](const std::string& which) {
+    return affine_of(in, values_of(trace, "param/0/self_attn." + which + "_proj.weight"),
+                     values_of(trace, "param/0/self_attn." + which + "_proj.bias"));
+  };
   const auto q = project("q"), k = project("k"), v = project("v");
   std::vector<double> expected;
   for (std::size_t t = 0; t < T; ++t) {
@@ -147,9 +160,13 @@ TEST_CASE("cosFormer's weights are products of features times the cosine of the 
 TEST_CASE("LRPE's weights are sums of cosines of the distance, in a frame that stands and in one that turns") {
   constexpr std::size_t T = 60, d = 6;
   for (const char* frame : {"fixed", "turning"}) {
-    const TracePtr trace = run_of("lrpe", {{"width", "6"}, {"heads", "1"}, {"block", "none"}, {"normaliser", "none"}, {"frame", frame}, {"encoder_bias", "no"}}, T);
+    const TracePtr trace = run_of(
+        "lrpe", {{"width", "6"}, {"heads", "1"}, {"block", "none"}, {"normaliser", "none"}, {"frame", frame}, {"encoder_bias", "no"}}, T);
     const auto in = affine_of(values_of(trace, "input"), values_of(trace, "param/encoder/weight"), std::vector<double>(d, 0.0));
-    const auto map = [&](const std::string& which, const std::vector<double>& x) { return affine_of(x, values_of(trace, "param/0/self_attn." + which + "_proj.weight"), values_of(trace, "param/0/self_attn." + which + "_proj.bias")); };
+    const auto map = [&](const std::string& which, const std::vector<double>& x) {
+      return affine_of(x, values_of(trace, "param/0/self_attn." + which + "_proj.weight"),
+                       values_of(trace, "param/0/self_attn." + which + "_proj.bias"));
+    };
     auto q = map("q", in), k = map("k", in);
     const auto v = map("v", in);
     for (auto* features : {&q, &k})

@@ -16,11 +16,11 @@
 #include "test.h"
 
 using namespace reclab;
-using test::Settings;
 using test::finished;
-using test::request_of;
-using test::values_of;
 using test::Numbers, test::says;
+using test::request_of;
+using test::Settings;
+using test::values_of;
 
 namespace {
 
@@ -54,10 +54,13 @@ double usual_distance(std::size_t n) { return 1.63 / std::sqrt(static_cast<doubl
 double logistic(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 /// The outputs with weights that the change makes of those that the first settings draw.
-Numbers output_with(const RunRequest& drawn, const Settings& set, const std::function<double(const std::string& name, std::size_t entry, double value)>& change) {
+Numbers output_with(const RunRequest& drawn, const Settings& set,
+                    const std::function<double(const std::string& name, std::size_t entry, double value)>& change) {
   const test::Scratch folder;
-  const Network network(builtin_registry().find(drawn.preset.architecture), hyper_of(builtin_registry(), drawn.preset, drawn.set), {.input = drawn.sequence->width});
-  const Network other(builtin_registry().find(drawn.preset.architecture), hyper_of(builtin_registry(), drawn.preset, set), {.input = drawn.sequence->width});
+  const Network network(builtin_registry().find(drawn.preset.architecture), hyper_of(builtin_registry(), drawn.preset, drawn.set),
+                        {.input = drawn.sequence->width});
+  const Network other(builtin_registry().find(drawn.preset.architecture), hyper_of(builtin_registry(), drawn.preset, set),
+                      {.input = drawn.sequence->width});
   const Parameters parameters = network.initialise(1);
   AtomicFile file(folder / "w.npz");
   NpzWriter writer(file);
@@ -112,7 +115,8 @@ TEST_CASE("lstm: without input and recurrent weights a cell fades by its own tim
   RunRequest request = request_for("lstm", 60, set, "impulse");
   const test::Scratch folder;
   request.weights = folder / "w.npz";
-  test::write_weights(request, request.weights, [](const std::string& name, double value) { return says(name, "weight_hh") ? 0.0 : value; });
+  test::write_weights(request, request.weights,
+                      [](const std::string& name, double value) { return says(name, "weight_hh") ? 0.0 : value; });
   const auto trace = finished(request);
   const Numbers &c = values_of(*trace, "state/0/c"), &bias = values_of(*trace, "param/0/bias_ih");
   for (std::size_t j = 0; j < 32; ++j) {
@@ -133,7 +137,8 @@ TEST_CASE("gru: chrono's time constants are uniform from 2 to t_max, whichever t
 }
 
 TEST_CASE("lstm and gru: chrono needs a bias to start") {
-  for (const std::string architecture : {"lstm", "gru"}) CHECK_ERROR(finished(at_rest(architecture, {{"bias_init", "chrono"}, {"bias", "no"}})), "leaves no bias to start");
+  for (const std::string architecture : {"lstm", "gru"})
+    CHECK_ERROR(finished(at_rest(architecture, {{"bias_init", "chrono"}, {"bias", "no"}})), "leaves no bias to start");
 }
 
 TEST_CASE("ur-lstm: forget gates start uniform, from 1/H to 1 - 1/H") {
@@ -153,7 +158,9 @@ TEST_CASE("ur-lstm: with no gate driven further than 4 the refined gate reaches 
     RunRequest request = at_rest("ur-lstm", {{"width", "16"}, {"refine", refined}});
     const test::Scratch folder;
     request.weights = folder / "w.npz";
-    test::write_weights(request, request.weights, [](const std::string& name, double value) { return says(name, "igates.bias") ? 4.0 : says(name, "forget_bias") || says(name, "hgates.bias") ? 0.0 : value; });
+    test::write_weights(request, request.weights, [](const std::string& name, double value) {
+      return says(name, "igates.bias") ? 4.0 : says(name, "forget_bias") || says(name, "hgates.bias") ? 0.0 : value;
+    });
     const auto trace = finished(request);
     const Numbers &plain = values_of(*trace, "gate/0/forget"), &effective = values_of(*trace, "gate/0/effective");
     std::printf("driven to 4: plain gate %.6f, effective gate %.6f with refine=%s\n", plain[0], effective[0], refined.c_str());
@@ -170,12 +177,15 @@ TEST_CASE("ur-lstm: with no gate driven further than 4 the refined gate reaches 
 TEST_CASE("ur-lstm: the refined gate stays in its band, and what it leaves keeps its digits next to 1") {
   const auto trace = finished(request_for("ur-lstm", 50, {{"width", "16"}, {"input_scale", "20"}}));
   const Numbers &f = values_of(*trace, "gate/0/forget"), &g = values_of(*trace, "gate/0/effective");
-  for (std::size_t i = 0; i < f.size(); ++i) CHECK(g[i] >= f[i] * f[i] * (1.0 - 1e-12) && g[i] <= 1.0 - (1.0 - f[i]) * (1.0 - f[i]) + 1e-15);
+  for (std::size_t i = 0; i < f.size(); ++i)
+    CHECK(g[i] >= f[i] * f[i] * (1.0 - 1e-12) && g[i] <= 1.0 - (1.0 - f[i]) * (1.0 - f[i]) + 1e-15);
   // f and r driven to 30: 1 - g = q² r + q (1 - r)(1 + f), about 3e-26, is nothing as a difference to 1.
   RunRequest request = at_rest("ur-lstm", {{"width", "4"}});
   const test::Scratch folder;
   request.weights = folder / "w.npz";
-  test::write_weights(request, request.weights, [](const std::string& name, double value) { return says(name, "igates.bias") ? 30.0 : says(name, "forget_bias") || says(name, "hgates.bias") ? 0.0 : value; });
+  test::write_weights(request, request.weights, [](const std::string& name, double value) {
+    return says(name, "igates.bias") ? 30.0 : says(name, "forget_bias") || says(name, "hgates.bias") ? 0.0 : value;
+  });
   const double q = std::exp(-30.0) / (1.0 + std::exp(-30.0));
   const auto driven = finished(request);
   for (const double c : values_of(*driven, "state/0/c")) CHECK_CLOSE(c / (3.0 * q * q), 1.0, 1e-9);
@@ -183,7 +193,8 @@ TEST_CASE("ur-lstm: the refined gate stays in its band, and what it leaves keeps
 
 TEST_CASE("on-lstm: the last level is never written, and a step that writes a level writes all below it as much") {
   const auto trace = finished(request_for("on-lstm", 60, {{"width", "24"}, {"chunk", "3"}, {"input_scale", "10"}}));
-  const Numbers &c = values_of(*trace, "state/0/c"), &written = values_of(*trace, "gate/0/master_input"), &kept = values_of(*trace, "gate/0/master_forget");
+  const Numbers &c = values_of(*trace, "state/0/c"), &written = values_of(*trace, "gate/0/master_input"),
+                &kept = values_of(*trace, "gate/0/master_forget");
   const Numbers &distance = values_of(*trace, "gate/0/distance"), &distance_in = values_of(*trace, "gate/0/distance_in");
   for (std::size_t t = 0; t < 60; ++t) {
     double open = 0.0, in = 0.0;
@@ -215,10 +226,11 @@ TEST_CASE("qrnn and gru: a gate that writes is one that keeps, its rows negated"
     const std::size_t row = pooling == "ifo" ? 2 : 1;
     Settings other = request.set;
     other.emplace_back("gate", "keeps");
-    const Numbers writes = output_of(request), keeps = output_with(request, other, [&](const std::string& name, std::size_t entry, double value) {
-      const std::size_t unit = says(name, "bias") ? entry : entry / 2;  // one column, window 2
-      return unit / 6 == row ? -value : value;
-    });
+    const Numbers writes = output_of(request),
+                  keeps = output_with(request, other, [&](const std::string& name, std::size_t entry, double value) {
+                    const std::size_t unit = says(name, "bias") ? entry : entry / 2;  // one column, window 2
+                    return unit / 6 == row ? -value : value;
+                  });
     same(writes, keeps, 1e-14);
     CHECK(test::largest(writes) > 0.01);
   }
@@ -226,10 +238,11 @@ TEST_CASE("qrnn and gru: a gate that writes is one that keeps, its rows negated"
     const RunRequest request = request_for("gru", 40, {{"width", "6"}, {"reset", reset}});
     Settings other = request.set;
     other.emplace_back("update", "writes");
-    const Numbers keeps = output_of(request), writes = output_with(request, other, [&](const std::string& name, std::size_t entry, double value) {
-      const std::size_t unit = says(name, "weight_hh") ? entry / 6 : entry;
-      return unit / 6 == 1 ? -value : value;
-    });
+    const Numbers keeps = output_of(request),
+                  writes = output_with(request, other, [&](const std::string& name, std::size_t entry, double value) {
+                    const std::size_t unit = says(name, "weight_hh") ? entry / 6 : entry;
+                    return unit / 6 == 1 ? -value : value;
+                  });
     same(keeps, writes, 1e-14);
     CHECK(test::largest(keeps) > 0.01);
   }

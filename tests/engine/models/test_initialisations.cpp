@@ -86,7 +86,8 @@ Multipliers multipliers(const Trace& trace, std::size_t pair, std::size_t from) 
 
 TEST_CASE("each way that a recurrent matrix can start is what it says") {
   const std::size_t n = 64;
-  const auto identity = drawn("identity", 64, 0.7), diagonal = drawn("diagonal", 64, 0.7), antisymmetric = drawn("antisymmetric", 64, 0.7), rotations = drawn("rotations", 64, 1.5);
+  const auto identity = drawn("identity", 64, 0.7), diagonal = drawn("diagonal", 64, 0.7), antisymmetric = drawn("antisymmetric", 64, 0.7),
+             rotations = drawn("rotations", 64, 1.5);
   double low = 1.0, high = 0.0;
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j) {
@@ -98,7 +99,8 @@ TEST_CASE("each way that a recurrent matrix can start is what it says") {
     }
   CHECK(low < -0.5 && high > 0.5);
   for (const auto& value : eigenvalues(antisymmetric, 64)) CHECK_CLOSE(value.real(), 0.0, 1e-12);
-  CHECK_CLOSE(spectral_radius(antisymmetric, 64), 0.7, 0.07);  // the edge of Wigner's semicircle, which a matrix of this size has to some percent
+  CHECK_CLOSE(spectral_radius(antisymmetric, 64), 0.7,
+              0.07);  // the edge of Wigner's semicircle, which a matrix of this size has to some percent
   double least = 10.0, most = 0.0;
   for (const auto& value : eigenvalues(rotations, 64)) {
     CHECK_CLOSE(std::abs(value), 1.5, 1e-12);
@@ -106,7 +108,8 @@ TEST_CASE("each way that a recurrent matrix can start is what it says") {
     most = std::max(most, std::abs(std::arg(value)));
   }
   CHECK(least >= std::numbers::pi / 21.0 - 1e-4 && most <= std::numbers::pi / 3.8 + 1e-4 && most - least > 0.5);
-  for (const auto& value : eigenvalues(drawn("rotations", 8, 1.0, {{"angle_min", "0.5"}, {"angle_max", "0.5"}}), 8)) CHECK_CLOSE(std::abs(std::arg(value)), 0.5, 1e-12);
+  for (const auto& value : eigenvalues(drawn("rotations", 8, 1.0, {{"angle_min", "0.5"}, {"angle_max", "0.5"}}), 8))
+    CHECK_CLOSE(std::abs(std::arg(value)), 0.5, 1e-12);
 
   CHECK_ERROR(drawn("rotations", 7, 1.0), "width");
   CHECK_ERROR(drawn("rotations", 8, 1.0, {{"angle_min", "0.5"}, {"angle_max", "0.4"}}), "angle_min");
@@ -114,7 +117,10 @@ TEST_CASE("each way that a recurrent matrix can start is what it says") {
 
 TEST_CASE("input weights and biases start as they are told to, and not otherwise") {
   const Sequence sequence = make_task("noise", {.length = 2});
-  const auto plain = run_of("elman", {}, sequence), zero = run_of("elman", {{"bias_init", "zero"}}, sequence), normal = run_of("elman", {{"input_init", "normal"}, {"input_deviation", "0.5"}, {"width", "1000"}, {"recurrent_init", "diagonal"}}, sequence);
+  const auto plain = run_of("elman", {}, sequence), zero = run_of("elman", {{"bias_init", "zero"}}, sequence),
+             normal =
+                 run_of("elman", {{"input_init", "normal"}, {"input_deviation", "0.5"}, {"width", "1000"}, {"recurrent_init", "diagonal"}},
+                        sequence);
   for (const char* bias : {"param/0/bias_ih", "param/0/bias_hh"}) {
     for (const double value : *zero->find(bias)->real) CHECK_EQUAL(value, 0.0);
     CHECK(std::ranges::none_of(*plain->find(bias)->real, [](double value) { return value == 0.0; }));

@@ -26,7 +26,9 @@ double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 /// One layer whose averages read the sequence itself, with weights as they are drawn.
 struct Mega {
   explicit Mega(const Settings& set)
-      : architecture(builtin_registry().find("mega")), hyper(hyper_of(builtin_registry(), preset(), set)), parameters(Network(architecture, hyper, {.input = width}).initialise(11)) {
+      : architecture(builtin_registry().find("mega")),
+        hyper(hyper_of(builtin_registry(), preset(), set)),
+        parameters(Network(architecture, hyper, {.input = width}).initialise(11)) {
     sequence = make_task("noise", {.length = steps});
     Rng rng(5);
     sequence.width = width;
@@ -39,7 +41,8 @@ struct Mega {
   static Preset preset() {
     Preset preset;
     preset.id = preset.title = preset.architecture = "mega";
-    preset.hyper = {{"width", std::int64_t{width}}, {"layers", std::int64_t{1}}, {"ndim", std::int64_t{averages}}, {"prenorm", false}, {"zdim", std::int64_t{4}}, {"hdim", std::int64_t{4}}};
+    preset.hyper = {{"width", std::int64_t{width}}, {"layers", std::int64_t{1}}, {"ndim", std::int64_t{averages}}, {"prenorm", false},
+                    {"zdim", std::int64_t{4}},      {"hdim", std::int64_t{4}}};
     return preset;
   }
   std::vector<double> weight(const std::string& name) {
@@ -84,13 +87,16 @@ double error_against_kernel(Mega& mega, std::int64_t taps) {
       const auto i = static_cast<std::size_t>(c * averages + n);
       const double p = sigmoid(delta[i]), q = 1.0 - p * sigmoid(alpha[i]);
       CHECK(q > 0.0 && q < 1.0);
-      for (std::size_t j = 0; j < kernel.size(); ++j) kernel[j] += gamma[i] * p * beta[i] * std::pow(q, static_cast<double>(j)) / std::sqrt(static_cast<double>(averages));
+      for (std::size_t j = 0; j < kernel.size(); ++j)
+        kernel[j] += gamma[i] * p * beta[i] * std::pow(q, static_cast<double>(j)) / std::sqrt(static_cast<double>(averages));
     }
     for (std::int64_t t = 0; t < steps; ++t) {
       double sum = 0.0, read = 0.0;
-      for (std::size_t j = 0; j < kernel.size() && static_cast<std::int64_t>(j) <= t; ++j) sum += kernel[j] * mega.sequence.input[static_cast<std::size_t>((t - static_cast<std::int64_t>(j)) * width + c)];
+      for (std::size_t j = 0; j < kernel.size() && static_cast<std::int64_t>(j) <= t; ++j)
+        sum += kernel[j] * mega.sequence.input[static_cast<std::size_t>((t - static_cast<std::int64_t>(j)) * width + c)];
       for (std::int64_t n = 0; n < averages; ++n)
-        read += gamma[static_cast<std::size_t>(c * averages + n)] * h[static_cast<std::size_t>((t * width + c) * averages + n)] / std::sqrt(static_cast<double>(averages));
+        read += gamma[static_cast<std::size_t>(c * averages + n)] * h[static_cast<std::size_t>((t * width + c) * averages + n)] /
+                std::sqrt(static_cast<double>(averages));
       worst = std::max(worst, std::abs(sum - read));
       largest = std::max(largest, std::abs(sum));
     }
@@ -128,5 +134,6 @@ TEST_CASE("a truncated average is the sum over as many taps, and is not that ove
 TEST_CASE("the form convolution, which makes no average, gives what the averages give") {
   const Mega mega(Settings{});
   const auto expected = mega.run(Form::sequential, false);
-  for (const Form form : {Form::scan, Form::chunkwise, Form::convolution, Form::attention}) CHECK(difference(expected, mega.run(form, false)) < 1e-12);
+  for (const Form form : {Form::scan, Form::chunkwise, Form::convolution, Form::attention})
+    CHECK(difference(expected, mega.run(form, false)) < 1e-12);
 }

@@ -18,9 +18,9 @@
 #include "test.h"
 
 using namespace reclab;
-using test::Settings;
 using test::finished;
 using test::request_of;
+using test::Settings;
 using test::values_of;
 
 namespace {
@@ -115,8 +115,13 @@ TEST_CASE("shared biases stand once, and are what equal ones in all layers are")
 }
 
 TEST_CASE("where each layer reads both directions below, what a direction's layers share stands in the lowest of them") {
-  const Settings set{{"width", "4"},  {"heads", "2"},           {"layers", "3"},      {"segment", "3"},
-                     {"memory", "2"}, {"shared_biases", "yes"}, {"direction", "both_by_layer"}};
+  const Settings set{{"width", "4"},
+                     {"heads", "2"},
+                     {"layers", "3"},
+                     {"segment", "3"},
+                     {"memory", "2"},
+                     {"shared_biases", "yes"},
+                     {"direction", "both_by_layer"}};
   const auto trace = finished(request_for("transformer-xl", marks, 1, set));
   std::size_t found = 0;
   for (const TraceArray* array : trace->matching("param/")) found += array->key.ends_with("r_w_bias");

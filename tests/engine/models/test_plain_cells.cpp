@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Cells and read-outs as textbooks and surveys write them, step by step in plain loops: Elman's and Jordan's with D u and σ_y, mLSTM's without its block.
+// Cells and read-outs as textbooks and surveys write them, step by step in plain loops: Elman's and Jordan's with D u and σ_y, mLSTM's
+// without its block.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -100,8 +101,10 @@ TEST_CASE("Elman's and Jordan's networks read out C x + D u through σ_y") {
     for (const char* through : {"no", "yes"}) {
       const auto sigma = function_of(g);
       for (const char* f : {"tanh", "identity"}) {
-        const TracePtr trace = run_of("elman", {{"width", "6"}, {"outputs", "4"}, {"activation", f}, {"feedthrough", through}, {"output_activation", g}}, sequence);
-        const Matrix A(*trace, "weight_hh"), B(*trace, "weight_ih"), C(*trace, "weight_hy"), b(*trace, "bias_ih"), c(*trace, "bias_hh"), d(*trace, "bias_y");
+        const TracePtr trace = run_of(
+            "elman", {{"width", "6"}, {"outputs", "4"}, {"activation", f}, {"feedthrough", through}, {"output_activation", g}}, sequence);
+        const Matrix A(*trace, "weight_hh"), B(*trace, "weight_ih"), C(*trace, "weight_hy"), b(*trace, "bias_ih"), c(*trace, "bias_hh"),
+            d(*trace, "bias_y");
         Vector h(6, 0.0), expected;
         for (std::int64_t t = 0; t < sequence.length; ++t) {
           h = each(A(h) + B(row(sequence, t)) + b.values + c.values, function_of(f));
@@ -112,16 +115,19 @@ TEST_CASE("Elman's and Jordan's networks read out C x + D u through σ_y") {
         }
         CHECK_SAYS(furthest(*trace->find("output")->real, expected) < 1e-14, std::string("elman ") + f + " " + g + " " + through);
         // Without outputs of its own, C is the identity.
-        const TracePtr units = run_of("elman", {{"width", "6"}, {"activation", f}, {"feedthrough", through}, {"output_activation", g}}, sequence);
+        const TracePtr units =
+            run_of("elman", {{"width", "6"}, {"activation", f}, {"feedthrough", through}, {"output_activation", g}}, sequence);
         const auto &states = *units->find("state/0/h")->real, &output = *units->find("output")->real;
         for (std::int64_t t = 0; t < sequence.length; ++t) {
           Vector y(states.begin() + t * 6, states.begin() + (t + 1) * 6);
           if (*through == 'y') y = y + Matrix(*units, "weight_xy")(row(sequence, t));
-          CHECK_SAYS(furthest({output.begin() + t * 6, output.begin() + (t + 1) * 6}, each(y, sigma)) < 1e-14, std::string("elman ") + f + " " + g + " " + through);
+          CHECK_SAYS(furthest({output.begin() + t * 6, output.begin() + (t + 1) * 6}, each(y, sigma)) < 1e-14,
+                     std::string("elman ") + f + " " + g + " " + through);
         }
       }
       for (const char* mu : {"0", "0.5"}) {
-        const TracePtr trace = run_of("jordan", {{"width", "6"}, {"outputs", "4"}, {"mu", mu}, {"feedthrough", through}, {"output_activation", g}}, sequence);
+        const TracePtr trace =
+            run_of("jordan", {{"width", "6"}, {"outputs", "4"}, {"mu", mu}, {"feedthrough", through}, {"output_activation", g}}, sequence);
         const Matrix A(*trace, "weight_ch"), B(*trace, "weight_ih"), C(*trace, "weight_hy"), b(*trace, "bias_h"), d(*trace, "bias_y");
         Vector context(4, 0.0), expected;
         for (std::int64_t t = 0; t < sequence.length; ++t) {
@@ -143,9 +149,20 @@ TEST_CASE("mLSTM's plain cell is the unstabilised one: max(|n·q|, 1), gates of 
   for (const char* forget : {"sigmoid", "exp"})
     for (const char* start : {"zero", "none"}) {
       // With a gain of the input the gates move, and with it their exponentials reach both sides of the 1.
-      const TracePtr trace = run_of("mlstm", {{"width", "6"}, {"heads", "2"}, {"cell", "plain"}, {"block", "none"}, {"forget", forget}, {"eps", "0"}, {"stabiliser_start", start}, {"bias", "yes"}}, sequence);
-      const Matrix Wq(*trace, "q_proj.weight"), Wk(*trace, "k_proj.weight"), Wv(*trace, "v_proj.weight"), Wo(*trace, "ogate.weight"), wi(*trace, "igate.weight"), wf(*trace, "fgate.weight");
-      const Vector bo = Matrix(*trace, "ogate.bias").values, bi = Matrix(*trace, "igate.bias").values, bf = Matrix(*trace, "fgate.bias").values;
+      const TracePtr trace = run_of("mlstm",
+                                    {{"width", "6"},
+                                     {"heads", "2"},
+                                     {"cell", "plain"},
+                                     {"block", "none"},
+                                     {"forget", forget},
+                                     {"eps", "0"},
+                                     {"stabiliser_start", start},
+                                     {"bias", "yes"}},
+                                    sequence);
+      const Matrix Wq(*trace, "q_proj.weight"), Wk(*trace, "k_proj.weight"), Wv(*trace, "v_proj.weight"), Wo(*trace, "ogate.weight"),
+          wi(*trace, "igate.weight"), wf(*trace, "fgate.weight");
+      const Vector bo = Matrix(*trace, "ogate.bias").values, bi = Matrix(*trace, "igate.bias").values,
+                   bf = Matrix(*trace, "fgate.bias").values;
       std::vector<Vector> C(heads, Vector(D * D, 0.0)), n(heads, Vector(D, 0.0));
       Vector expected;
       bool below = false, above = false;
@@ -170,6 +187,7 @@ TEST_CASE("mLSTM's plain cell is the unstabilised one: max(|n·q|, 1), gates of 
       }
       const double off = furthest(*trace->find("output")->real, expected);
       CHECK_SAYS(off < 1e-13, std::string(forget) + ", " + start + ": " + test::show(off));
-      CHECK_SAYS(below && (above || *forget == 's'), std::string(forget) + (above ? "" : ": nothing is above 1") + (below ? "" : ": nothing is below"));
+      CHECK_SAYS(below && (above || *forget == 's'),
+                 std::string(forget) + (above ? "" : ": nothing is above 1") + (below ? "" : ": nothing is below"));
     }
 }

@@ -45,7 +45,8 @@ TEST_CASE("with u within 2^(-1/T) and 2^(1/T) each unit of an IndRNN that stays 
   // Section 3 of the paper: the gradient of a unit is the product of its own slopes.
   const std::int64_t T = 1000;
   const double high = std::pow(2.0, 1.0 / static_cast<double>(T)), low = 1.0 / high;
-  const auto trace = run_of("indrnn", {{"width", "48"}, {"u_min", std::to_string(low)}, {"u_max", std::to_string(high)}}, make_task("adding", {.length = T, .seed = 3}));
+  const auto trace = run_of("indrnn", {{"width", "48"}, {"u_min", std::to_string(low)}, {"u_max", std::to_string(high)}},
+                            make_task("adding", {.length = T, .seed = 3}));
   const auto& slopes = *trace->find("spectrum/0")->complex;
   const auto& u = *trace->find("param/0/weight_hh")->real;
   const std::size_t n = u.size();
@@ -83,7 +84,8 @@ TEST_CASE("a Jordan network's state is its output: no wider, of no higher rank t
 
 TEST_CASE("a Li-GRU has two thirds of a GRU's weights, and between kept and written state only what its gate says") {
   const Sequence sequence = make_task("noise", {.length = 80, .seed = 2});
-  const auto light = run_of("li-gru", {{"width", "24"}, {"norm", "none"}, {"input_scale", "3"}}, sequence), full = run_of("gru", {{"width", "24"}, {"bias", "false"}}, sequence);
+  const auto light = run_of("li-gru", {{"width", "24"}, {"norm", "none"}, {"input_scale", "3"}}, sequence),
+             full = run_of("gru", {{"width", "24"}, {"bias", "false"}}, sequence);
   CHECK_EQUAL(3 * weights_of(*light), 2 * weights_of(*full));
   const auto &h = *light->find("state/0/h")->real, &z = *light->find("gate/0/update")->real, &c = *light->find("gate/0/candidate")->real;
   double most = 0.0;
@@ -105,12 +107,21 @@ TEST_CASE("state dicts of the reference implementations are read by their names,
     std::vector<std::string> buffers;
   };
   const std::vector<Case> cases{
-      {"li-gru", {{"width", "4"}, {"layers", "2"}}, {{"0/", "encoder.rnn.0."}, {"1/", "encoder.rnn.1."}}, {"encoder.rnn.0.norm.num_batches_tracked", "encoder.rnn.1.h_init", "encoder.rnn.1.drop_mask_te", "encoder.rnn.0.drop_masks"}},
+      {"li-gru",
+       {{"width", "4"}, {"layers", "2"}},
+       {{"0/", "encoder.rnn.0."}, {"1/", "encoder.rnn.1."}},
+       {"encoder.rnn.0.norm.num_batches_tracked", "encoder.rnn.1.h_init", "encoder.rnn.1.drop_mask_te", "encoder.rnn.0.drop_masks"}},
       {"indrnn",
        {{"width", "4"}, {"norm", "before"}},
-       {{"0/weight_ih", "DIs.0.fc.weight"}, {"0/bias_ih", "DIs.0.fc.bias"}, {"0/weight_hh", "RNNs.0.indrnn1.weight_hh"}, {"0/norm.", "RNNs.0.norm1.bn."}},
+       {{"0/weight_ih", "DIs.0.fc.weight"},
+        {"0/bias_ih", "DIs.0.fc.bias"},
+        {"0/weight_hh", "RNNs.0.indrnn1.weight_hh"},
+        {"0/norm.", "RNNs.0.norm1.bn."}},
        {"RNNs.0.norm1.bn.num_batches_tracked"}},
-      {"indrnn", {{"width", "4"}, {"norm", "within"}, {"layers", "2"}}, {{"0/norm.", "bns.0.0."}, {"1/norm.", "bns.1.0."}, {"0/", "cells.0.0."}, {"1/", "cells.1.0."}}, {"bns.1.0.num_batches_tracked", "h0"}},
+      {"indrnn",
+       {{"width", "4"}, {"norm", "within"}, {"layers", "2"}},
+       {{"0/norm.", "bns.0.0."}, {"1/norm.", "bns.1.0."}, {"0/", "cells.0.0."}, {"1/", "cells.1.0."}},
+       {"bns.1.0.num_batches_tracked", "h0"}},
   };
   const Sequence sequence = make_task("noise", {.length = 12, .seed = 2});
   for (const Case& one : cases) {

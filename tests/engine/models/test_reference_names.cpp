@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Files as reference implementations write them: rows in entries of their own, transposed maps, buffers that take no part, masks of synapses.
+// Files as reference implementations write them: rows in entries of their own, transposed maps, buffers that take no part, masks of
+// synapses.
 #include <cmath>
 #include <complex>
 #include <map>
@@ -43,7 +44,8 @@ Sequence noise() { return make_task("noise", {.length = 20, .seed = 3}); }
 /// What the run draws, by our names.
 Values drawn(const RunRequest& request) {
   const Architecture& architecture = builtin_registry().find(request.preset.architecture);
-  const Network network(architecture, hyper_of(builtin_registry(), request.preset, request.set), {.input = request.sequence->width, .head = request.sequence->target_width});
+  const Network network(architecture, hyper_of(builtin_registry(), request.preset, request.set),
+                        {.input = request.sequence->width, .head = request.sequence->target_width});
   Values values;
   const Parameters parameters = network.initialise(request.seed);
   for (const auto& entry : parameters.entries()) values[entry.name] = {entry.shape, entry.values};
@@ -172,11 +174,12 @@ TEST_CASE("a state that is said to be complex numbers in pairs is one: turning i
 
 TEST_CASE("neural circuit policies are wired as ncps wires them, of the same seed") {
   // numpy 2.4.6, ncps 1.0.1: NCP(4, 3, 2, 2, 2, 3, 2, seed=7) and AutoNCP(8, 2, 0.5, seed=22222), built for three inputs.
-  const std::vector<double> ncp{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 0, 0, -1, 1, -1, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0,
-                                0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, -1, 1, 0, 0, 0, 0, 0, 0, 0, 0, -1, 1, 0, 0, 0, 0};
+  const std::vector<double> ncp{0,  0, 0,  0, 0, 0, 0, 0, 0, 0, 0,  0,  0, 0, 0, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 0, 0,
+                                -1, 1, -1, 0, 0, 0, 0, 0, 0, 0, -1, 0,  0, 0, 0, 0, 0, 0, 0, 0, 0, 1,  1, 0, 0, 0, 0,
+                                0,  0, 0,  1, 1, 0, 0, 0, 0, 0, 0,  -1, 1, 0, 0, 0, 0, 0, 0, 0, 0, -1, 1, 0, 0, 0, 0};
   const std::vector<double> ncp_sensory{0, 0, 0, 0, 0, 0, 1, -1, 0, 0, 0, 0, 0, 0, 0, 1, -1, 0, 0, 0, 0, 0, 0, -1, 0, -1, -1};
-  const std::vector<double> automatic{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, -1, 0, 0, 0, 0, 0, 0, -1, 0, 1, 0, 0, 0, 0, 0,
-                                      0, 0, 0, -1, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0};
+  const std::vector<double> automatic{0, 0, 0, 0,  0, 0, 0, 0, 0, 0, 0,  0, 0, 0, 0, 0, 1, -1, 0,  0, 0, 0, 0, 0, -1, 0, 1,  0, 0, 0, 0, 0,
+                                      0, 0, 0, -1, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0, 0, 0, 0,  -1, 0, 0, 0, 0, 0, 0,  0, -1, 0, 0, 0, 0, 0};
   const std::vector<double> automatic_sensory{0, 0, 0, 0, -1, 0, 0, -1, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, -1, -1, 0};
   const auto check = [](const test::Settings& set, const std::vector<double>& expected, const std::vector<double>& expected_sensory) {
     const Network network(builtin_registry().find("ltc"), hyper_of(builtin_registry(), test::preset_of("ltc"), set), {.input = 3});
@@ -190,7 +193,8 @@ TEST_CASE("neural circuit policies are wired as ncps wires them, of the same see
     CHECK(parameters.find("0/sparsity_mask")->values == absolute(expected));
     CHECK(parameters.find("0/sensory_sparsity_mask")->values == absolute(expected_sensory));
   };
-  check({{"wiring", "ncp"}, {"width", "9"}, {"command", "3"}, {"motor", "2"}, {"command_synapses", "3"}, {"wiring_seed", "7"}}, ncp, ncp_sensory);
+  check({{"wiring", "ncp"}, {"width", "9"}, {"command", "3"}, {"motor", "2"}, {"command_synapses", "3"}, {"wiring_seed", "7"}}, ncp,
+        ncp_sensory);
   check({{"wiring", "auto_ncp"}, {"width", "8"}, {"motor", "2"}}, automatic, automatic_sensory);
   CHECK_ERROR(hyper_of(builtin_registry(), test::preset_of("ltc"), {{"wiring", "ncp"}, {"width", "6"}, {"motor", "2"}}), "");
 }
@@ -202,7 +206,14 @@ TEST_CASE("a layer that runs both ways in one array does not run backward as wel
 
 TEST_CASE("a cell of ncps with an LSTM in front is read, below its prefix and beside it") {
   const test::Scratch folder;
-  RunRequest request = request_for("ltc", {{"width", "6"}, {"wiring", "auto_ncp"}, {"motor", "1"}, {"mixed_memory", "yes"}, {"capacitance", "whole"}, {"output_mapping", "affine"}}, noise());
+  RunRequest request = request_for("ltc",
+                                   {{"width", "6"},
+                                    {"wiring", "auto_ncp"},
+                                    {"motor", "1"},
+                                    {"mixed_memory", "yes"},
+                                    {"capacitance", "whole"},
+                                    {"output_mapping", "affine"}},
+                                   noise());
   const auto expected = output_of(request);
   Values file;
   for (const auto& [name, value] : drawn(request)) {
@@ -221,9 +232,11 @@ TEST_CASE("of two models that a file fits, the one is found that has more of its
   const auto matrix = [](const char* oscillation) {
     return request_for("lcsm", {{"width", "4"}, {"state", "3"}, {"block", "none"}, {"oscillation", oscillation}}, noise());
   };
-  for (const auto& [oscillation, other] : {std::pair("key-gated-matrix", "key-gates"), {"keys-by-value-gates", "value-gates"}, {"matrix", "ones"}, {"key-decays", "ones"}}) {
+  for (const auto& [oscillation, other] :
+       {std::pair("key-gated-matrix", "key-gates"), {"keys-by-value-gates", "value-gates"}, {"matrix", "ones"}, {"key-decays", "ones"}}) {
     Values file;
-    for (const auto& [name, value] : drawn(matrix(oscillation))) file[name.starts_with("0/") ? "layers.0.sequence_mixer.mixer." + name.substr(2) : "embed." + name.substr(name.find('/') + 1)] = value;
+    for (const auto& [name, value] : drawn(matrix(oscillation)))
+      file[name.starts_with("0/") ? "layers.0.sequence_mixer.mixer." + name.substr(2) : "embed." + name.substr(name.find('/') + 1)] = value;
     RunRequest request = matrix(other);  // all of whose parameters the file has: `o` may be there without being one
     request.weights = folder / "theirs.npz";
     write(file, request.weights);
@@ -235,7 +248,10 @@ TEST_CASE("of two models that a file fits, the one is found that has more of its
 }
 
 TEST_CASE("files of transformers with memories are read with the embedding of their tokens, and with a decoder, which are of no use") {
-  const std::vector<std::pair<std::string, std::vector<std::string>>> models{{"compressive-transformer", {"token_emb.weight"}}, {"memformer", {"encoder.token_emb.weight", "decoder.net.token_emb.weight", "decoder.net.norm.bias"}}, {"block-recurrent", {"embed.embedding"}}};
+  const std::vector<std::pair<std::string, std::vector<std::string>>> models{
+      {"compressive-transformer", {"token_emb.weight"}},
+      {"memformer", {"encoder.token_emb.weight", "decoder.net.token_emb.weight", "decoder.net.norm.bias"}},
+      {"block-recurrent", {"embed.embedding"}}};
   for (const auto& [id, besides] : models) {
     const test::Scratch folder;
     RunRequest request = request_for(id, {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}}, noise());

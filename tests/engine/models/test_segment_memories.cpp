@@ -14,9 +14,9 @@
 #include "test.h"
 
 using namespace reclab;
-using test::Settings;
 using test::finished;
 using test::request_of;
+using test::Settings;
 using test::values_of;
 
 namespace {
@@ -50,9 +50,11 @@ double norm_of_row(const Numbers& values, std::size_t row, std::size_t width) {
 TEST_CASE("Infini-attention: the memory is that of linear attention over the segments before, and so is what is read of it") {
   constexpr std::size_t T = 40, d = 8, n = 7;
   // A sigmoid of 100 is 1: the heads read the memory alone.
-  const auto trace = finished(request_for("infini-attention", T, {{"width", "8"}, {"heads", "1"}, {"segment", "7"}, {"gate_start", "100"}, {"block", "none"}}));
-  const Numbers &x = values_of(*trace, "input"), &qkv = values_of(*trace, "param/0/0.to_qkv.weight"), &W_o = values_of(*trace, "param/0/0.to_out.weight"), &y = values_of(*trace, "output"),
-                &M = values_of(*trace, "state/0/M"), &z = values_of(*trace, "state/0/z");
+  const auto trace = finished(
+      request_for("infini-attention", T, {{"width", "8"}, {"heads", "1"}, {"segment", "7"}, {"gate_start", "100"}, {"block", "none"}}));
+  const Numbers &x = values_of(*trace, "input"), &qkv = values_of(*trace, "param/0/0.to_qkv.weight"),
+                &W_o = values_of(*trace, "param/0/0.to_out.weight"), &y = values_of(*trace, "output"), &M = values_of(*trace, "state/0/M"),
+                &z = values_of(*trace, "state/0/z");
   const auto projected = [&](std::size_t t, std::size_t which, std::size_t i, bool feature) {
     double sum = 0.0;
     for (std::size_t j = 0; j < d; ++j) sum += qkv[(which * d + i) * d + j] * x[t * d + j];
@@ -97,7 +99,14 @@ TEST_CASE("Transformer-XL sees a segment further back with each layer, and no fu
   constexpr std::size_t T = 32, n = 4, d = 8;
   for (const std::size_t layers : {1u, 2u, 3u}) {
     const auto gradient_of = [&](const std::string& stopped) {
-      RunRequest request = request_for("transformer-xl", T, {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"layers", std::to_string(layers)}, {"segment", "4"}, {"memory", "4"}, {"stop_gradient", stopped}});
+      RunRequest request = request_for("transformer-xl", T,
+                                       {{"width", "8"},
+                                        {"heads", "2"},
+                                        {"feed_forward", "8"},
+                                        {"layers", std::to_string(layers)},
+                                        {"segment", "4"},
+                                        {"memory", "4"},
+                                        {"stop_gradient", stopped}});
       request.loss = LossKind::last;
       return values_of(*finished(request), "gradient/input");
     };
@@ -110,7 +119,9 @@ TEST_CASE("Transformer-XL sees a segment further back with each layer, and no fu
     }
     // What lies behind is not in the last output, and the first step that is within reach is.
     const auto last_output = [&](std::size_t changed) {
-      RunRequest request = request_for("transformer-xl", T, {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"layers", std::to_string(layers)}, {"segment", "4"}, {"memory", "4"}});
+      RunRequest request = request_for(
+          "transformer-xl", T,
+          {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"layers", std::to_string(layers)}, {"segment", "4"}, {"memory", "4"}});
       if (changed < T) request.sequence.own().input[changed * d] += 1.0;
       const Numbers output = values_of(*finished(request), "output");
       return Numbers(output.end() - static_cast<std::ptrdiff_t>(d), output.end());
@@ -124,10 +135,19 @@ TEST_CASE("Transformer-XL sees a segment further back with each layer, and no fu
 TEST_CASE("a run may be cut where segments end: the same outputs to the bit, and the same gradients") {
   const std::vector<std::pair<std::string, Settings>> models{
       {"infini-attention", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"layers", "2"}, {"segment", "4"}, {"rule", "delta"}}},
-      {"compressive-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"mem_len", "4"}, {"cmem_len", "4"}, {"ratio", "2"}, {"stop_gradient", "false"}}},
+      {"compressive-transformer",
+       {{"width", "8"},
+        {"heads", "2"},
+        {"feed_forward", "8"},
+        {"segment", "4"},
+        {"mem_len", "4"},
+        {"cmem_len", "4"},
+        {"ratio", "2"},
+        {"stop_gradient", "false"}}},
       {"block-recurrent", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"states", "3"}, {"gate", "lstm"}}},
       {"memformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"slots", "3"}}},
-      {"block-state-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"state", "4"}, {"context", "multi-head"}}},
+      {"block-state-transformer",
+       {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"state", "4"}, {"context", "multi-head"}}},
       {"temporal-latent-bottleneck", {{"width", "8"}, {"feed_forward", "8"}, {"chunk", "4"}, {"slots", "3"}}},
       {"recurrent-memory-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"memory", "2"}}},
   };
@@ -146,7 +166,8 @@ TEST_CASE("a run may be cut where segments end: the same outputs to the bit, and
         outputs.emplace_back();
         CHECK(!rollout.forward(
             [&](const Rollout::Segment& s) {
-              const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
+              const auto values =
+                  to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
               outputs.back().insert(outputs.back().end(), values.begin(), values.end());
             },
             {}));
@@ -156,13 +177,15 @@ TEST_CASE("a run may be cut where segments end: the same outputs to the bit, and
               const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().gradient(s.network.input()), s.steps * 8);
               Numbers& input = gradients.back()["input"];
               input.resize(30 * 8);
-              for (std::size_t i = 0; i < values.size(); ++i) input[static_cast<std::size_t>(s.first * 8) + i] = std::ldexp(values[i], scale);
+              for (std::size_t i = 0; i < values.size(); ++i)
+                input[static_cast<std::size_t>(s.first * 8) + i] = std::ldexp(values[i], scale);
               for (const auto& state : s.network.states()) {
                 if (!state.memory) continue;
                 Numbers& norms = gradients.back()[Rollout::state_key(state)];
                 norms.resize(30);
                 for (std::int64_t t = 0; t < s.steps; ++t)
-                  norms[static_cast<std::size_t>(s.first + t)] = std::exp2(state.memory->log2_norms()[static_cast<std::size_t>(state.slot)][static_cast<std::size_t>(t)] + scale);
+                  norms[static_cast<std::size_t>(s.first + t)] =
+                      std::exp2(state.memory->log2_norms()[static_cast<std::size_t>(state.slot)][static_cast<std::size_t>(t)] + scale);
               }
             },
             {}));
@@ -174,7 +197,8 @@ TEST_CASE("a run may be cut where segments end: the same outputs to the bit, and
             largest = std::max(largest, std::abs(whole[i]));
             difference = std::max(difference, std::abs(whole[i] - gradients.back().at(key)[i]));
           }
-          CHECK_SAYS(difference <= 1e-12 * largest + 1e-16, id + " in segments of " + std::to_string(segment) + ": " + key + " differs by " + test::show(difference) + " of " + test::show(largest));
+          CHECK_SAYS(difference <= 1e-12 * largest + 1e-16, id + " in segments of " + std::to_string(segment) + ": " + key +
+                                                                " differs by " + test::show(difference) + " of " + test::show(largest));
         }
       }
     }
@@ -184,12 +208,17 @@ TEST_CASE("a run may be cut where segments end: the same outputs to the bit, and
 TEST_CASE("what comes later changes no bit of what stands before it, whether it fills the last segment or not") {
   const std::vector<std::pair<std::string, Settings>> models{
       {"infini-attention", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"layers", "2"}, {"segment", "4"}}},
-      {"compressive-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"mem_len", "4"}, {"cmem_len", "4"}, {"ratio", "2"}}},
-      {"block-recurrent", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"states", "3"}, {"gate", "lstm"}, {"cell", "dual"}}},
-      {"block-recurrent", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"states", "3"}, {"gate", "full"}, {"feedback", "true"}}},
-      {"block-recurrent", {{"width", "32"}, {"heads", "4"}, {"depth", "1"}, {"feed_forward", "64"}, {"segment", "16"}, {"states", "8"}, {"gate", "lstm"}}},
+      {"compressive-transformer",
+       {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"mem_len", "4"}, {"cmem_len", "4"}, {"ratio", "2"}}},
+      {"block-recurrent",
+       {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"states", "3"}, {"gate", "lstm"}, {"cell", "dual"}}},
+      {"block-recurrent",
+       {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"states", "3"}, {"gate", "full"}, {"feedback", "true"}}},
+      {"block-recurrent",
+       {{"width", "32"}, {"heads", "4"}, {"depth", "1"}, {"feed_forward", "64"}, {"segment", "16"}, {"states", "8"}, {"gate", "lstm"}}},
       {"memformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"slots", "3"}}},
-      {"block-state-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"state", "4"}, {"context", "multi-head"}}},
+      {"block-state-transformer",
+       {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"state", "4"}, {"context", "multi-head"}}},
       {"temporal-latent-bottleneck", {{"width", "8"}, {"feed_forward", "8"}, {"chunk", "4"}, {"slots", "3"}}},
       {"recurrent-memory-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"memory", "2"}}},
   };
@@ -208,7 +237,8 @@ TEST_CASE("what comes later changes no bit of what stands before it, whether it 
           const bool over_time = array.key == "output" || array.key.starts_with("state/") || array.key.starts_with("gate/");
           if (!over_time || !array.real) continue;
           const Numbers &all = values_of(*whole, array.key), &some = *array.real;
-          CHECK_SAYS(std::equal(some.begin(), some.end(), all.begin()), id + " " + type + ", " + std::to_string(steps) + " steps: " + array.key);
+          CHECK_SAYS(std::equal(some.begin(), some.end(), all.begin()),
+                     id + " " + type + ", " + std::to_string(steps) + " steps: " + array.key);
         }
       }
     }

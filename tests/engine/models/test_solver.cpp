@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the solvers of differential equations promise: the error of Dormand and Prince's method follows its tolerance, and those of equal steps
-// have their orders.
+// What the solvers of differential equations promise: the error of Dormand and Prince's method follows its tolerance, and those of equal
+// steps have their orders.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -76,7 +76,9 @@ TEST_CASE("the error of dopri5 follows its tolerance, and so do its steps") {
 
 TEST_CASE("the methods of equal steps have their orders") {
   for (const auto& [method, order] : {std::pair{"euler", 1}, std::pair{"midpoint", 2}, std::pair{"rk4", 4}, std::pair{"rk4_38", 4}}) {
-    const auto error = [&, name = method](const char* unfolds) { return distance(solved({{"solver", name}, {"unfolds", unfolds}}), exact()); };
+    const auto error = [&, name = method](const char* unfolds) {
+      return distance(solved({{"solver", name}, {"unfolds", unfolds}}), exact());
+    };
     const double measured = std::log2(error("10") / error("20"));
     std::printf("%s: order %.2f\n", method, measured);
     CHECK_SAYS(std::abs(measured - order) < 0.35, std::string(method) + " has order " + test::show(measured));
@@ -95,7 +97,8 @@ TEST_CASE("each sequence of a batch has solver steps of its own") {
   RunRequest request;
   request.preset.id = request.preset.title = request.preset.architecture = "neural-ode";
   request.set = set;
-  request.set.insert(request.set.end(), {{"width", "4"}, {"hidden_units", "6"}, {"deviation", "0.8"}, {"final_activation", "tanh"}, {"max_steps", "40"}});
+  request.set.insert(request.set.end(),
+                     {{"width", "4"}, {"hidden_units", "6"}, {"deviation", "0.8"}, {"final_activation", "tanh"}, {"max_steps", "40"}});
   request.sequence = make_task("irregular", {.length = 24, .seed = 2});
   request.every = 1;
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A Toeplitz neural network is converted to a state-space model exactly: the same outputs and gradients over the length that it is converted for.
+// A Toeplitz neural network is converted to a state-space model exactly: the same outputs and gradients over the length that it is
+// converted for.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -9,9 +10,9 @@
 #include "runs.h"
 
 using namespace reclab;
-using test::Settings;
 using test::finished;
 using test::request_of;
+using test::Settings;
 using test::values_of;
 
 namespace {
@@ -45,10 +46,15 @@ double apart(const Numbers& a, const Numbers& b, std::size_t count) {
 
 }  // namespace
 
-TEST_CASE("the conversion of a Toeplitz matrix to a state-space model is exact over its length: outputs and gradients to 1e-9, in every form") {
+TEST_CASE(
+    "the conversion of a Toeplitz matrix to a state-space model is exact over its length: outputs and gradients to 1e-9, in every form") {
   const Settings base{{"width", "3"}, {"expand", "1.4"}, {"heads", "2"}, {"inner", "6"}, {"rpe_layers", "2"}, {"layers", "2"}};
   double worst_output = 0.0, worst_gradient = 0.0;
-  for (const Settings& option : std::vector<Settings>{{{"decay", "none"}}, {{"decay", "fixed"}, {"gamma", "0.9"}}, {{"decay", "learned"}, {"gamma", "0.8"}}, {{"position", "ratio"}}, {{"position", "exp"}}})
+  for (const Settings& option : std::vector<Settings>{{{"decay", "none"}},
+                                                      {{"decay", "fixed"}, {"gamma", "0.9"}},
+                                                      {{"decay", "learned"}, {"gamma", "0.8"}},
+                                                      {{"position", "ratio"}},
+                                                      {{"position", "exp"}}})
     for (const std::int64_t n : {2, 47, 64}) {
       const Settings set = with(with(base, option), {{"length", std::to_string(n)}});
       const TracePtr toeplitz = run_of(set, n);
@@ -67,7 +73,8 @@ TEST_CASE("the conversion of a Toeplitz matrix to a state-space model is exact o
             most = std::max(most, std::abs(found[i] - expected[i]));
             largest = std::max(largest, std::abs(expected[i]));
           }
-          CHECK_SAYS(most <= 1e-9 * (largest + 1e-6), what + ": " + array->key + " is " + test::show(most) + " apart, of " + test::show(largest));
+          CHECK_SAYS(most <= 1e-9 * (largest + 1e-6),
+                     what + ": " + array->key + " is " + test::show(most) + " apart, of " + test::show(largest));
           worst_gradient = std::max(worst_gradient, most / (largest + 1e-6));
           ++compared;
         }
@@ -78,7 +85,8 @@ TEST_CASE("the conversion of a Toeplitz matrix to a state-space model is exact o
 }
 
 TEST_CASE("a long Toeplitz matrix is converted as exactly, and beyond its length the two part") {
-  const Settings set{{"width", "2"}, {"expand", "1"}, {"inner", "8"}, {"rpe_layers", "1"}, {"layers", "1"}, {"block", "none"}, {"length", "1000"}, {"gamma", "0.999"}};
+  const Settings set{{"width", "2"},  {"expand", "1"},   {"inner", "8"},     {"rpe_layers", "1"},
+                     {"layers", "1"}, {"block", "none"}, {"length", "1000"}, {"gamma", "0.999"}};
   const TracePtr toeplitz = run_of(set, 1100), converted = run_of(with(set, {{"state_space", "yes"}}), 1100);
   const Numbers &expected = values_of(*toeplitz, "output"), &found = values_of(*converted, "output");
   const std::size_t columns = expected.size() / 1100;
@@ -92,7 +100,8 @@ TEST_CASE("what does not go with the conversion, or has no distances below 0, is
   const auto refused = [](const Settings& set) { run_of(set, 8); };
   CHECK_ERROR(refused({{"state_space", "yes"}, {"causal", "no"}}), "causal = no does not go with state_space=yes");
   CHECK_ERROR(refused({{"state_space", "yes"}, {"normalize", "yes"}}), "normalize = yes does not go with state_space=yes");
-  CHECK_ERROR(refused({{"state_space", "yes"}, {"coefficient_activation", "silu"}}), "coefficient_activation = silu does not go with state_space=yes");
+  CHECK_ERROR(refused({{"state_space", "yes"}, {"coefficient_activation", "silu"}}),
+              "coefficient_activation = silu does not go with state_space=yes");
   CHECK_ERROR(refused({{"state_space", "yes"}, {"length", "8193"}}), "length = 8193 is too long for state_space=yes");
   CHECK_ERROR(refused({{"position", "exp"}, {"causal", "no"}}), "position = exp has no distances below 0");
   CHECK_ERROR(refused({{"width", "1"}, {"heads", "2"}, {"expand", "1"}}), "leaves no channel for each of 2 heads");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The waves of the neural wave machine are those of its kernels: the spectrum is their dispersion relation, and a pulse goes at the speed that they say.
+// The waves of the neural wave machine are those of its kernels: the spectrum is their dispersion relation, and a pulse goes at the speed
+// that they say.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -26,7 +27,9 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 /// A network of one layer on a sequence of one column, with weights that a test changes first.
 struct Machine {
   Machine(const Settings& set, std::int64_t steps)
-      : architecture(builtin_registry().find("neural-wave-machine")), hyper(hyper_of(builtin_registry(), preset(), set)), parameters(Network(architecture, hyper, {}).initialise(3)) {
+      : architecture(builtin_registry().find("neural-wave-machine")),
+        hyper(hyper_of(builtin_registry(), preset(), set)),
+        parameters(Network(architecture, hyper, {}).initialise(3)) {
     sequence = make_task("impulse", {.length = steps});
     std::ranges::fill(sequence.input, 0.0);
   }
@@ -79,10 +82,18 @@ double speed_of(const std::vector<double>& rows, std::size_t n, std::size_t firs
 }  // namespace
 
 TEST_CASE("at rest the spectrum is the dispersion relation of the kernels, wave number by wave number") {
-  // With w(k) = sum over taps of w e^(i k place), each wave number has z' = z + dt ((w_y(k) - gamma) y + (w_z(k) - epsilon) z), y' = y + dt z'.
+  // With w(k) = sum over taps of w e^(i k place), each wave number has z' = z + dt ((w_y(k) - gamma) y + (w_z(k) - epsilon) z), y' = y + dt
+  // z'.
   constexpr double dt = 0.3, gamma = 1.1, epsilon = 0.4;
-  for (const auto& [coupling, R, n] : {std::tuple{"1d", 2, 7}, std::tuple{"1d", 1, 8}, std::tuple{"2d", 3, 5}, std::tuple{"2d", 4, 4}, std::tuple{"none", 2, 3}}) {
-    Machine machine({{"coupling", coupling}, {"rings", std::to_string(R)}, {"width", std::to_string(n)}, {"dt", "0.3"}, {"gamma", "1.1"}, {"epsilon", "0.4"}}, 1);
+  for (const auto& [coupling, R, n] :
+       {std::tuple{"1d", 2, 7}, std::tuple{"1d", 1, 8}, std::tuple{"2d", 3, 5}, std::tuple{"2d", 4, 4}, std::tuple{"none", 2, 3}}) {
+    Machine machine({{"coupling", coupling},
+                     {"rings", std::to_string(R)},
+                     {"width", std::to_string(n)},
+                     {"dt", "0.3"},
+                     {"gamma", "1.1"},
+                     {"epsilon", "0.4"}},
+                    1);
     const std::string kind = coupling;
     std::ranges::fill(machine.weight("Wx.bias"), 0.0);
     if (kind != "none") machine.weight("Wz.bias")[0] = machine.weight("Wy.bias")[0] = 0.0;
@@ -93,7 +104,8 @@ TEST_CASE("at rest the spectrum is the dispersion relation of the kernels, wave 
       const int rows = w.size() == 9 ? 3 : 1;
       for (int a = 0; a < rows; ++a)
         for (int b = 0; b < 3; ++b) {
-          const double phase = 2.0 * std::numbers::pi * (static_cast<double>(p * (rows == 3 ? a - 1 : 0)) / R + static_cast<double>(q * (b - 1)) / n);
+          const double phase =
+              2.0 * std::numbers::pi * (static_cast<double>(p * (rows == 3 ? a - 1 : 0)) / R + static_cast<double>(q * (b - 1)) / n);
           sum += w[static_cast<std::size_t>(a * 3 + b)] * std::polar(1.0, phase);
         }
       return sum;
@@ -114,7 +126,8 @@ TEST_CASE("at rest the spectrum is the dispersion relation of the kernels, wave 
       memory->jacobian(0, matrices);
       const auto size = static_cast<std::size_t>(of.size);
       for (std::size_t block = 0; block < static_cast<std::size_t>(of.count); ++block)
-        for (const auto& value : eigenvalues(std::span<const double>(matrices).subspan(block * size * size, size * size), of.size)) found.push_back(value);
+        for (const auto& value : eigenvalues(std::span<const double>(matrices).subspan(block * size * size, size * size), of.size))
+          found.push_back(value);
     });
     CHECK_EQUAL(found.size(), expected.size());
     double worst = 0.0;
@@ -129,7 +142,8 @@ TEST_CASE("at rest the spectrum is the dispersion relation of the kernels, wave 
 }
 
 TEST_CASE("a pulse goes at the speed of its kernel, along rings and across them") {
-  // Long waves of y'' = c^2 (y_{j-1} - 2 y_j + y_{j+1}) go c units per unit of time. A bump of deviation 8 units has waves long enough for 0.5 %.
+  // Long waves of y'' = c^2 (y_{j-1} - 2 y_j + y_{j+1}) go c units per unit of time. A bump of deviation 8 units has waves long enough for
+  // 0.5 %.
   constexpr std::size_t n = 256;
   double speeds[3] = {};
   std::size_t at = 0;
@@ -137,7 +151,15 @@ TEST_CASE("a pulse goes at the speed of its kernel, along rings and across them"
     for (const bool across : {false, true}) {
       const double expected = std::stod(c) * 0.4;  // the two bumps have left each other after 40 units
       const auto first = static_cast<std::size_t>(40.0 / expected), last = static_cast<std::size_t>(90.0 / expected);
-      Machine machine({{"coupling", across ? "2d" : "1d"}, {"rings", across ? "256" : "1"}, {"width", across ? "2" : "256"}, {"dt", "0.4"}, {"gamma", "0"}, {"epsilon", "0"}, {"start", "wave"}, {"speed", c}}, static_cast<std::int64_t>(last) + 1);
+      Machine machine({{"coupling", across ? "2d" : "1d"},
+                       {"rings", across ? "256" : "1"},
+                       {"width", across ? "2" : "256"},
+                       {"dt", "0.4"},
+                       {"gamma", "0"},
+                       {"epsilon", "0"},
+                       {"start", "wave"},
+                       {"speed", c}},
+                      static_cast<std::int64_t>(last) + 1);
       machine.sequence.input[0] = 1e-4;  // tanh is straight there
       auto& W = machine.weight("Wx.weight");
       for (std::size_t i = 0; i < W.size(); ++i) {
@@ -163,7 +185,8 @@ TEST_CASE("a pulse goes at the speed of its kernel, along rings and across them"
 TEST_CASE("a kernel that looks to one side alone drives waves to the other") {
   // w_z = (a, 0, -a): velocities are carried along the ring, z' = z + dt a (z_{j-1} - z_{j+1}), to higher places at 2 a dt units a step.
   constexpr std::size_t n = 128, steps = 120;
-  Machine machine({{"rings", "1"}, {"width", "128"}, {"dt", "0.05"}, {"gamma", "0"}, {"epsilon", "0"}, {"start", "wave"}, {"speed", "0"}}, steps);
+  Machine machine({{"rings", "1"}, {"width", "128"}, {"dt", "0.05"}, {"gamma", "0"}, {"epsilon", "0"}, {"start", "wave"}, {"speed", "0"}},
+                  steps);
   machine.sequence.input[0] = 1e-4;
   for (std::size_t i = 0; i < n; ++i) {
     const double away = (static_cast<double>(i) - 40.0) / 8.0;

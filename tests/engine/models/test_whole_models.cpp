@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whole models: the files of their reference implementations, embedding and read-out included, and what a stack is when its options leave one part of it.
+// Whole models: the files of their reference implementations, embedding and read-out included, and what a stack is when its options leave
+// one part of it.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -71,7 +72,8 @@ struct Theirs {
 };
 
 /// The output with the weights under their names, some of no use beside them, is that with the weights drawn; other weights give another.
-void read_like_ours(RunRequest request, const std::function<Theirs(const std::string&)>& theirs, const std::map<std::string, std::string>& again = {}) {
+void read_like_ours(RunRequest request, const std::function<Theirs(const std::string&)>& theirs,
+                    const std::map<std::string, std::string>& again = {}) {
   const test::Scratch folder;
   const auto expected = output_of(request);
   Values file;
@@ -97,7 +99,8 @@ TEST_CASE("recurrentgemma's Griffin and Hawk are read whole, their embedding twi
     if (name == "encoder/weight") return {"model.embedder.input_embedding", true};
     return {"model." + (name.starts_with("final/") ? rest_of(name) : "blocks." + layer_of(name) + "." + rest_of(name))};
   };
-  const test::Settings language{{"width", "8"}, {"heads", "2"}, {"layers", "4"}, {"mlp", "6"}, {"encoder_bias", "no"}, {"read_out", "tied"}, {"soft_cap", "3"}, {"input_scale", "2.8284271247461903"}};
+  const test::Settings language{{"width", "8"},         {"heads", "2"},       {"layers", "4"},   {"mlp", "6"},
+                                {"encoder_bias", "no"}, {"read_out", "tied"}, {"soft_cap", "3"}, {"input_scale", "2.8284271247461903"}};
   read_like_ours(request_for("griffin", language, tokens()), called);
   read_like_ours(request_for("rg-lru", language, tokens()), called);
 }
@@ -112,12 +115,19 @@ TEST_CASE("mamba_ssm's language models are read, tied and not, and with attentio
     return {"backbone.layers." + layer_of(name) + (around ? "." : ".mixer.") + rest};
   };
   for (const std::string model : {"mamba", "mamba-2"}) {
-    const test::Settings language{{"width", "8"}, {"layers", "2"}, {"mlp", "5"}, {"encoder_bias", "no"}, {"read_out", "tied"}, {"block_norm", "layer"}};
+    const test::Settings language{{"width", "8"},         {"layers", "2"},      {"mlp", "5"},
+                                  {"encoder_bias", "no"}, {"read_out", "tied"}, {"block_norm", "layer"}};
     read_like_ours(request_for(model, language, tokens()), called, {{"lm_head.weight", "backbone.embedding.weight"}});
     test::Settings own = language;
     own[4].second = "no-bias";
     read_like_ours(request_for(model, own, tokens()), called);
-    own.insert(own.end(), {{"attn", "yes"}, {"attn_layers", "2"}, {"attn_head", "6"}, {"attn_kv_heads", "1"}, {"attn_mlp", "8"}, {"attn_conv", "4"}, {"attn_rotary", "4"}});
+    own.insert(own.end(), {{"attn", "yes"},
+                           {"attn_layers", "2"},
+                           {"attn_head", "6"},
+                           {"attn_kv_heads", "1"},
+                           {"attn_mlp", "8"},
+                           {"attn_conv", "4"},
+                           {"attn_rotary", "4"}});
     read_like_ours(request_for(model, own, tokens()), called);
   }
 }
@@ -130,9 +140,15 @@ TEST_CASE("safari's language model of Hyena is read, with the constants that sta
     return {"backbone.layers." + layer_of(name) + (rest.starts_with("norm") || rest.starts_with("mlp.") ? "." : ".mixer.") + rest};
   };
   const std::string filter = "backbone.layers.0.mixer.filter_fn.";
-  read_like_ours(request_for("hyena", {{"width", "8"}, {"layers", "2"}, {"l_max", "64"}, {"filter_order", "4"}, {"encoder_bias", "no"}, {"read_out", "tied"}}, tokens()), called,
-                 {{"lm_head.weight", "backbone.embeddings.word_embeddings.weight"}, {filter + "implicit_filter.3.freq", filter + "implicit_filter.1.freq"},
-                  {filter + "pos_emb.t", filter + "pos_emb.z"}, {filter + "modulation.deltas", filter + "implicit_filter.1.freq"}});
+  read_like_ours(
+      request_for("hyena",
+                  {{"width", "8"}, {"layers", "2"}, {"l_max", "64"}, {"filter_order", "4"}, {"encoder_bias", "no"}, {"read_out", "tied"}},
+                  tokens()),
+      called,
+      {{"lm_head.weight", "backbone.embeddings.word_embeddings.weight"},
+       {filter + "implicit_filter.3.freq", filter + "implicit_filter.1.freq"},
+       {filter + "pos_emb.t", filter + "pos_emb.z"},
+       {filter + "modulation.deltas", filter + "implicit_filter.1.freq"}});
 }
 
 TEST_CASE("the trees of S5 and minimal-LRU are read, below params and batch_stats, and with slashes as with dots") {
@@ -145,11 +161,16 @@ TEST_CASE("the trees of S5 and minimal-LRU are read, below params and batch_stat
           return text;
         };
         if (name.starts_with("encoder/") || name.starts_with("head/"))
-          return {path(std::string("params.") + (name.starts_with("head/") ? "decoder." : "encoder.encoder.") + (name.ends_with("weight") ? "kernel" : "bias")), name.ends_with("weight")};
-        const std::string rest = rest_of(name), layer = "encoder.layers_" + std::to_string(model == "s5" ? std::stoi(layer_of(name)) / 2 : std::stoi(layer_of(name))) + ".";
+          return {path(std::string("params.") + (name.starts_with("head/") ? "decoder." : "encoder.encoder.") +
+                       (name.ends_with("weight") ? "kernel" : "bias")),
+                  name.ends_with("weight")};
+        const std::string rest = rest_of(name),
+                          layer = "encoder.layers_" +
+                                  std::to_string(model == "s5" ? std::stoi(layer_of(name)) / 2 : std::stoi(layer_of(name))) + ".";
         if (rest.starts_with("norm.running_")) return {path("batch_stats." + layer + norm + (rest.ends_with("mean") ? ".mean" : ".var"))};
         if (rest.starts_with("norm.")) return {path("params." + layer + norm + (rest.ends_with("weight") ? ".scale" : ".bias"))};
-        if (rest.starts_with("out")) return {path("params." + layer + rest.substr(0, 5) + (rest.ends_with("weight") ? "kernel" : "bias")), rest.ends_with("weight")};
+        if (rest.starts_with("out"))
+          return {path("params." + layer + rest.substr(0, 5) + (rest.ends_with("weight") ? "kernel" : "bias")), rest.ends_with("weight")};
         return {path("params." + layer + "seq." + rest)};
       };
       test::Settings set{{"width", "6"}, {"state", "8"}, {"layers", "2"}, {"norm", "batch"}};
@@ -191,7 +212,8 @@ TEST_CASE("a tied read-out is the encoder's matrix, gets both gradients, and say
   const auto unread = run(builtin_registry(), rare, {}, {}).trace;
   double sum = 0.0;
   const TraceArray* gradient = unread->find("gradient/param/encoder/weight");
-  for (std::int64_t channel = 0; channel < 8; ++channel) sum += std::abs((*gradient->real)[static_cast<std::size_t>(channel * columns + 1)]);
+  for (std::int64_t channel = 0; channel < 8; ++channel)
+    sum += std::abs((*gradient->real)[static_cast<std::size_t>(channel * columns + 1)]);
   CHECK(sum > 1e-6);
   request.set[0].second = std::to_string(columns);  // as wide as the tokens
   CHECK_ERROR(run(builtin_registry(), request, {}, {}), "there is no encoder");

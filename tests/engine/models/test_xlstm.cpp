@@ -10,13 +10,15 @@
 #include "test.h"
 
 using namespace reclab;
-using test::Settings;
 using test::finished;
 using test::request_of;
+using test::Settings;
 
 namespace {
 
-RunRequest request_for(const std::string& architecture, Settings set) { return request_of(architecture, make_task("noise", {.length = 20, .seed = 3}), std::move(set)); }
+RunRequest request_for(const std::string& architecture, Settings set) {
+  return request_of(architecture, make_task("noise", {.length = 20, .seed = 3}), std::move(set));
+}
 std::string kinds_of_layers(const Trace& trace) {
   std::string names;
   for (const auto& layer : trace.info.each_layer) names += (names.empty() ? "" : ", ") + layer.name;
@@ -26,7 +28,8 @@ std::string kinds_of_layers(const Trace& trace) {
 }  // namespace
 
 TEST_CASE("an xLSTM of one kind of block is that architecture, to the bit") {
-  const Settings common{{"width", "8"}, {"layers", "3"}}, slstm{{"heads", "2"}, {"feed_forward", "6"}}, mlstm{{"heads", "2"}, {"inner", "8"}};
+  const Settings common{{"width", "8"}, {"layers", "3"}}, slstm{{"heads", "2"}, {"feed_forward", "6"}},
+      mlstm{{"heads", "2"}, {"inner", "8"}};
   const auto with = [&](Settings set, const Settings& own, const std::string& prefix) {
     for (const auto& [key, value] : own) set.emplace_back(prefix + key, value);
     return set;
@@ -48,7 +51,8 @@ TEST_CASE("an xLSTM of one kind of block is that architecture, to the bit") {
 }
 
 TEST_CASE("blocks of both kinds stand where the ratio or the numbers say, each with its own states and spectrum") {
-  const Settings small{{"width", "8"}, {"layers", "5"}, {"slstm_heads", "2"}, {"slstm_feed_forward", "6"}, {"mlstm_heads", "2"}, {"mlstm_inner", "8"}};
+  const Settings small{{"width", "8"},       {"layers", "5"},     {"slstm_heads", "2"}, {"slstm_feed_forward", "6"},
+                       {"mlstm_heads", "2"}, {"mlstm_inner", "8"}};
   const auto of = [&](const Settings& more) {
     Settings set = small;
     set.insert(set.end(), more.begin(), more.end());
@@ -59,7 +63,9 @@ TEST_CASE("blocks of both kinds stand where the ratio or the numbers say, each w
   for (int b = 0; b < 5; ++b) {
     const std::string layer = std::to_string(b);
     const bool of_slstm = b == 1 || b == 4;
-    CHECK_SAYS((ratio->find("state/" + layer + "/c") != nullptr) == of_slstm && (ratio->find("state/" + layer + "/C") != nullptr) != of_slstm, layer);
+    CHECK_SAYS(
+        (ratio->find("state/" + layer + "/c") != nullptr) == of_slstm && (ratio->find("state/" + layer + "/C") != nullptr) != of_slstm,
+        layer);
     // An sLSTM has 4 states of 8 units; an mLSTM a matrix and a normaliser for each of its 2 heads of 4.
     CHECK_EQUAL(ratio->find("spectrum/" + layer)->shape.back(), of_slstm ? 32 : 40);
     CHECK((ratio->info.spectra[static_cast<std::size_t>(b)].of.find("forget gate") != std::string::npos) != of_slstm);

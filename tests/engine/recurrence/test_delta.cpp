@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The delta rule with everything that it may be given, against the loop that one can check by hand: reads, memories, transitions; its adjoint and
-// tangent against each other and central differences.
+// The delta rule with everything that it may be given, against the loop that one can check by hand: reads, memories, transitions; its
+// adjoint and tangent against each other and central differences.
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -22,7 +22,10 @@ struct Case {
   bool invariant, read_before;
   std::int64_t batch = 2;
   std::string name() const {
-    return std::string(shared ? "beta" : "no beta") + (other ? ", another key recalled" : "") + (factors == 0 ? "" : factors == 1 ? ", decay by head" : ", decay by key") +
+    return std::string(shared ? "beta" : "no beta") + (other ? ", another key recalled" : "") +
+           (factors == 0   ? ""
+            : factors == 1 ? ", decay by head"
+                           : ", decay by key") +
            (invariant ? ", constant" : "") + (read_before ? ", read before" : "");
   }
   std::vector<Form> forms() const {
@@ -53,7 +56,9 @@ Made build(const Case& of, Form form, Graph& graph, RandomLeaves& leaves, std::i
              .v = leaves.real({steps, of.batch, heads, value}),
              .beta = of.shared ? leaves.real({steps, of.batch, heads, 1}, 0.1, 1.5) : Var{},
              .recall = of.other ? leaves.real({steps, of.batch, heads, key}, -0.8, 0.8) : Var{},
-             .log_decay = of.factors == 0 ? Var{} : of.invariant ? leaves.real({heads, of.factors}, -0.4, -0.1) : leaves.real({steps, of.batch, heads, of.factors}, -1.0, -0.1),
+             .log_decay = of.factors == 0 ? Var{}
+                          : of.invariant  ? leaves.real({heads, of.factors}, -0.4, -0.1)
+                                          : leaves.real({steps, of.batch, heads, of.factors}, -1.0, -0.1),
              .read_before = of.read_before};
   made.vars = delta(graph, form, made.in);
   leaves.initial(made.vars);
@@ -94,7 +99,8 @@ Plain plain(const Case& of, const Given& in, std::int64_t steps) {
         for (std::int64_t i = 0; i < key && of.factors; ++i)
           for (std::int64_t j = 0; j < value; ++j) {
             const std::int64_t factor = of.factors == 1 ? 0 : i;
-            S[i][j] *= std::exp(of.invariant ? in.decay[static_cast<std::size_t>(h * of.factors + factor)] : at(in.decay, of.factors, factor));
+            S[i][j] *=
+                std::exp(of.invariant ? in.decay[static_cast<std::size_t>(h * of.factors + factor)] : at(in.decay, of.factors, factor));
           }
         for (std::int64_t j = 0; j < value; ++j) {
           double recalled = 0.0;
@@ -125,8 +131,13 @@ std::unique_ptr<Ran> run(const Case& of, Form form, std::int64_t steps) {
   if (ran->made.vars.trajectories[0]) outputs.push_back(ran->made.vars.trajectories[0]);
   ran->derivatives.emplace(cpu_backend(), ran->graph, ran->leaves.all(), outputs);
   ran->derivatives->values(ran->derivatives->random_directions(1), 0.0);
-  for (const auto& [var, numbers] : {std::pair{ran->made.in.q, &ran->given.q}, {ran->made.in.k, &ran->given.k}, {ran->made.in.v, &ran->given.v}, {ran->made.in.beta, &ran->given.beta},
-                                     {ran->made.in.recall, &ran->given.recall}, {ran->made.in.log_decay, &ran->given.decay}, {ran->made.vars.initial[0], &ran->given.start}})
+  for (const auto& [var, numbers] : {std::pair{ran->made.in.q, &ran->given.q},
+                                     {ran->made.in.k, &ran->given.k},
+                                     {ran->made.in.v, &ran->given.v},
+                                     {ran->made.in.beta, &ran->given.beta},
+                                     {ran->made.in.recall, &ran->given.recall},
+                                     {ran->made.in.log_decay, &ran->given.decay},
+                                     {ran->made.vars.initial[0], &ran->given.start}})
     if (var) *numbers = to_double(cpu_backend(), DType::f64, ran->graph.value(var), count(var.shape()));
   return ran;
 }
@@ -180,14 +191,21 @@ TEST_CASE("a delta rule's transition is (I - beta k r^T) G, alike for all column
         for (std::int64_t i = 0; i < key; ++i)
           for (std::int64_t j = 0; j < key; ++j) {
             const std::int64_t row = t * of.batch * heads + h;
-            const auto at = [&](const Numbers& x, std::int64_t width, std::int64_t n) { return x[static_cast<std::size_t>(row * width + n)]; };
+            const auto at = [&](const Numbers& x, std::int64_t width, std::int64_t n) {
+              return x[static_cast<std::size_t>(row * width + n)];
+            };
             const double r = of.other ? at(ran->given.recall, key, j) : at(ran->given.k, key, j);
             const std::int64_t factor = of.factors > 1 ? j : 0;
-            const double keep = of.factors == 0 ? 1.0 : std::exp(of.invariant ? ran->given.decay[static_cast<std::size_t>(h * of.factors + factor)] : at(ran->given.decay, of.factors, factor));
-            const double expected = ((i == j ? 1.0 : 0.0) - (of.shared ? at(ran->given.beta, 1, 0) : 1.0) * at(ran->given.k, key, i) * r) * keep;
+            const double keep = of.factors == 0
+                                    ? 1.0
+                                    : std::exp(of.invariant ? ran->given.decay[static_cast<std::size_t>(h * of.factors + factor)]
+                                                            : at(ran->given.decay, of.factors, factor));
+            const double expected =
+                ((i == j ? 1.0 : 0.0) - (of.shared ? at(ran->given.beta, 1, 0) : 1.0) * at(ran->given.k, key, i) * r) * keep;
             CHECK_CLOSE(matrices[static_cast<std::size_t>((h * key + i) * key + j)], expected, 1e-14);
             if (how.kind != Transition::Kind::low_rank) continue;
-            const double told = (i == j ? scale[static_cast<std::size_t>(h)] : 0.0) + left[static_cast<std::size_t>(h * key + i)] * right[static_cast<std::size_t>(h * key + j)];
+            const double told = (i == j ? scale[static_cast<std::size_t>(h)] : 0.0) +
+                                left[static_cast<std::size_t>(h * key + i)] * right[static_cast<std::size_t>(h * key + j)];
             CHECK_CLOSE(told, expected, 1e-14);
           }
     }
@@ -233,8 +251,11 @@ TEST_CASE("after a whole correction the memory answers the key with the value, w
     Graph graph(DType::f64);
     RandomLeaves leaves(graph, 3);
     const std::int64_t steps = 9;
-    const Var k = leaves.real({steps, batch, heads, key}), v = leaves.real({steps, batch, heads, value}), squares = mean_keep(square(k), -1) * static_cast<double>(key);
-    const OuterVars vars = delta(graph, Form::chunkwise, {.q = k, .k = k, .v = v, .beta = reciprocal(squares), .log_decay = leaves.real({steps, batch, heads, factors}, -2.0, 0.0)});
+    const Var k = leaves.real({steps, batch, heads, key}), v = leaves.real({steps, batch, heads, value}),
+              squares = mean_keep(square(k), -1) * static_cast<double>(key);
+    const OuterVars vars =
+        delta(graph, Form::chunkwise,
+              {.q = k, .k = k, .v = v, .beta = reciprocal(squares), .log_decay = leaves.real({steps, batch, heads, factors}, -2.0, 0.0)});
     leaves.initial(vars);
     test::Derivatives ran(cpu_backend(), graph, leaves.all(), {vars.output, v});
     const Numbers both = ran.values(ran.random_directions(1), 0.0);
@@ -248,18 +269,24 @@ TEST_CASE("the first memory's adjoint is that of the first chunk's reads, howeve
   for (const Form form : {Form::sequential, Form::chunkwise}) {
     Graph graph(DType::f64);
     RandomLeaves leaves(graph, 3);
-    const OuterVars vars = delta(graph, form, {.q = leaves.real({steps, batch, heads, key}), .k = leaves.real({steps, batch, heads, key}, -0.5, 0.5), .v = leaves.real({steps, batch, heads, value}),
-                                               .beta = leaves.real({steps, batch, heads, 1}, 0.1, 0.9), .log_decay = leaves.real({heads, 1}, -1.0, -0.9)});
+    const OuterVars vars = delta(graph, form,
+                                 {.q = leaves.real({steps, batch, heads, key}),
+                                  .k = leaves.real({steps, batch, heads, key}, -0.5, 0.5),
+                                  .v = leaves.real({steps, batch, heads, value}),
+                                  .beta = leaves.real({steps, batch, heads, 1}, 0.1, 0.9),
+                                  .log_decay = leaves.real({heads, 1}, -1.0, -0.9)});
     leaves.initial(vars);
     test::Derivatives ran(cpu_backend(), graph, leaves.all(), {vars.output});
     ran.values(ran.random_directions(1), 0.0);
     Numbers u(static_cast<std::size_t>(count(vars.output.shape())), 0.0);
     const std::size_t row = static_cast<std::size_t>(batch * heads * value);
-    for (const std::size_t t : {std::size_t{2}, static_cast<std::size_t>(steps - 1)}) std::fill_n(u.begin() + static_cast<std::ptrdiff_t>(t * row), row, 1.0);
+    for (const std::size_t t : {std::size_t{2}, static_cast<std::size_t>(steps - 1)})
+      std::fill_n(u.begin() + static_cast<std::ptrdiff_t>(t * row), row, 1.0);
     of_form[form == Form::chunkwise] = ran.adjoints(u).back();
   }
   CHECK(test::largest(of_form[0]) > 1e-3);
-  CHECK_SAYS(test::largest_gap(of_form[0], of_form[1]) <= 1e-13 * test::largest(of_form[0]), test::show(test::largest_gap(of_form[0], of_form[1])));
+  CHECK_SAYS(test::largest_gap(of_form[0], of_form[1]) <= 1e-13 * test::largest(of_form[0]),
+             test::show(test::largest_gap(of_form[0], of_form[1])));
 }
 
 TEST_CASE("each entry of a key may correct itself alone, by a share of any sign and size") {
@@ -268,7 +295,8 @@ TEST_CASE("each entry of a key may correct itself alone, by a share of any sign 
   for (const Form form : {Form::sequential, Form::scan, Form::chunkwise}) {
     Graph graph(DType::f64);
     RandomLeaves leaves(graph, 3);
-    const Var q = leaves.real({steps, batch, heads, key}), k = leaves.real({steps, batch, heads, key}, -0.2, 1.5), v = leaves.real({steps, batch, heads, value});
+    const Var q = leaves.real({steps, batch, heads, key}), k = leaves.real({steps, batch, heads, key}, -0.2, 1.5),
+              v = leaves.real({steps, batch, heads, value});
     const OuterVars vars = delta_by_entry(graph, form, q, k, v);
     leaves.initial(vars);
     test::Derivatives ran(cpu_backend(), graph, leaves.all(), {vars.output, vars.finals[0]});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Memories and scalar functions at the edge: decays within 1e-9 of 0 and of 1, keys of size 1e3. What is representable is finite and the same
-// in every exact form.
+// Memories and scalar functions at the edge: decays within 1e-9 of 0 and of 1, keys of size 1e3. What is representable is finite and the
+// same in every exact form.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -65,7 +65,8 @@ Results results_of(DType real, const Inputs& inputs, const Build& build, Form fo
   for (std::size_t m = 0; m < bench.memories.size(); ++m)
     for (std::size_t i = 0; i < bench.memories[m].finals.size(); ++i)
       if (const Var end = bench.memories[m].finals[i])
-        results["final " + std::to_string(m) + " " + std::to_string(i)] = to_double(cpu_backend(), real, bench.graph.value(end), parts(end));
+        results["final " + std::to_string(m) + " " + std::to_string(i)] =
+            to_double(cpu_backend(), real, bench.graph.value(end), parts(end));
   bench.graph.clear_gradients();
   Rng rng(99);
   Numbers seed;
@@ -74,10 +75,10 @@ Results results_of(DType real, const Inputs& inputs, const Build& build, Form fo
   std::copy(seeds.begin(), seeds.end(), static_cast<char*>(bench.graph.gradient(output)));
   bench.graph.backward();
   for (const Input& input : inputs)
-    results["gradient of " + input.name] = to_double(cpu_backend(), real, bench.graph.gradient(bench.in.at(input.name)), count(input.shape));
+    results["gradient of " + input.name] =
+        to_double(cpu_backend(), real, bench.graph.gradient(bench.in.at(input.name)), count(input.shape));
   return results;
 }
-
 
 /// Every form against the sequential one, each array relative to its largest entry.
 void check_forms(const std::string& name, const std::vector<Form>& forms, const Inputs& inputs, const Build& build, double narrow = 1e-3) {
@@ -110,9 +111,12 @@ void check_forms(const std::string& name, const std::vector<Form>& forms, const 
 
 const bool registered = [] {
   for (const Primitive& one : all_primitives())
-    test::cases().push_back({"extremes of the primitive " + one.id, [&one] {
-                               for (const ExtremePrimitive& extreme : one.extremes()) check_forms(extreme.name, extreme.forms, extreme.inputs, extreme.build);
-                             }, {}});
+    test::cases().push_back({"extremes of the primitive " + one.id,
+                             [&one] {
+                               for (const ExtremePrimitive& extreme : one.extremes())
+                                 check_forms(extreme.name, extreme.forms, extreme.inputs, extreme.build);
+                             },
+                             {}});
   return true;
 }();
 
@@ -162,8 +166,9 @@ TEST_CASE("scalar functions and their slopes keep their digits next to 0 and 1, 
 TEST_CASE("complex (e^z - 1)/z and quotients: by small and by large numbers") {
   using Z = std::complex<double>;
   for (const Z z : {Z(-5e-7, 3e-7), Z(-1e-12, 0.0), Z(0.0, 0.0), Z(-0.3, 0.19), Z(-0.3, 0.21), Z(-3.0, 40.0), Z(-1e9, 1e3)}) {
-    const Results results = results_of(DType::f64, {{"z_re", {1}, {z.real()}}, {"z_im", {1}, {z.imag()}}},
-                                       [](Bench& bench, Form) { return mean_exp(bench.number("z")); }, Form::sequential);
+    const Results results = results_of(
+        DType::f64, {{"z_re", {1}, {z.real()}}, {"z_im", {1}, {z.imag()}}}, [](Bench& bench, Form) { return mean_exp(bench.number("z")); },
+        Form::sequential);
     Z expected = (std::exp(z) - 1.0) / z, term = 1.0;
     if (std::abs(z) < 2.0) {  // sum of z^k/(k+1)!
       expected = 0.0;
@@ -177,8 +182,9 @@ TEST_CASE("complex (e^z - 1)/z and quotients: by small and by large numbers") {
     CHECK_CLOSE(results.at("output")[1], expected.imag(), 1e-14 * std::abs(expected));
   }
   for (const double size : {1e-200, 1e200}) {
-    const Results results = results_of(DType::f64, {{"z_re", {1}, {3.0 * size}}, {"z_im", {1}, {4.0 * size}}},
-                                       [](Bench& bench, Form) { return reciprocal(bench.number("z")); }, Form::sequential);
+    const Results results = results_of(
+        DType::f64, {{"z_re", {1}, {3.0 * size}}, {"z_im", {1}, {4.0 * size}}},
+        [](Bench& bench, Form) { return reciprocal(bench.number("z")); }, Form::sequential);
     CHECK_CLOSE(results.at("output")[0], 0.12 / size, 1e-14 / size);
     CHECK_CLOSE(results.at("output")[1], -0.16 / size, 1e-14 / size);
   }
@@ -188,7 +194,8 @@ TEST_CASE("a norm of floats whose squares are out of range is that of smaller on
   const auto of = [](DType real, double size) {
     Input x = normal("x", {3, 1, 6}, 1.0, 5);
     for (double& value : x.values) value *= size;
-    return std::pair(results_of(real, {x}, [](Bench& bench, Form) { return layer_norm(bench["x"], Var{}, Var{}, 1e-5); }, Form::sequential),
+    return std::pair(results_of(
+                         real, {x}, [](Bench& bench, Form) { return layer_norm(bench["x"], Var{}, Var{}, 1e-5); }, Form::sequential),
                      results_of(real, {x}, [](Bench& bench, Form) { return rms_norm(bench["x"], Var{}, 1e-5); }, Form::sequential));
   };
   const auto [layer, rms] = of(DType::f32, 1e5);

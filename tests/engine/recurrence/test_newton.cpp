@@ -116,10 +116,13 @@ TEST_CASE("several sequences at once, two states and a read: each sequence is so
     const Var x = graph.constant({steps, batch, 4}, numbers(steps * batch * 4));
     const Var W = graph.constant({4, 4}, numbers(16)), V = graph.constant({4, 2}, numbers(8));
     const Var first = graph.constant({batch, 4}, numbers(batch * 4));
-    const StepVars vars = step(graph, batch, {{"a", {4}}, {"b", {2}}}, {x}, [=](Cell&, std::span<const Var> u, std::span<const Var> s) {
-      const Var a = tanh(u[0] + linear(s[0], W) + linear(s[1], V)), b = 0.5 * s[1] + sigmoid(slice(a, -1, 0, 2) * s[1]);
-      return std::vector<Var>{a, b, sum(a, -1)};
-    }, {first, slice(first, -1, 0, 2)}, form);
+    const StepVars vars = step(
+        graph, batch, {{"a", {4}}, {"b", {2}}}, {x},
+        [=](Cell&, std::span<const Var> u, std::span<const Var> s) {
+          const Var a = tanh(u[0] + linear(s[0], W) + linear(s[1], V)), b = 0.5 * s[1] + sigmoid(slice(a, -1, 0, 2) * s[1]);
+          return std::vector<Var>{a, b, sum(a, -1)};
+        },
+        {first, slice(first, -1, 0, 2)}, form);
     graph.allocate(cpu_backend(), true);
     graph.forward();
     if (form != Form::sequential) CHECK(vars.memory->newton() && vars.memory->newton()->converged);
@@ -175,8 +178,12 @@ TEST_CASE("a segment that converges after one that was run step by step goes bac
   for (std::int64_t i = 0; i < steps * n; ++i) input.push_back(rng.normal());
   const auto gradient = [&](Form form, bool after_another) {
     Graph graph(DType::f64);
-    const Var x = graph.leaf(LeafKind::variable, {steps, 1, n}, DType::f64), W = graph.leaf(LeafKind::variable, {n, n}, DType::f64), first = graph.constant({1, n}, std::vector<double>(n));
-    const StepVars vars = step(graph, 1, {{"h", {n}}}, {x}, [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{tanh(linear(s[0], W, u[0]))}; }, {first}, form);
+    const Var x = graph.leaf(LeafKind::variable, {steps, 1, n}, DType::f64), W = graph.leaf(LeafKind::variable, {n, n}, DType::f64),
+              first = graph.constant({1, n}, std::vector<double>(n));
+    const StepVars vars = step(
+        graph, 1, {{"h", {n}}}, {x},
+        [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{tanh(linear(s[0], W, u[0]))}; }, {first},
+        form);
     graph.allocate(cpu_backend(), true);
     graph.bind(x, input.data());
     if (after_another) {

@@ -29,11 +29,16 @@ struct Kind {
   bool complex_keys = false;
 
   std::string name() const {
-    std::string text = decay == Decay::none ? "no decay" : decay == Decay::by_head ? "decay by head" : decay == Decay::by_key ? "decay by key" : decay == Decay::constant_head ? "constant decay by head" : "constant decay by key";
+    std::string text = decay == Decay::none            ? "no decay"
+                       : decay == Decay::by_head       ? "decay by head"
+                       : decay == Decay::by_key        ? "decay by key"
+                       : decay == Decay::constant_head ? "constant decay by head"
+                                                       : "constant decay by key";
     if (read == ReadOrder::before) text += ", read before";
     if (bonus) text += bonus_varies ? ", bonus a step" : ", bonus";
     if (value_decay != Turn::none) text += value_decay == Turn::varies ? ", decay by value" : ", constant decay by value";
-    if (phase != Turn::none) text += phase == Turn::varies ? ", phases" : phase == Turn::constant ? ", constant phases" : ", phases as numbers";
+    if (phase != Turn::none)
+      text += phase == Turn::varies ? ", phases" : phase == Turn::constant ? ", constant phases" : ", phases as numbers";
     if (complex_keys) text += " of complex keys";
     return text;
   }
@@ -95,11 +100,16 @@ struct Case {
       in.k = complex(in.k, add(k_imag, {T, batch, heads, key}));
     }
     const std::int64_t factors = kind.has_key_decay() ? key : 1;
-    if (kind.decay == Decay::by_head || kind.decay == Decay::by_key) in.key_decay = add(key_decay, {T, batch, heads, factors}, -strength, 0.0);
-    if (kind.decay == Decay::constant_head || kind.decay == Decay::constant_key) in.key_decay = add(key_decay, {heads, factors}, -strength, 0.0);
+    if (kind.decay == Decay::by_head || kind.decay == Decay::by_key)
+      in.key_decay = add(key_decay, {T, batch, heads, factors}, -strength, 0.0);
+    if (kind.decay == Decay::constant_head || kind.decay == Decay::constant_key)
+      in.key_decay = add(key_decay, {heads, factors}, -strength, 0.0);
     if (kind.bonus) in.bonus = kind.bonus_varies ? add(bonus, {T, batch, heads, key}) : add(bonus, {heads, key});
-    if (kind.value_decay != Turn::none) in.value_decay = add(value_decay, kind.value_decay == Turn::varies ? Shape{T, batch, heads, value} : Shape{heads, value}, -strength, 0.0);
-    if (kind.phase != Turn::none) in.phase = add(phase, kind.phase == Turn::constant ? Shape{heads, key} : Shape{T, batch, heads, key}, -2.0, 2.0);
+    if (kind.value_decay != Turn::none)
+      in.value_decay =
+          add(value_decay, kind.value_decay == Turn::varies ? Shape{T, batch, heads, value} : Shape{heads, value}, -strength, 0.0);
+    if (kind.phase != Turn::none)
+      in.phase = add(phase, kind.phase == Turn::constant ? Shape{heads, key} : Shape{T, batch, heads, key}, -2.0, 2.0);
     if (kind.phase == Turn::number) in.phase = complex(cos(in.phase), sin(in.phase));
     in.read = kind.read;
     const OuterVars vars = outer(graph, form, in, record);
@@ -116,12 +126,18 @@ struct Case {
       return test::Dual{derivatives->leaves()[leaf].parts[i], along[leaf].empty() ? 0.0 : along[leaf][i]};
     };
     const std::int64_t all = batch * heads;
-    const auto sequence = [=](std::size_t leaf, std::int64_t width) { return [=](std::int64_t t, std::int64_t h, std::int64_t i) { return entry(leaf, (t * all + h) * width + (width > 1 ? i : 0)); }; };
-    const auto constant = [=](std::size_t leaf, std::int64_t width) { return [=](std::int64_t, std::int64_t h, std::int64_t i) { return entry(leaf, h % heads * width + (width > 1 ? i : 0)); }; };
-    test::PlainOuter loop{.steps = steps, .heads = all, .key = key, .value = value, .q = sequence(*q, key), .k = sequence(*k, key), .v = sequence(*v, value)};
+    const auto sequence = [=](std::size_t leaf, std::int64_t width) {
+      return [=](std::int64_t t, std::int64_t h, std::int64_t i) { return entry(leaf, (t * all + h) * width + (width > 1 ? i : 0)); };
+    };
+    const auto constant = [=](std::size_t leaf, std::int64_t width) {
+      return [=](std::int64_t, std::int64_t h, std::int64_t i) { return entry(leaf, h % heads * width + (width > 1 ? i : 0)); };
+    };
+    test::PlainOuter loop{
+        .steps = steps, .heads = all, .key = key, .value = value, .q = sequence(*q, key), .k = sequence(*k, key), .v = sequence(*v, value)};
     if (key_decay) {
       const std::int64_t factors = kind.has_key_decay() ? key : 1;
-      loop.key_decay = kind.decay == Decay::by_head || kind.decay == Decay::by_key ? test::PlainOuter::Entry(sequence(*key_decay, factors)) : constant(*key_decay, factors);
+      loop.key_decay = kind.decay == Decay::by_head || kind.decay == Decay::by_key ? test::PlainOuter::Entry(sequence(*key_decay, factors))
+                                                                                   : constant(*key_decay, factors);
     }
     if (bonus) loop.bonus = kind.bonus_varies ? test::PlainOuter::Entry(sequence(*bonus, key)) : constant(*bonus, key);
     loop.before = kind.read == ReadOrder::before;
@@ -129,11 +145,18 @@ struct Case {
       loop.q_imag = sequence(*q_imag, key);
       loop.k_imag = sequence(*k_imag, key);
     }
-    if (value_decay) loop.value_decay = kind.value_decay == Turn::varies ? test::PlainOuter::Entry(sequence(*value_decay, value)) : constant(*value_decay, value);
+    if (value_decay)
+      loop.value_decay =
+          kind.value_decay == Turn::varies ? test::PlainOuter::Entry(sequence(*value_decay, value)) : constant(*value_decay, value);
     if (phase) loop.phase = kind.phase == Turn::constant ? test::PlainOuter::Entry(constant(*phase, key)) : sequence(*phase, key);
     const std::int64_t parts = phase ? 2 : 1;
-    loop.initial = [=, at = *initial](std::int64_t h, std::int64_t i, std::int64_t j) { return entry(at, ((h * key + i) * value + j) * parts); };
-    if (phase) loop.initial_imag = [=, at = *initial](std::int64_t h, std::int64_t i, std::int64_t j) { return entry(at, ((h * key + i) * value + j) * 2 + 1); };
+    loop.initial = [=, at = *initial](std::int64_t h, std::int64_t i, std::int64_t j) {
+      return entry(at, ((h * key + i) * value + j) * parts);
+    };
+    if (phase)
+      loop.initial_imag = [=, at = *initial](std::int64_t h, std::int64_t i, std::int64_t j) {
+        return entry(at, ((h * key + i) * value + j) * 2 + 1);
+      };
     return loop;
   }
 };
@@ -156,7 +179,8 @@ double dot(const test::Parts& x, const test::Parts& y) {
 
 void agrees(const Kind& kind, Form form, std::int64_t T, bool record, double strength) {
   Case one(kind, form, T, record, strength);
-  const std::string what = kind.name() + ", " + std::string(to_string(form)) + (record ? ", recorded" : "") + ", " + std::to_string(T) + " steps, decays to " + test::show(strength);
+  const std::string what = kind.name() + ", " + std::string(to_string(form)) + (record ? ", recorded" : "") + ", " + std::to_string(T) +
+                           " steps, decays to " + test::show(strength);
   test::Derivatives& graph = *one.derivatives;
   const test::Derivatives::Directions still(graph.leaves().size());
   const test::Parts made = graph.values(still, 0.0), plain = values_of(one.plain(still).run().output);
@@ -171,9 +195,11 @@ void agrees(const Kind& kind, Form form, std::int64_t T, bool record, double str
     along[leaf] = all[leaf];
     const test::Parts moved = moves_of(one.plain(along).run().output), tangents = graph.tangents(along);
     const double unit = std::max(1.0, test::largest(moved));
-    CHECK_SAYS(test::largest_gap(tangents, moved) <= 1e-12 * unit, what + ": the tangents of leaf " + std::to_string(leaf) + " differ by " + test::show(test::largest_gap(tangents, moved)));
+    CHECK_SAYS(test::largest_gap(tangents, moved) <= 1e-12 * unit,
+               what + ": the tangents of leaf " + std::to_string(leaf) + " differ by " + test::show(test::largest_gap(tangents, moved)));
     const double expected = dot(u, moved), found = dot(adjoints[leaf], along[leaf]);
-    CHECK_SAYS(std::abs(expected - found) <= 1e-12 * unit * static_cast<double>(T), what + ": the adjoint of leaf " + std::to_string(leaf) + " gives " + test::show(found) + ", not " + test::show(expected));
+    CHECK_SAYS(std::abs(expected - found) <= 1e-12 * unit * static_cast<double>(T),
+               what + ": the adjoint of leaf " + std::to_string(leaf) + " gives " + test::show(found) + ", not " + test::show(expected));
   }
 }
 
@@ -184,7 +210,8 @@ TEST_CASE("a matrix memory of every kind and in every form is that of a plain lo
     for (const Form form : kind.forms())
       for (const std::int64_t T : {1, 17, 60})
         for (const bool record : {false, true}) {
-          if (record && (form != Form::sequential || kind.value_decay != Turn::none || kind.phase != Turn::none)) continue;  // these keep all states in any case
+          if (record && (form != Form::sequential || kind.value_decay != Turn::none || kind.phase != Turn::none))
+            continue;  // these keep all states in any case
           agrees(kind, form, T, record, 0.3);
         }
 }
@@ -205,7 +232,8 @@ std::vector<test::Parts> adjoints_in(DType type, Form form, const Kind& kind) {
   RandomLeaves x(graph, 5);
   const Shape by_key{steps, 1, heads, key}, by_value{steps, 1, heads, value};
   OuterInputs in{.q = x.real(by_key), .k = x.real(by_key), .v = x.real(by_value)};
-  if (kind.decay == Decay::by_head || kind.decay == Decay::by_key) in.key_decay = x.real({steps, 1, heads, kind.decay == Decay::by_key ? key : 1}, -0.7, 0.0);
+  if (kind.decay == Decay::by_head || kind.decay == Decay::by_key)
+    in.key_decay = x.real({steps, 1, heads, kind.decay == Decay::by_key ? key : 1}, -0.7, 0.0);
   if (kind.value_decay == Turn::varies) in.value_decay = x.real(by_value, -0.7, 0.0);
   in.phase = x.real(by_key, -0.2, 2.0) * x.real({key}, 1.0, 1.0);
   if (kind.phase == Turn::number) in.phase = complex(cos(in.phase), sin(in.phase));
@@ -228,7 +256,8 @@ std::vector<test::Parts> adjoints_in(DType type, Form form, const Kind& kind) {
   backend.upload(graph.gradient(vars.output), bytes.data(), bytes.size());
   graph.backward();
   std::vector<test::Parts> all;
-  for (std::size_t i = 0; i + 1 < x.all().size(); ++i) all.push_back(to_double(backend, type, graph.gradient(x.all()[i].var), count(x.all()[i].var.shape())));
+  for (std::size_t i = 0; i + 1 < x.all().size(); ++i)
+    all.push_back(to_double(backend, type, graph.gradient(x.all()[i].var), count(x.all()[i].var.shape())));
   return all;
 }
 
@@ -243,7 +272,8 @@ TEST_CASE("the adjoints of phases of every step are good to the precision of flo
           const auto narrow = adjoints_in(DType::f32, form, kind), wide = adjoints_in(DType::f64, form, kind);
           for (std::size_t leaf = 0; leaf < wide.size(); ++leaf) {
             const double gap = test::largest_gap(narrow[leaf], wide[leaf]) / test::largest(wide[leaf]);
-            CHECK_SAYS(gap <= 2e-5, kind.name() + ", " + std::string(to_string(form)) + ": the adjoint of leaf " + std::to_string(leaf) + " is off by " + test::show(gap));
+            CHECK_SAYS(gap <= 2e-5, kind.name() + ", " + std::string(to_string(form)) + ": the adjoint of leaf " + std::to_string(leaf) +
+                                        " is off by " + test::show(gap));
           }
         }
       }

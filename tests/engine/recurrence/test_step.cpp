@@ -66,7 +66,8 @@ TEST_CASE("a transition by entries is the whole Jacobian, which has nothing besi
       own->vars.memory->jacobian(t, blocks);
       for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t j = 0; j < n; ++j) {
-          const double said = i % width == j % width ? blocks[static_cast<std::size_t>(((i % width) * k + i / width) * k + j / width)] : 0.0;
+          const double said =
+              i % width == j % width ? blocks[static_cast<std::size_t>(((i % width) * k + i / width) * k + j / width)] : 0.0;
           CHECK_SAYS(said == dense[static_cast<std::size_t>(i * n + j)], std::to_string(i) + ", " + std::to_string(j));
         }
       if (states > 1) continue;

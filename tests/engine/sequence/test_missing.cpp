@@ -44,7 +44,9 @@ std::string sentence_of(const std::string& bytes, const LoadOptions& options, co
   }
   test::fail(__FILE__, __LINE__, "no error from:\n" + bytes);
 }
-void check_says(const std::string& sentence, const std::string& part) { CHECK_SAYS(sentence.find(part) != std::string::npos, "\"" + sentence + "\" has no \"" + part + "\""); }
+void check_says(const std::string& sentence, const std::string& part) {
+  CHECK_SAYS(sentence.find(part) != std::string::npos, "\"" + sentence + "\" has no \"" + part + "\"");
+}
 
 const std::string table =
     "a,b\n"
@@ -157,7 +159,8 @@ TEST_CASE("a time that is missing leaves its row out, or is refused") {
   CHECK(s.time == (Numbers{1, 3}) && s.input == (Numbers{5, 7}));
   CHECK_EQUAL(s.missing.rows_left_out, 2);
   for (const Missing missing : {Missing::refuse, Missing::hold, Missing::interpolate, Missing::mask})
-    check_says(sentence_of("time,a\n1,5\n,6\n3,7\n", reading(missing)), "line 3, column 1 (time) is a time that is missing: fill it in, leave such rows out (--missing leave-out)");
+    check_says(sentence_of("time,a\n1,5\n,6\n3,7\n", reading(missing)),
+               "line 3, column 1 (time) is a time that is missing: fill it in, leave such rows out (--missing leave-out)");
   const Sequence dates = load("date,a\nNA,5\n2024-01-03,6\n2024-01-05,7\n", reading(Missing::leave_out));
   CHECK(dates.time == (Numbers{0, 2}) && dates.input == (Numbers{6, 7}));
   CHECK_EQUAL(dates.time_unit, "days since 2024-01-03");
@@ -207,7 +210,10 @@ TEST_CASE("a column without any number is no input unless it is chosen") {
 }
 
 TEST_CASE("NaN in an array is a missing cell") {
-  const auto file = [](const Numbers& values) { return npy_header({static_cast<std::int64_t>(values.size() / 2), 2}, "<f8") + std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)); };
+  const auto file = [](const Numbers& values) {
+    return npy_header({static_cast<std::int64_t>(values.size() / 2), 2}, "<f8") +
+           std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
+  };
   const Numbers values{1, 10, gap, 20, 3, gap, 5, 40};
   check_says(sentence_of(file(values), reading(Missing::refuse), "x.npy"), "row 2, column 1 is NaN");
   CHECK(load(file(values), reading(Missing::hold), "x.npy").input == (Numbers{1, 10, 1, 20, 3, 20, 5, 40}));
@@ -240,7 +246,8 @@ TEST_CASE("NaN in an array is a missing cell") {
 
 TEST_CASE("windows that are learned from take no filled cell for a target, and no mask for a value") {
   const Sequence s = load("a\n0\n2\n\n6\n8\n10\n12\n14\n", reading(Missing::mask));
-  const auto examples = window_examples(std::make_shared<const Sequence>(s), {.length = 3, .ahead = 1, .held_out = 0.5, .standardise = true, .seed = 1});
+  const auto examples =
+      window_examples(std::make_shared<const Sequence>(s), {.length = 3, .ahead = 1, .held_out = 0.5, .standardise = true, .seed = 1});
   const Sequence window = examples->training(0, 0);  // the only place
   CHECK_EQUAL(window.width, 2);
   CHECK_EQUAL(window.target_width, 1);

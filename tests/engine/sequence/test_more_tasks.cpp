@@ -121,8 +121,12 @@ TEST_CASE("mqar: each key once among the pairs and once as a query, soon more of
 TEST_CASE("mqar with a key and its value at one step: the same pairs and queries, in fewer steps") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const TaskSettings set{{"pairs", "4"}, {"pair_steps", "1"}};
-    const Sequence sequence = make_task("mqar", {.length = 60, .seed = seed, .set = set}), apart = make_task("mqar", {.length = 64, .seed = seed, .set = {{"pairs", "4"}}});
-    const auto row = [](const Sequence& of, std::size_t step) { return std::vector<double>(of.input.begin() + static_cast<std::ptrdiff_t>(step) * of.width, of.input.begin() + static_cast<std::ptrdiff_t>(step + 1) * of.width); };
+    const Sequence sequence = make_task("mqar", {.length = 60, .seed = seed, .set = set}),
+                   apart = make_task("mqar", {.length = 64, .seed = seed, .set = {{"pairs", "4"}}});
+    const auto row = [](const Sequence& of, std::size_t step) {
+      return std::vector<double>(of.input.begin() + static_cast<std::ptrdiff_t>(step) * of.width,
+                                 of.input.begin() + static_cast<std::ptrdiff_t>(step + 1) * of.width);
+    };
     for (std::size_t i = 0; i < 4; ++i) {
       auto both = row(apart, 2 * i);
       const auto value = row(apart, 2 * i + 1);
@@ -130,7 +134,8 @@ TEST_CASE("mqar with a key and its value at one step: the same pairs and queries
       CHECK(row(sequence, i) == both);
     }
     for (std::size_t t = 4; t < 60; ++t) CHECK(row(sequence, t) == row(apart, t + 4));
-    CHECK((std::vector<double>(sequence.target.begin() + 4, sequence.target.end()) == std::vector<double>(apart.target.begin() + 8, apart.target.end())));
+    CHECK((std::vector<double>(sequence.target.begin() + 4, sequence.target.end()) ==
+           std::vector<double>(apart.target.begin() + 8, apart.target.end())));
   }
   CHECK_ERROR(make_task("mqar", {.length = 23, .set = {{"pair_steps", "1"}}}), "choose a length from 24 to");
 }
@@ -173,7 +178,8 @@ TEST_CASE("lstm-2b: the first step's sign is wanted at the end") {
 }
 
 TEST_CASE("parity and modular-sum: running sums, wanted at every step") {
-  const Sequence parity = make_task("parity", {.length = 100, .seed = 3}), sum = make_task("modular-sum", {.length = 100, .seed = 3, .set = {{"modulus", "7"}}});
+  const Sequence parity = make_task("parity", {.length = 100, .seed = 3}),
+                 sum = make_task("modular-sum", {.length = 100, .seed = 3, .set = {{"modulus", "7"}}});
   const auto tokens = tokens_of(sum);
   int odd = 0;
   std::int64_t total = 0;
@@ -246,7 +252,8 @@ TEST_CASE("narma: the target is what its equation makes of the input") {
   for (std::size_t t = 1; t < 2000; ++t) {
     double sum = 0.0;
     for (std::size_t i = 1; i <= 10 && i <= t; ++i) sum += y[t - i];
-    y[t] = std::min(1.0, 0.3 * y[t - 1] + 0.05 * y[t - 1] * sum + 1.5 * (t >= 10 ? sequence.input[t - 10] : 0.0) * sequence.input[t - 1] + 0.1);
+    y[t] = std::min(1.0,
+                    0.3 * y[t - 1] + 0.05 * y[t - 1] * sum + 1.5 * (t >= 10 ? sequence.input[t - 10] : 0.0) * sequence.input[t - 1] + 0.1);
     CHECK_CLOSE(sequence.target[t], y[t], 1e-13);
   }
   CHECK_EQUAL(asked(sequence).front(), 10u);
@@ -254,7 +261,8 @@ TEST_CASE("narma: the target is what its equation makes of the input") {
 }
 
 TEST_CASE("step, square, chirp and band-limited noise as they are set") {
-  const Sequence step = make_task("step", {.length = 20, .set = {{"at", "4"}}}), square = make_task("square", {.length = 20, .set = {{"period", "5"}}});
+  const Sequence step = make_task("step", {.length = 20, .set = {{"at", "4"}}}),
+                 square = make_task("square", {.length = 20, .set = {{"period", "5"}}});
   for (std::size_t t = 0; t < 20; ++t) {
     CHECK_EQUAL(step.input[t], t < 4 ? 0.0 : 1.0);
     CHECK_EQUAL(square.input[t], t % 5 < 3 ? 1.0 : -1.0);
@@ -271,7 +279,8 @@ TEST_CASE("step, square, chirp and band-limited noise as they are set") {
   // Nothing is faster than the shortest period: what a period of 12 has is leakage of the window alone.
   double re = 0.0, im = 0.0;
   for (std::size_t t = 0; t < 20000; ++t) {
-    const double angle = 2.0 * std::numbers::pi * static_cast<double>(t) / 12.0, window = 1.0 - std::cos(2.0 * std::numbers::pi * static_cast<double>(t) / 20000.0);
+    const double angle = 2.0 * std::numbers::pi * static_cast<double>(t) / 12.0,
+                 window = 1.0 - std::cos(2.0 * std::numbers::pi * static_cast<double>(t) / 20000.0);
     re += window * noise.input[t] * std::cos(angle);
     im += window * noise.input[t] * std::sin(angle);
   }
@@ -297,7 +306,8 @@ TEST_CASE("the tasks of symbols and series are the same bits on every machine") 
       {"reverse", "ff52705a5e207045ba354e31291675ee7bfe458c1540e59165068040566ab16d"},
       {"square", "dbc62398f7c02c34848703a4adbee7da6a92d9bee1194174ac81a19bd60db609"},
       {"step", "72438596ae4e88966795ea770c95edfd0ea0525dd86bf644aa8506e07305eca2"}};
-  for (const auto& [name, digest] : digests) CHECK_SAYS(make_task(name, {.length = 1000}).sha256 == digest, std::string(name) + " " + make_task(name, {.length = 1000}).sha256);
+  for (const auto& [name, digest] : digests)
+    CHECK_SAYS(make_task(name, {.length = 1000}).sha256 == digest, std::string(name) + " " + make_task(name, {.length = 1000}).sha256);
 }
 
 TEST_CASE("rewritten-recall: each key is written as often as every other, never with what it holds, and the last value is the target") {
@@ -335,12 +345,16 @@ TEST_CASE("rewritten-recall: each key is written as often as every other, never 
       for (const auto& [key, count] : writes) CHECK_EQUAL(count, 3);
     }
   bool elsewhere = false;  // the values move with the seed, not the keys alone
-  for (std::uint64_t seed = 0; seed < 10; ++seed) elsewhere = elsewhere || make_task("rewritten-recall", {.length = 40, .seed = seed}).target != make_task("rewritten-recall", {.length = 40, .seed = 10}).target;
+  for (std::uint64_t seed = 0; seed < 10; ++seed)
+    elsewhere = elsewhere || make_task("rewritten-recall", {.length = 40, .seed = seed}).target !=
+                                 make_task("rewritten-recall", {.length = 40, .seed = 10}).target;
   CHECK(elsewhere);
 }
 
 TEST_CASE("digits: the same pixels by rows, one by one and permuted; those of one digit are alike, and those of others are not") {
-  const auto drawn = [](std::uint64_t seed, const char* order, std::int64_t length) { return make_task("digits", {.length = length, .seed = seed, .set = {{"order", order}}}); };
+  const auto drawn = [](std::uint64_t seed, const char* order, std::int64_t length) {
+    return make_task("digits", {.length = length, .seed = seed, .set = {{"order", order}}});
+  };
   std::map<std::int64_t, std::vector<std::vector<double>>> by_digit;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     const Sequence rows = drawn(seed, "row", 14), pixels = drawn(seed, "pixel", 196), permuted = drawn(seed, "permuted", 196);

@@ -35,22 +35,24 @@ std::string wav(const std::vector<std::int16_t>& samples, int channels, int rate
   for (const std::int16_t sample : samples) data += number(static_cast<std::uint16_t>(sample), 2);
   const auto bytes = frames < 0 ? data.size() : static_cast<std::uint64_t>(frames * channels * 2);
   const auto wide = static_cast<std::uint64_t>(channels), fast = static_cast<std::uint64_t>(rate);
-  return "RIFF" + number(36 + bytes, 4) + "WAVEfmt " + number(16, 4) + number(1, 2) + number(wide, 2) + number(fast, 4) + number(fast * wide * 2, 4) + number(wide * 2, 2) + number(16, 2) +
-         "data" + number(bytes, 4) + data;
+  return "RIFF" + number(36 + bytes, 4) + "WAVEfmt " + number(16, 4) + number(1, 2) + number(wide, 2) + number(fast, 4) +
+         number(fast * wide * 2, 4) + number(wide * 2, 2) + number(16, 2) + "data" + number(bytes, 4) + data;
 }
 
 /// 8000 samples a second as an extended number of 80 bits, as AIFF has it.
 std::string aiff(const std::vector<std::int16_t>& samples) {
   std::string data;
   for (const std::int16_t sample : samples) data += number(static_cast<std::uint16_t>(sample), 2, true);
-  const std::string common = "COMM" + number(18, 4, true) + number(1, 2, true) + number(samples.size(), 4, true) + number(16, 2, true) + number(0x400b, 2, true) + number(0xfa00000000000000, 8, true);
+  const std::string common = "COMM" + number(18, 4, true) + number(1, 2, true) + number(samples.size(), 4, true) + number(16, 2, true) +
+                             number(0x400b, 2, true) + number(0xfa00000000000000, 8, true);
   const std::string sound = "SSND" + number(8 + data.size(), 4, true) + number(0, 8, true) + data;
   return "FORM" + number(4 + common.size() + sound.size(), 4, true) + "AIFF" + common + sound;
 }
 
 /// Eight steps of two channels, -0.5 to 0.375 by 0.125, at 8000 a second, as libFLAC 1.4.2 writes them.
 const char flac[] =
-    "664c6143000000221000100000001200001201f402f00000000881db33eea933ed13b96db91f20a54ea384000028200000007265666572656e6365206c6962464c414320312e342e322032303232313032"
+    "664c6143000000221000100000001200001201f402f00000000881db33eea933ed13b96db91f20a54ea384000028200000007265666572656e6365206c6962464c4143"
+    "20312e342e322032303232313032"
     "3200000000fff864880007fd03000ee0ee080800fc2d03";
 
 std::string unhex(std::string_view text) {
@@ -95,7 +97,8 @@ void check_refused(const std::string& bytes, std::initializer_list<const char*> 
 }  // namespace
 
 TEST_CASE("sound is told by its beginning, and is on the list of what is read") {
-  for (const std::string& start : {wav({1}, 1, 8000), aiff({1}), unhex(flac), std::string("OggS")}) CHECK_EQUAL(sequence_format_of(start).names[0], "WAV");
+  for (const std::string& start : {wav({1}, 1, 8000), aiff({1}), unhex(flac), std::string("OggS")})
+    CHECK_EQUAL(sequence_format_of(start).names[0], "WAV");
   CHECK_EQUAL(sequence_format_of(std::string("RIFF\0\0\0\0AVI ", 12)).names[0], "CSV");  // a video is none
   CHECK_EQUAL(sequence_format_of("FORM,1\n").names[0], "CSV");
   CHECK_EQUAL(sequence_format_names(), "CSV, TSV, NPY, NPZ, WAV, FLAC, AIFF or Ogg");
@@ -106,7 +109,9 @@ TEST_CASE("a build without libsndfile says so, with the cure") {
     load(wav({1}, 1, 8000));
   } catch (const Error& error) {
     const std::string sentence = error.what();
-    CHECK_SAYS(sentence.find("x.wav") != std::string::npos && sentence.find("no libsndfile") != std::string::npos && sentence.find("CSV or NPY") != std::string::npos, sentence);
+    CHECK_SAYS(sentence.find("x.wav") != std::string::npos && sentence.find("no libsndfile") != std::string::npos &&
+                   sentence.find("CSV or NPY") != std::string::npos,
+               sentence);
     return;
   }
   throw test::Skip("this build has libsndfile");
@@ -175,7 +180,11 @@ TEST_CASE("sound that is damaged or none is refused with file, place and cure") 
   check_refused("OggS and nothing that follows", {"cannot be read", "again"});
   // The one in a million that libsndfile itself reads: values that are no numbers.
   std::string floats = wav({0, 0}, 1, 8000);
-  floats.replace(20, 2, number(3, 2)).replace(28, 4, number(32000, 4)).replace(32, 2, number(4, 2)).replace(34, 2, number(32, 2)).replace(44, 4, number(0x7fc00000, 4));
+  floats.replace(20, 2, number(3, 2))
+      .replace(28, 4, number(32000, 4))
+      .replace(32, 2, number(4, 2))
+      .replace(34, 2, number(32, 2))
+      .replace(44, 4, number(0x7fc00000, 4));
   check_refused(floats, {"row 1, column 1 is NaN"});
 }
 

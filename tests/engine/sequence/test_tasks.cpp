@@ -19,7 +19,8 @@ using namespace reclab;
 
 TEST_CASE("every task is listed, runs at its default length, and is the same each time") {
   std::size_t files = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(RECLAB_SOURCE_DIR "/engine/sequence/tasks")) files += entry.path().extension() == ".cpp";
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(RECLAB_SOURCE_DIR "/engine/sequence/tasks"))
+    files += entry.path().extension() == ".cpp";
   CHECK_EQUAL(tasks().size(), files);
   for (const TaskInfo& info : tasks()) {
     CHECK_SAYS(!info.title.empty() && !info.text.empty() && !info.source.empty(), info.name);
@@ -39,7 +40,9 @@ TEST_CASE("every task is listed, runs at its default length, and is the same eac
       CHECK_EQUAL(static_cast<std::int64_t>(one.mask.size()), one.length);
     }
     options.seed = 2;
-    for (const HyperSpec& row : info.parameters) CHECK_SAYS(!row.text.empty() && !row.text.ends_with('.') && (!row.symbol.empty() || row.kind == HyperKind::choice), info.name + ": " + row.key);
+    for (const HyperSpec& row : info.parameters)
+      CHECK_SAYS(!row.text.empty() && !row.text.ends_with('.') && (!row.symbol.empty() || row.kind == HyperKind::choice),
+                 info.name + ": " + row.key);
     const bool random = !std::set<std::string>{"sine", "impulse", "step", "square", "chirp"}.contains(info.name);
     CHECK_EQUAL(make_task(info.name, options).input != one.input, random);
     options.standardise = true;
@@ -200,8 +203,10 @@ TEST_CASE("impulse and noise have no target") {
 }
 
 TEST_CASE("a task has parameters of its own, and says which are set") {
-  const Sequence made = make_task("copy", {.length = 60, .seed = 2, .set = {{"symbols", "3"}, {"delay", "5"}, {"symbols", "4"}, {"alphabet", "8"}}});
-  CHECK(made.made.set == (TaskSettings{{"delay", "5"}, {"symbols", "4"}}));  // in the table's order, the last that was said, without the defaults
+  const Sequence made =
+      make_task("copy", {.length = 60, .seed = 2, .set = {{"symbols", "3"}, {"delay", "5"}, {"symbols", "4"}, {"alphabet", "8"}}});
+  CHECK(made.made.set ==
+        (TaskSettings{{"delay", "5"}, {"symbols", "4"}}));  // in the table's order, the last that was said, without the defaults
   CHECK_EQUAL(made.source, "task copy --length 60 --seed 2 --task-set delay=5 --task-set symbols=4");
   CHECK_EQUAL(made.name, "copy (delay = 5, symbols = 4)");
   CHECK_EQUAL(made.task, "copy");
@@ -211,18 +216,22 @@ TEST_CASE("a task has parameters of its own, and says which are set") {
   CHECK_EQUAL(plain.name, "copy");
 }
 
-TEST_CASE("every parameter of every task, at both ends of its range or with each of its choices, makes another sequence or says what would be right") {
+TEST_CASE(
+    "every parameter of every task, at both ends of its range or with each of its choices, makes another sequence or says what would be "
+    "right") {
   for (const TaskInfo& info : tasks())
     for (const HyperSpec& row : info.parameters) {
       std::vector<std::string> ends = row.choices;
       if (ends.empty())
-        for (const double end : {row.low, row.high}) ends.push_back(row.kind == HyperKind::integer ? std::to_string(static_cast<std::int64_t>(end)) : test::show(end));
+        for (const double end : {row.low, row.high})
+          ends.push_back(row.kind == HyperKind::integer ? std::to_string(static_cast<std::int64_t>(end)) : test::show(end));
       for (const std::string& text : ends) {
         const TaskOptions options{.length = info.default_length, .seed = 3, .set = {{row.key, text}}};
         try {
           const Sequence made = make_task(info.name, options);
           const bool standard = made.made.set.empty();
-          CHECK_SAYS((made.sha256 == make_task(info.name, {.length = info.default_length, .seed = 3}).sha256) == standard, info.name + ": " + row.key + " = " + text);
+          CHECK_SAYS((made.sha256 == make_task(info.name, {.length = info.default_length, .seed = 3}).sha256) == standard,
+                     info.name + ": " + row.key + " = " + text);
           CHECK(std::ranges::all_of(made.input, [](double value) { return std::isfinite(value); }));
         } catch (const Error& error) {
           CHECK_SAYS(std::string(error.what()).find("choose a length") != std::string::npos, error.what());
@@ -307,15 +316,20 @@ TEST_CASE("sine, impulse and noise as they are set") {
 }
 
 TEST_CASE("tasks that cannot be are refused with what would be right") {
-  CHECK_ERROR(make_task("adding!", {}), "no task 'adding!': choose from adding, associative-recall, copy, delay, digits, dyck, induction-heads, irregular, lorenz, lstm-2b");
+  CHECK_ERROR(
+      make_task("adding!", {}),
+      "no task 'adding!': choose from adding, associative-recall, copy, delay, digits, dyck, induction-heads, irregular, lorenz, lstm-2b");
   CHECK_ERROR(make_task("copy", {.length = 20}), "cannot be 20 steps long");
   CHECK_ERROR(make_task("copy", {.length = 20}), "from 21 to");
   CHECK_ERROR(make_task("selective-copy", {.length = 20}), "from 21 to");
   CHECK_ERROR(make_task("adding", {.length = 1}), "from 2 to");
   CHECK_ERROR(make_task("copy", {.set = {{"dely", "4"}}}), "the task copy has no parameter \"dely\"; it has delay, symbols and alphabet.");
-  CHECK_ERROR(make_task("copy", {.set = {{"delay", "-4"}}}), "the task copy: delay = -4 is not possible; give an integer from 0 to 100000000.");
-  CHECK_ERROR(make_task("copy", {.length = 100, .set = {{"delay", "100"}}}), "at least 100 blanks and 10 markers): choose a length from 120 to");
-  CHECK_ERROR(make_task("copy", {.length = 100'000'000, .set = {{"alphabet", "1000"}}}), "1002 channels does not fit into memory: choose a length of at most 998003");
+  CHECK_ERROR(make_task("copy", {.set = {{"delay", "-4"}}}),
+              "the task copy: delay = -4 is not possible; give an integer from 0 to 100000000.");
+  CHECK_ERROR(make_task("copy", {.length = 100, .set = {{"delay", "100"}}}),
+              "at least 100 blanks and 10 markers): choose a length from 120 to");
+  CHECK_ERROR(make_task("copy", {.length = 100'000'000, .set = {{"alphabet", "1000"}}}),
+              "1002 channels does not fit into memory: choose a length of at most 998003");
   CHECK_ERROR(make_task("impulse", {.length = 10, .set = {{"at", "10"}}}), "choose a length from 11 to");
   CHECK_ERROR(make_task("noise", {.length = 0}), "from 1 to");
   CHECK_ERROR(make_task("noise", {.length = -5}), "from 1 to");

@@ -60,10 +60,13 @@ struct Given {
 
 std::vector<double> forward(Rollout& rollout) {
   std::vector<double> output;
-  CHECK(!rollout.forward([&](const Rollout::Segment& s) {
-    const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
-    output.insert(output.end(), values.begin(), values.end());
-  }, {}));
+  CHECK(!rollout.forward(
+      [&](const Rollout::Segment& s) {
+        const auto values =
+            to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
+        output.insert(output.end(), values.begin(), values.end());
+      },
+      {}));
   return output;
 }
 Given run(Rollout& rollout) {
@@ -88,7 +91,10 @@ struct Subject {
   Parameters parameters;
 
   explicit Subject(const Preset& preset)
-      : architecture(architecture_of(builtin_registry(), preset)), hyper(hyper_of(builtin_registry(), preset)), probe(*architecture, hyper, {.input = 1}), parameters(probe.initialise(1)) {}
+      : architecture(architecture_of(builtin_registry(), preset)),
+        hyper(hyper_of(builtin_registry(), preset)),
+        probe(*architecture, hyper, {.input = 1}),
+        parameters(probe.initialise(1)) {}
   Model model() const { return {*architecture, hyper, parameters, cpu_backend(), DType::f64}; }
   bool backward() const {
     return std::ranges::any_of(probe.layers(), [](const Network::LayerInfo& layer) { return layer.reversed; });
@@ -109,8 +115,11 @@ void compare(const Model& model, Form form, const Several& several, const std::s
     for (std::size_t t = 0; t * width < own.output.size(); ++t)
       for (std::size_t j = 0; j < width; ++j)
         CHECK_SAYS(std::abs(all.output[(t * B + b) * width + j] - own.output[t * width + j]) <= 1e-12 * size,
-                   what + ": the output of sequence " + std::to_string(b) + " at step " + std::to_string(t) + " is " + test::show(all.output[(t * B + b) * width + j]) + ", alone " + test::show(own.output[t * width + j]));
-    CHECK_SAYS(std::abs(all.losses[b] - own.losses[0]) <= 1e-11 * size, what + ": the loss of sequence " + std::to_string(b) + " is " + test::show(all.losses[b]) + ", alone " + test::show(own.losses[0]));
+                   what + ": the output of sequence " + std::to_string(b) + " at step " + std::to_string(t) + " is " +
+                       test::show(all.output[(t * B + b) * width + j]) + ", alone " + test::show(own.output[t * width + j]));
+    CHECK_SAYS(
+        std::abs(all.losses[b] - own.losses[0]) <= 1e-11 * size,
+        what + ": the loss of sequence " + std::to_string(b) + " is " + test::show(all.losses[b]) + ", alone " + test::show(own.losses[0]));
     total += own.losses[0];
     for (const auto& [name, values] : own.gradients) {
       auto& sum = sums[name];
@@ -123,8 +132,9 @@ void compare(const Model& model, Form form, const Several& several, const std::s
   for (const auto& [name, values] : sums) most = std::max(most, largest(values));
   for (const auto& [name, values] : sums)
     for (std::size_t i = 0; i < values.size(); ++i)
-      CHECK_SAYS(std::abs(all.gradients.at(name)[i] - values[i]) <= 1e-11 * most, what + ": dL/d" + name + "[" + std::to_string(i) + "] is " + test::show(all.gradients.at(name)[i]) + ", the sum of single runs " +
-                                                                                      test::show(values[i]) + " (largest " + test::show(most) + ")");
+      CHECK_SAYS(std::abs(all.gradients.at(name)[i] - values[i]) <= 1e-11 * most,
+                 what + ": dL/d" + name + "[" + std::to_string(i) + "] is " + test::show(all.gradients.at(name)[i]) +
+                     ", the sum of single runs " + test::show(values[i]) + " (largest " + test::show(most) + ")");
 }
 
 }  // namespace
@@ -160,7 +170,9 @@ SWEEP_PRESETS("other sequences and other weights in place are as good as a new r
     CHECK(kept.parameter_gradients().empty());
     for (std::size_t i = 0; i < model.weights().size(); ++i) {
       const auto& weight = model.weights()[i];
-      CHECK_SAYS(to_double(cpu_backend(), DType::f64, kept.device_gradients()[i].data(), weight.entries()) == host.gradients.at(weight.name), what + " " + weight.name);
+      CHECK_SAYS(
+          to_double(cpu_backend(), DType::f64, kept.device_gradients()[i].data(), weight.entries()) == host.gradients.at(weight.name),
+          what + " " + weight.name);
     }
     CHECK(kept.losses() == host.losses);
 
@@ -183,7 +195,9 @@ SWEEP_PRESETS("other sequences and other weights in place are as good as a new r
     if (!is_newton(form)) CHECK_SAYS(cpu_backend().account().arrays() == arrays, what + ": memory was taken again");
     for (std::size_t i = 0; i < model.weights().size(); ++i) {
       const std::int64_t n = model.weights()[i].entries();
-      CHECK_SAYS(to_double(cpu_backend(), DType::f64, kept.device_gradients()[i].data(), n) == to_double(cpu_backend(), DType::f64, fresh.device_gradients()[i].data(), n), what + " " + model.weights()[i].name);
+      CHECK_SAYS(to_double(cpu_backend(), DType::f64, kept.device_gradients()[i].data(), n) ==
+                     to_double(cpu_backend(), DType::f64, fresh.device_gradients()[i].data(), n),
+                 what + " " + model.weights()[i].name);
     }
     CHECK_ERROR(kept.set_batch(other.batch()), "build another rollout");
   }
@@ -198,10 +212,13 @@ SWEEP_PRESETS("a batch that is continued from its own final states is the whole 
     Rollout parts(model, first.batch(), {.form = form, .record = false});
     std::vector<double> output = forward(parts);
     const auto& states = parts.network().states();
-    const bool grows = std::ranges::any_of(states, [](const Network::StateVar& state) { return state.growing && state.final_state && count(state.final_state.shape()) > 0; });
+    const bool grows = std::ranges::any_of(
+        states, [](const Network::StateVar& state) { return state.growing && state.final_state && count(state.final_state.shape()) > 0; });
     const bool absent = std::ranges::any_of(states, [](const Network::StateVar& state) { return !state.growing && !state.final_state; });
     if (subject.backward() || grows || absent) {
-      CHECK_ERROR(parts.continue_states(), subject.backward() ? "from the end of the sequence" : grows ? "cannot be continued in place" : "choose form sequential");
+      CHECK_ERROR(parts.continue_states(), subject.backward() ? "from the end of the sequence"
+                                           : grows            ? "cannot be continued in place"
+                                                              : "choose form sequential");
       continue;
     }
     const auto carried = parts.final_states();
@@ -212,12 +229,15 @@ SWEEP_PRESETS("a batch that is continued from its own final states is the whole 
     Rollout at_once(model, whole.batch(), {.form = form, .record = false});
     const std::vector<double> expected = forward(at_once);
     const double size = largest(expected);
-    for (std::size_t i = 0; i < expected.size(); ++i) CHECK_SAYS(std::abs(output[i] - expected[i]) <= 1e-12 * size, what + ": " + test::show(output[i]) + ", at once " + test::show(expected[i]));
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      CHECK_SAYS(std::abs(output[i] - expected[i]) <= 1e-12 * size,
+                 what + ": " + test::show(output[i]) + ", at once " + test::show(expected[i]));
     // The same by way of the host, and from the beginning again.
     parts.set_initial(carried);
     CHECK_SAYS(forward(parts) == rest, what);
     parts.reset_states();
     parts.set_batch(first.batch());
-    CHECK_SAYS(forward(parts) == std::vector<double>(output.begin(), output.begin() + static_cast<std::ptrdiff_t>(output.size() / 2)), what);
+    CHECK_SAYS(forward(parts) == std::vector<double>(output.begin(), output.begin() + static_cast<std::ptrdiff_t>(output.size() / 2)),
+               what);
   }
 }

@@ -51,8 +51,10 @@ SWEEP_ARCHITECTURES("the same request gives the same bits", architecture) {
   one.input = request.sequence->width;
   const Network network(architecture, Hyper(architecture.hyper), one);
   for (int layer = 0; layer < static_cast<int>(network.layers().size()); ++layer)
-    for (const Memory* memory : network.memories(layer))  // decompositions of these take a second a few steps; the smaller ones show as much
-      if (const Transition own = memory->transition(); own.kind == Transition::Kind::blocks && own.entries() * own.size > 256 * 256 * 256 / 8)
+    for (const Memory* memory :
+         network.memories(layer))  // decompositions of these take a second a few steps; the smaller ones show as much
+      if (const Transition own = memory->transition();
+          own.kind == Transition::Kind::blocks && own.entries() * own.size > 256 * 256 * 256 / 8)
         request.probe.kinds.remove(kinds_of(Stage::late));
   const auto a = run_quietly(request), b = run_quietly(request);
   for (const auto& array : a->arrays()) CHECK_SAYS(same_bits(*array, *b->find(array->key)), architecture.id + " " + array->key);
@@ -72,19 +74,24 @@ SWEEP_ARCHITECTURES("a sequence has the same bits in segments of any length", ar
     options.segment = segment;
     Rollout rollout(model, Batch(sequence, loss), options);
     std::vector<double> output;
-    CHECK(!rollout.forward([&](const Rollout::Segment& s) {
-      const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
-      output.insert(output.end(), values.begin(), values.end());
-    }, {}));
+    CHECK(!rollout.forward(
+        [&](const Rollout::Segment& s) {
+          const auto values =
+              to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
+          output.insert(output.end(), values.begin(), values.end());
+        },
+        {}));
     return std::pair{output, rollout.final_states()};
   };
   const auto whole = made(150);
-  for (const std::int64_t segment : {149, 64, 17, 1}) CHECK_SAYS(made(segment) == whole, architecture.id + " in segments of " + std::to_string(segment));
+  for (const std::int64_t segment : {149, 64, 17, 1})
+    CHECK_SAYS(made(segment) == whole, architecture.id + " in segments of " + std::to_string(segment));
 }
 
 TEST_CASE("most architectures take a sequence in segments") {
   const auto& all = builtin_registry().all();
-  const auto cut = std::ranges::count_if(all, [](const Architecture& architecture) { return !Network(architecture, Hyper(architecture.hyper), {}).needs_one_segment(); });
+  const auto cut = std::ranges::count_if(
+      all, [](const Architecture& architecture) { return !Network(architecture, Hyper(architecture.hyper), {}).needs_one_segment(); });
   CHECK_SAYS(2 * cut > std::ssize(all), std::to_string(cut));
 }
 
@@ -114,7 +121,10 @@ SWEEP_PRESETS("a run that is cut anywhere and continued from its exported state 
       if (std::ranges::any_of(rest.trace->info.each_layer, &LayerInfo::reversed)) {
         // It would have to know what comes after the part, and says that it does not.
         const auto& notes = rest.trace->info.notes;
-        CHECK_SAYS(std::ranges::any_of(notes, [](const std::string& note) { return note.find("run backward begin at the last step") != std::string::npos; }), preset.id);
+        CHECK_SAYS(
+            std::ranges::any_of(
+                notes, [](const std::string& note) { return note.find("run backward begin at the last step") != std::string::npos; }),
+            preset.id);
         continue;
       }
       const std::string what = preset.id + " cut at " + std::to_string(cut) + ", " + file + ": ";
@@ -141,7 +151,8 @@ SWEEP_PRESETS("a run that is cut anywhere and continued from its exported state 
     const TracePtr all_read = run_quietly(whole), rest_read = run_quietly(second);
     if (std::ranges::any_of(rest_read->info.each_layer, &LayerInfo::reversed)) continue;
     const TraceArray *full = all_read->find("output"), *rest = rest_read->find("output");
-    CHECK_SAYS(std::equal(rest->real->begin(), rest->real->end(), full->real->begin() + static_cast<std::ptrdiff_t>(cut * rest->row_size())),
-               preset.id + " cut at 137, without states: output");
+    CHECK_SAYS(
+        std::equal(rest->real->begin(), rest->real->end(), full->real->begin() + static_cast<std::ptrdiff_t>(cut * rest->row_size())),
+        preset.id + " cut at 137, without states: output");
   }
 }

@@ -25,11 +25,13 @@ using namespace reclab;
 
 namespace {
 
-RunResult run_of(RunRequest request) { return run(builtin_registry(), request, [](double, std::string_view) {}, {}); }
+RunResult run_of(RunRequest request) {
+  return run(builtin_registry(), request, [](double, std::string_view) {}, {});
+}
 
 // ---- what a claim's measure may be: a name, then what it is of. ARRAY is a key of the trace, "@first:last" behind it takes those steps
-// alone; entries of complex arrays count with their modulus. The array "elapsed" is the time since the step before. "with KEY=VALUE" at the end measures a run with another hyper-parameter. A new
-// claim needs a new measure only where none of these says it.
+// alone; entries of complex arrays count with their modulus. The array "elapsed" is the time since the step before. "with KEY=VALUE" at the
+// end measures a run with another hyper-parameter. A new claim needs a new measure only where none of these says it.
 
 struct Subject {
   const Preset& preset;
@@ -134,7 +136,8 @@ double over_entries(const Rows& x, F&& of) {
   return mean_of(each);
 }
 double share_of(const Rows& x, double value) {
-  return static_cast<double>(std::ranges::count_if(x.values, [&](double v) { return v == value || std::abs(v - value) < 1e-9; })) / static_cast<double>(x.values.size());
+  return static_cast<double>(std::ranges::count_if(x.values, [&](double v) { return v == value || std::abs(v - value) < 1e-9; })) /
+         static_cast<double>(x.values.size());
 }
 /// Work of one forward pass by formula, at a length of our choosing.
 double flops_of(const Subject& subject, const std::string& form, std::int64_t steps) {
@@ -173,7 +176,8 @@ using Measure = std::function<double(const Subject&, const Arguments&)>;
 
 const std::map<std::string, Measure>& measures() {
   static const std::map<std::string, Measure> table{
-      // [LENGTH]: of a trained preset, the task's metric (Trainer::metric) on 128 fresh sequences, as long as the preset's or so long; and that over what the best
+      // [LENGTH]: of a trained preset, the task's metric (Trainer::metric) on 128 fresh sequences, as long as the preset's or so long; and
+      // that over what the best
       // constant output has there
       {"held_out", [](const Subject& s, const Arguments& a) { return held_out(s, a, false); }},
       {"of_baseline", [](const Subject& s, const Arguments& a) { return held_out(s, a, true); }},
@@ -202,9 +206,12 @@ const std::map<std::string, Measure>& measures() {
       {"pairs",
        [](const Subject& s, const Arguments& a) {
          const Rows x = rows_of(s, a.at(0));
-         return static_cast<double>(std::ranges::count_if(x.complex, [](const std::complex<double>& z) { return std::abs(z.imag()) > 1e-6; })) / static_cast<double>(x.values.size());
+         return static_cast<double>(
+                    std::ranges::count_if(x.complex, [](const std::complex<double>& z) { return std::abs(z.imag()) > 1e-6; })) /
+                static_cast<double>(x.values.size());
        }},
-      // ARRAY, along a ring from the entry that is largest in the first row: how far the place of the largest entry on its way up moves a step
+      // ARRAY, along a ring from the entry that is largest in the first row: how far the place of the largest entry on its way up moves a
+      // step
       {"speed",
        [](const Subject& s, const Arguments& a) {
          const Rows x = rows_of(s, a.at(0)), whole = rows_of(s, a.at(0).substr(0, a.at(0).find('@')));
@@ -230,7 +237,8 @@ const std::map<std::string, Measure>& measures() {
        [](const Subject& s, const Arguments& a) {
          const Rows x = rows_of(s, a.at(0));
          double most = 0.0;
-         for (std::size_t i = x.width; i < x.complex.size(); ++i) most = std::max(most, std::abs(std::arg(x.complex[i] / x.complex[i % x.width])));
+         for (std::size_t i = x.width; i < x.complex.size(); ++i)
+           most = std::max(most, std::abs(std::arg(x.complex[i] / x.complex[i % x.width])));
          return most;
        }},
       // ARRAY STEP: the largest angle between an entry of that row and of the first
@@ -251,7 +259,8 @@ const std::map<std::string, Measure>& measures() {
          for (std::size_t i = 1; i < values.size(); ++i) count += values[i] - values[i - 1] > 1e-9;
          return count;
        }},
-      // ARRAY: over time, the mean of all entries' deviation, turning points, and steps at which they change; the least step from one to the next
+      // ARRAY: over time, the mean of all entries' deviation, turning points, and steps at which they change; the least step from one to
+      // the next
       {"deviation", [](const Subject& s, const Arguments& a) { return over_entries(rows_of(s, a.at(0)), deviation_of); }},
       {"turns",
        [](const Subject& s, const Arguments& a) {
@@ -279,7 +288,8 @@ const std::map<std::string, Measure>& measures() {
       // ARRAY: the share of entries that end below nine tenths of the most that they were
       {"fallen",
        [](const Subject& s, const Arguments& a) {
-         return over_entries(rows_of(s, a.at(0)), [](const std::vector<double>& x) { return x.back() < 0.9 * std::ranges::max(x) ? 1.0 : 0.0; });
+         return over_entries(rows_of(s, a.at(0)),
+                             [](const std::vector<double>& x) { return x.back() < 0.9 * std::ranges::max(x) ? 1.0 : 0.0; });
        }},
       // ARRAY: the mean of all entries' number of steps until they stay within a hundredth of their way about where they end
       {"lasts",
@@ -361,11 +371,13 @@ const std::map<std::string, Measure>& measures() {
          CHECK_EQUAL(x.rows, y.rows);
          std::vector<double> largest;
          for (std::size_t row = 0; row < x.rows; ++row)
-           largest.push_back(*std::max_element(x.values.begin() + static_cast<std::ptrdiff_t>(row * x.width), x.values.begin() + static_cast<std::ptrdiff_t>((row + 1) * x.width)));
+           largest.push_back(*std::max_element(x.values.begin() + static_cast<std::ptrdiff_t>(row * x.width),
+                                               x.values.begin() + static_cast<std::ptrdiff_t>((row + 1) * x.width)));
          const auto other = y.over_time(0);
          return slope_of(largest, other) * deviation_of(largest) / deviation_of(other);
        }},
-      // ARRAY of log10: what a step back in time multiplies it by, fitted to the first entry of each row; and in how many steps it falls to a millionth
+      // ARRAY of log10: what a step back in time multiplies it by, fitted to the first entry of each row; and in how many steps it falls to
+      // a millionth
       {"factor",
        [](const Subject& s, const Arguments& a) {
          const Rows x = rows_of(s, a.at(0));
@@ -398,7 +410,8 @@ const std::map<std::string, Measure>& measures() {
          const Rows x = rows_of(s, a.at(0)), lambda = rows_of(s, a.at(1));
          CHECK(lambda.rows == 1 && lambda.width == x.width && !x.complex.empty());
          double most = 0.0;
-         for (std::size_t i = x.width; i < x.complex.size(); ++i) most = std::max(most, std::abs(x.complex[i] - lambda.complex[i % x.width] * x.complex[i - x.width]));
+         for (std::size_t i = x.width; i < x.complex.size(); ++i)
+           most = std::max(most, std::abs(x.complex[i] - lambda.complex[i % x.width] * x.complex[i - x.width]));
          return most / std::ranges::max(x.values);
        }},
       // FORM STEPS: by which power of the length its work grows, by formula, from there to twice as many steps
@@ -411,7 +424,8 @@ const std::map<std::string, Measure>& measures() {
       {"forms",
        [](const Subject& s, const Arguments& a) {
          const auto& forms = s.trace.info.forms;
-         return static_cast<double>(std::ranges::count_if(a, [&](const std::string& form) { return std::ranges::find(forms, form) != forms.end(); }));
+         return static_cast<double>(
+             std::ranges::count_if(a, [&](const std::string& form) { return std::ranges::find(forms, form) != forms.end(); }));
        }},
   };
   return table;
@@ -425,8 +439,11 @@ TracePtr own_run(const Preset& preset, const std::vector<std::pair<std::string, 
   request.set = set;
   request.sequence = make_task(preset.task, preset.task_options());
   request.every = 1;
-  const auto uses = [&](const std::string& key) { return std::ranges::any_of(preset.claims, [&](const Claim& claim) { return claim.measure.find(key) != std::string::npos; }); };
-  if (!uses("spectrum/") && std::ranges::none_of(preset.look_at, [](const std::string& place) { return place.starts_with("spectrum"); })) request.probe.kinds.remove({Kind::spectrum});
+  const auto uses = [&](const std::string& key) {
+    return std::ranges::any_of(preset.claims, [&](const Claim& claim) { return claim.measure.find(key) != std::string::npos; });
+  };
+  if (!uses("spectrum/") && std::ranges::none_of(preset.look_at, [](const std::string& place) { return place.starts_with("spectrum"); }))
+    request.probe.kinds.remove({Kind::spectrum});
   if (!uses("jacobian")) request.probe.kinds.remove(kinds_of(Stage::late).remove({Kind::spectrum}));
   return run_of(request).trace;
 }
@@ -470,7 +487,8 @@ std::vector<std::string> complaints_of(const Preset& preset, std::string& table)
   const TracePtr trace = own_run(preset);
   if (trace->info.outcome != Outcome::finished) return {preset.id + ": " + trace->info.sentence};
   const auto has_none = [](const std::string& spectrum) { return spectrum.starts_with("none"); };
-  if (const std::string said = card(builtin_registry(), preset).spectrum; has_none(said) != std::ranges::all_of(trace->info.spectra, has_none, &SpectrumInfo::of))
+  if (const std::string said = card(builtin_registry(), preset).spectrum;
+      has_none(said) != std::ranges::all_of(trace->info.spectra, has_none, &SpectrumInfo::of))
     complaints.push_back(preset.id + ": the card says of the spectrum \"" + said + "\", its run does not");
   for (const Claim& claim : preset.claims) {
     const double number = measured(preset, *trace, claim);
@@ -478,13 +496,19 @@ std::vector<std::string> complaints_of(const Preset& preset, std::string& table)
     std::snprintf(row, sizeof row, " | %.4g to %.4g | %.4g\n", claim.low, claim.high, number);
     table += preset.id + " | " + claim.text + " | " + claim.measure + row;
     if (!(number >= claim.low && number <= claim.high))
-      complaints.push_back(preset.id + " claims \"" + claim.text + "\": " + claim.measure + " is " + test::show(number) + ", not from " + test::show(claim.low) + " to " + test::show(claim.high));
+      complaints.push_back(preset.id + " claims \"" + claim.text + "\": " + claim.measure + " is " + test::show(number) + ", not from " +
+                           test::show(claim.low) + " to " + test::show(claim.high));
   }
   // What look_at names is there.
   for (const std::string& place : preset.look_at) {
     const std::size_t colon = place.rfind(':');
     const std::string panel = place.substr(0, place.find(':')), name = colon == std::string::npos ? "" : place.substr(colon + 1);
-    const std::string prefix = panel == "gating" ? "gate/" : panel == "gradients" ? "gradient/state/" : name == "past" ? "basis/" : panel == "trajectories" ? "state/" : panel == "spectrum" ? "spectrum/" : "";
+    const std::string prefix = panel == "gating"         ? "gate/"
+                               : panel == "gradients"    ? "gradient/state/"
+                               : name == "past"          ? "basis/"
+                               : panel == "trajectories" ? "state/"
+                               : panel == "spectrum"     ? "spectrum/"
+                                                         : "";
     static const std::set<std::string> views{"", "3-D", "map", "lines", "past", "continuous"};
     const auto arrays = trace->matching(prefix);
     if (!prefix.empty() && std::ranges::none_of(arrays, [&](const TraceArray* array) {
@@ -555,7 +579,8 @@ SWEEP_PRESETS("its trained weights do what its card says of them", preset) {
   std::string table, all;
   const Preset trained = as_trained(preset);
   for (const std::string& complaint : complaints_of(trained, table)) all += "\n  " + complaint;
-  if (std::ranges::none_of(trained.claims, [](const Claim& claim) { return claim.measure == "held_out" || claim.measure == "of_baseline"; }))
+  if (std::ranges::none_of(trained.claims,
+                           [](const Claim& claim) { return claim.measure == "held_out" || claim.measure == "of_baseline"; }))
     all += "\n  " + preset.id + ": say in its trained claims what it does on what is held out";
   std::printf("%s", table.c_str());
   CHECK_SAYS(all.empty(), all);
@@ -566,7 +591,8 @@ TEST_CASE("a claim that is not true is found, and so is a card without one") {
   std::string table;
   preset.claims = {{"the forget gate over time", "mean gate/0/forget", 0.0, 0.1}};
   CHECK(complaints_of(preset, table).size() == 1);
-  CHECK_SAYS(complaints_of(preset, table).front().find("mean gate/0/forget is 0.7") != std::string::npos, complaints_of(preset, table).front());
+  CHECK_SAYS(complaints_of(preset, table).front().find("mean gate/0/forget is 0.7") != std::string::npos,
+             complaints_of(preset, table).front());
   preset.claims = {{"the forget gate over time", "mean gate/0/forget", 0.5, 1.0}};
   CHECK(complaints_of(preset, table).empty());
   preset.look_at = {"gating:remember"};
@@ -580,7 +606,9 @@ TEST_CASE("a claim that is not true is found, and so is a card without one") {
 
 namespace {
 
-struct Ends { int heads = 0, encoders = 0; };
+struct Ends {
+  int heads = 0, encoders = 0;
+};
 /// The card lists every array that a file of weights must hold, and when those before and after the layers are there. Returns how many are.
 Ends check_card(const Preset& preset) {
   Ends ends;
@@ -591,7 +619,8 @@ Ends check_card(const Preset& preset) {
   request.probe.only = {"param/"};
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   const Card own = card(builtin_registry(), preset, request.sequence->width);
-  const bool tied = std::ranges::any_of(own.hyper, [](const HyperSpec& row) { return row.key == "read_out" && row.standard == HyperValue(std::string("tied")); });
+  const bool tied = std::ranges::any_of(
+      own.hyper, [](const HyperSpec& row) { return row.key == "read_out" && row.standard == HyperValue(std::string("tied")); });
   std::size_t needed = 0;
   for (const auto& parameter : own.parameters) {
     const bool head = parameter.name.starts_with("head/"), encoder = parameter.name.starts_with("encoder");
@@ -611,7 +640,8 @@ Ends check_card(const Preset& preset) {
   CHECK_EQUAL(needed, trace->matching("param/").size());
   return ends;
 }
-constexpr const char* card_lists = "the card lists every array that a file of weights must hold, and when those before and after the layers are there";
+constexpr const char* card_lists =
+    "the card lists every array that a file of weights must hold, and when those before and after the layers are there";
 
 }  // namespace
 

@@ -50,10 +50,18 @@ class GuardedMachine {
     return memory;
   }
   void release(void* memory) noexcept { free_[sizes_.at(memory)].push_back(static_cast<char*>(memory)); }
-  void zero(void* memory, std::size_t bytes) { within([&] { host_.zero(memory, bytes); }); }
-  void upload(void* to, const void* from, std::size_t bytes) { within([&] { host_.upload(to, from, bytes); }); }
-  void download(void* to, const void* from, std::size_t bytes) { within([&] { host_.download(to, from, bytes); }); }
-  void copy(void* to, const void* from, std::size_t bytes) { within([&] { host_.copy(to, from, bytes); }); }
+  void zero(void* memory, std::size_t bytes) {
+    within([&] { host_.zero(memory, bytes); });
+  }
+  void upload(void* to, const void* from, std::size_t bytes) {
+    within([&] { host_.upload(to, from, bytes); });
+  }
+  void download(void* to, const void* from, std::size_t bytes) {
+    within([&] { host_.download(to, from, bytes); });
+  }
+  void copy(void* to, const void* from, std::size_t bytes) {
+    within([&] { host_.copy(to, from, bytes); });
+  }
   void finish() {}
   template <class F>
   void each(std::int64_t n, const F& f) {
@@ -111,26 +119,30 @@ void same_on_a_device(const std::filesystem::path& folder) {
   std::string wrong;
   for (const DeviceReport& report : reports)
     if (!report.agrees())
-      wrong += "\n  " + report.id + ", " + report.form + ", " + report.dtype + ": " + test::show(report.forward_error) + " " + report.forward_array + ", " +
-               test::show(report.gradient_error) + " " + report.gradient_array + " " + report.problem;
+      wrong += "\n  " + report.id + ", " + report.form + ", " + report.dtype + ": " + test::show(report.forward_error) + " " +
+               report.forward_array + ", " + test::show(report.gradient_error) + " " + report.gradient_array + " " + report.problem;
   CHECK_SAYS(wrong.empty(), wrong);
 }
 const bool registered = [] {
   std::set<std::string> families;
   for (const Preset& preset : test::shipped().presets())
     if (families.insert(preset.family).second)
-      test::add_case(preset.family, "every preset gives the same on a device as on the CPU, in every form and precision, gradients included", preset.family,
-                     [folder = preset.file.parent_path()] { same_on_a_device(folder); });
+      test::add_case(preset.family,
+                     "every preset gives the same on a device as on the CPU, in every form and precision, gradients included",
+                     preset.family, [folder = preset.file.parent_path()] { same_on_a_device(folder); });
   return true;
 }();
 
 /// Row by row, each eigenvalue with the nearest one not yet taken: which of two of the same modulus comes first is up to their rounding.
-double spectrum_difference(const std::vector<std::complex<double>>& actual, const std::vector<std::complex<double>>& expected, std::size_t width) {
+double spectrum_difference(const std::vector<std::complex<double>>& actual, const std::vector<std::complex<double>>& expected,
+                           std::size_t width) {
   double worst = 0.0;
   for (std::size_t row = 0; row < expected.size(); row += width) {
-    std::vector<std::complex<double>> left(actual.begin() + static_cast<std::ptrdiff_t>(row), actual.begin() + static_cast<std::ptrdiff_t>(row + width));
+    std::vector<std::complex<double>> left(actual.begin() + static_cast<std::ptrdiff_t>(row),
+                                           actual.begin() + static_cast<std::ptrdiff_t>(row + width));
     for (std::size_t i = row; i < row + width; ++i) {
-      const auto nearest = std::ranges::min_element(left, {}, [&](const std::complex<double>& value) { return std::abs(value - expected[i]); });
+      const auto nearest =
+          std::ranges::min_element(left, {}, [&](const std::complex<double>& value) { return std::abs(value - expected[i]); });
       worst = std::max(worst, std::abs(*nearest - expected[i]));
       left.erase(nearest);
     }
@@ -142,7 +154,8 @@ double spectrum_difference(const std::vector<std::complex<double>>& actual, cons
 
 TEST_CASE("a device that calculates wrongly is noticed") {
   CHECK(registered);
-  const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/recurrent/lstm.json", std::string(RECLAB_SOURCE_DIR) + "/presets/enhanced/mlstm.json"});
+  const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/recurrent/lstm.json",
+                                                   std::string(RECLAB_SOURCE_DIR) + "/presets/enhanced/mlstm.json"});
   falsify = true;
   const auto reports = check_device(builtin_registry(), presets, {}, {}, {.length = 8});
   falsify = false;
@@ -185,7 +198,8 @@ SWEEP_PRESETS("spectra and Jacobian products of a run on a device are those of t
       for (std::size_t i = 0; i < static_cast<std::size_t>(array->size()); ++i) {
         if (above && (*expected->real)[i] < (*above->real)[i * static_cast<std::size_t>(above->row_size())] - 8.0) continue;
         const double difference = (*array->real)[i] == (*expected->real)[i] ? 0.0 : std::abs((*array->real)[i] - (*expected->real)[i]);
-        CHECK_SAYS(difference <= 1e-6, preset.id + " " + expected->key + " differs by " + test::show(difference) + " at " + std::to_string(i));
+        CHECK_SAYS(difference <= 1e-6,
+                   preset.id + " " + expected->key + " differs by " + test::show(difference) + " at " + std::to_string(i));
       }
     }
 }

@@ -23,8 +23,8 @@ using test::finite, test::largest, test::Numbers, test::request_for, test::says,
 namespace {
 
 /// A model with some of its weights changed, in both precisions and every form: all that it has is finite, and the output not nothing.
-void check_changed(const std::string& architecture, const std::vector<std::pair<std::string, std::string>>& set, const std::function<double(const std::string&, double)>& change,
-                   bool gradients = true) {
+void check_changed(const std::string& architecture, const std::vector<std::pair<std::string, std::string>>& set,
+                   const std::function<double(const std::string&, double)>& change, bool gradients = true) {
   for (const std::string dtype : {"f64", "f32"}) {
     RunRequest request = request_for(architecture, 40);
     request.set = set;
@@ -56,22 +56,38 @@ TEST_CASE("retnet: decays 2^-68 from 1, whose normaliser (1 - γ)/(1 - γ^t) is 
   check_changed("retnet", {{"width", "128"}, {"heads", "64"}, {"block", "none"}, {"norm", "no"}}, as_it_is);
 }
 TEST_CASE("hyena: windows of a normalised filter that all fall below the range, though their ratios do not") {
-  check_changed("hyena", {{"width", "4"}, {"normalized", "yes"}, {"target", "1e-9"}, {"fast_decay_pct", "0.001"}, {"slow_decay_pct", "0.001"}, {"l_max", "40"}}, as_it_is);
+  check_changed("hyena",
+                {{"width", "4"},
+                 {"normalized", "yes"},
+                 {"target", "1e-9"},
+                 {"fast_decay_pct", "0.001"},
+                 {"slow_decay_pct", "0.001"},
+                 {"l_max", "40"}},
+                as_it_is);
 }
 TEST_CASE("mlstm: a stabiliser of -1000 and less, e^-m beyond the range") {
   check_changed("mlstm", {{"width", "4"}, {"heads", "2"}, {"inner", "8"}, {"eps", "0"}}, all_of("gate.bias", -1000.0));
 }
 TEST_CASE("mlstm: a stabiliser of 1000, e^-m below the range, where keys are nothing") {
   // What is read is 0; its slope is e^m, out of range.
-  check_changed("mlstm", {{"width", "4"}, {"heads", "2"}, {"inner", "8"}, {"eps", "0"}},
-                [](const std::string& name, double value) { return says(name, "igate.bias") ? 1000.0 : says(name, "k_proj") ? 0.0 : value; }, false);
+  check_changed(
+      "mlstm", {{"width", "4"}, {"heads", "2"}, {"inner", "8"}, {"eps", "0"}},
+      [](const std::string& name, double value) { return says(name, "igate.bias") ? 1000.0
+                                                         : says(name, "k_proj")   ? 0.0
+                                                                                  : value; }, false);
 }
-TEST_CASE("lru: exp(-exp(ν)) where the inner one is beyond the range") { check_changed("lru", {{"width", "4"}, {"state", "4"}}, all_of("nu_log", 800.0)); }
+TEST_CASE("lru: exp(-exp(ν)) where the inner one is beyond the range") {
+  check_changed("lru", {{"width", "4"}, {"state", "4"}}, all_of("nu_log", 800.0));
+}
 TEST_CASE("mamba: exp(-Δ exp(A_log)) likewise") { check_changed("mamba", {{"width", "4"}, {"state", "4"}}, all_of("A_log", 800.0)); }
 TEST_CASE("rwkv-4: exp(-exp(time_decay)) likewise") { check_changed("rwkv-4", {{"width", "4"}}, all_of("time_decay", 800.0)); }
-TEST_CASE("s4d: Re A = -exp(log_A_real) beyond the range") { check_changed("s4d", {{"width", "4"}, {"state", "4"}}, all_of("log_A_real", 800.0)); }
+TEST_CASE("s4d: Re A = -exp(log_A_real) beyond the range") {
+  check_changed("s4d", {{"width", "4"}, {"state", "4"}}, all_of("log_A_real", 800.0));
+}
 TEST_CASE("s4: Re Λ = -exp(A_real) beyond the range") { check_changed("s4", {{"width", "4"}, {"state", "4"}}, all_of("A_real", 800.0)); }
-TEST_CASE("s5: an eigenvalue of 0, where (e^(λΔ) - 1)/λ is Δ") { check_changed("s5", {{"width", "4"}, {"state", "4"}}, all_of("Lambda", 0.0)); }
+TEST_CASE("s5: an eigenvalue of 0, where (e^(λΔ) - 1)/λ is Δ") {
+  check_changed("s5", {{"width", "4"}, {"state", "4"}}, all_of("Lambda", 0.0));
+}
 TEST_CASE("deltanet: positive features that all underflow, divided by their sum") {
   check_changed("deltanet", {{"width", "4"}, {"heads", "2"}, {"feature_map", "elu"}, {"sum_eps", "0"}, {"block", "none"}},
                 [](const std::string& name, double value) { return says(name, "qkvb") ? 2e4 * value : value; });
@@ -92,7 +108,8 @@ TEST_CASE("s4d and s5: a step of 1e-6 keeps the digits of (e^(λΔ) - 1)/λ") {
       }
       const double size = largest(states[1]);
       for (std::size_t i = 0; i < states[0].size(); ++i)
-        CHECK_SAYS(std::abs(states[1][i] - 2.0 * states[0][i]) <= 1e-3 * size, architecture + ", " + dtype + ": " + test::show(states[0][i]) + " and " + test::show(states[1][i]));
+        CHECK_SAYS(std::abs(states[1][i] - 2.0 * states[0][i]) <= 1e-3 * size,
+                   architecture + ", " + dtype + ": " + test::show(states[0][i]) + " and " + test::show(states[1][i]));
     }
 }
 
@@ -120,7 +137,9 @@ bool check_run(const RunRequest& request, const std::string& what, Counts& count
   if (!info.sentence.empty()) std::printf("%s: %s\n", what.c_str(), info.sentence.c_str());
   const bool diverged = info.outcome == Outcome::diverged;
   CHECK_SAYS(diverged || info.outcome == Outcome::finished, what + ": " + info.sentence);
-  if (diverged) CHECK_SAYS(says(info.sentence, " became non-finite at step ") || says(info.sentence, " became non-finite between steps "), what + ": " + info.sentence);
+  if (diverged)
+    CHECK_SAYS(says(info.sentence, " became non-finite at step ") || says(info.sentence, " became non-finite between steps "),
+               what + ": " + info.sentence);
   const bool back = !diverged && says(info.sentence, "on the way back");
   if (!diverged && !info.sentence.empty()) CHECK_SAYS(back && says(info.sentence, "gradient/"), what + ": " + info.sentence);
   bool all = true;
@@ -133,9 +152,12 @@ bool check_run(const RunRequest& request, const std::string& what, Counts& count
       for (const double x : *array->real) fine = fine && (std::isfinite(x) || (logs && std::isinf(x) && x < 0.0));
     if (fine || array->text.find("infinite where") != std::string::npos) continue;  // it says so, as of a memory that does not forget
     all = false;
-    const bool noted = std::any_of(info.notes.begin(), info.notes.end(), [&](const std::string& note) { return note.starts_with(array->key + " is not finite, first at step "); });
+    const bool noted = std::any_of(info.notes.begin(), info.notes.end(), [&](const std::string& note) {
+      return note.starts_with(array->key + " is not finite, first at step ");
+    });
     const bool said = array->text.find("NaN where") != std::string::npos;
-    CHECK_SAYS(noted || said || (back && array->key.starts_with("gradient/")), what + ": " + array->key + " has entries that are not finite, and nothing says so");
+    CHECK_SAYS(noted || said || (back && array->key.starts_with("gradient/")),
+               what + ": " + array->key + " has entries that are not finite, and nothing says so");
   }
   for (const auto& [key, array] : result.state) {
     if (array.real) CHECK_SAYS(finite(*array.real), what + ": final " + key);
@@ -143,7 +165,9 @@ bool check_run(const RunRequest& request, const std::string& what, Counts& count
       for (const auto& z : *array.complex) CHECK_SAYS(std::isfinite(z.real()) && std::isfinite(z.imag()), what + ": final " + key);
   }
   if (!diverged && !std::isfinite(info.loss_value))
-    CHECK_SAYS(std::any_of(info.notes.begin(), info.notes.end(), [](const std::string& note) { return note.starts_with("The loss became non-finite at step "); }), what + ": the loss");
+    CHECK_SAYS(std::any_of(info.notes.begin(), info.notes.end(),
+                           [](const std::string& note) { return note.starts_with("The loss became non-finite at step "); }),
+               what + ": the loss");
   ++(diverged ? counts.diverged : all ? counts.finite : counts.named);
   return !diverged && all;
 }
@@ -190,7 +214,8 @@ SWEEP_ARCHITECTURES("extremes", architecture) {
     request.preset = preset;
     request.set = small;
     request.loss = LossKind::mean;
-    const std::vector<Form> forms = Network(architecture, hyper_of(builtin_registry(), preset, small), {.input = request.sequence->width}).forms();
+    const std::vector<Form> forms =
+        Network(architecture, hyper_of(builtin_registry(), preset, small), {.input = request.sequence->width}).forms();
     const bool all = test::in_full(preset);  // else float32 takes the sequential form and plain inputs
     const Sequence plain = request.sequence;
     struct Change {
@@ -198,23 +223,27 @@ SWEEP_ARCHITECTURES("extremes", architecture) {
       double input, weights;
       bool around;  // of the weights: all of one size, signs in turn
     };
-    static const Change changes[] = {{"inputs times 1e3", 1e3, 1.0, false}, {"inputs times 1e-12", 1e-12, 1.0, false}, {"weights times 1e3", 1.0, 1e3, false},
-                              {"weights times 1e-12", 1.0, 1e-12, false}, {"weights of 0", 1.0, 0.0, false}, {"weights of 30", 1.0, 30.0, true},
-                              {"weights of -1e3", 1.0, -1e3, true}, {"inputs and weights times 1e3", 1e3, 1e3, false}, {"inputs of 0", 0.0, 1.0, false}};
+    static const Change changes[] = {{"inputs times 1e3", 1e3, 1.0, false},  {"inputs times 1e-12", 1e-12, 1.0, false},
+                                     {"weights times 1e3", 1.0, 1e3, false}, {"weights times 1e-12", 1.0, 1e-12, false},
+                                     {"weights of 0", 1.0, 0.0, false},      {"weights of 30", 1.0, 30.0, true},
+                                     {"weights of -1e3", 1.0, -1e3, true},   {"inputs and weights times 1e3", 1e3, 1e3, false},
+                                     {"inputs of 0", 0.0, 1.0, false}};
     for (const std::string dtype : {"f64", "f32"}) {
       request.dtype = dtype;
       for (const Change& change : changes) {
         request.sequence = plain;
         for (double& x : request.sequence.own().input) x *= change.input;
         request.weights = folder / "w.npz";
-        write_weights(request, request.weights, [&](const std::string&, double value) { return change.around ? change.weights : value * change.weights; });
+        write_weights(request, request.weights,
+                      [&](const std::string&, double value) { return change.around ? change.weights : value * change.weights; });
         const std::string what = preset.id + ", " + dtype + ", " + change.name;
         if (!check_run(request, what, counts)) continue;
         for (const Form one : forms) {
           if (dtype == "f32" && !all) break;
           const std::string form(to_string(one));
           request.form = form;
-          if (form != "sequential") CHECK_SAYS(check_run(request, what + ", " + form, counts), what + ": the form " + form + " loses what the sequential one has");
+          if (form != "sequential")
+            CHECK_SAYS(check_run(request, what + ", " + form, counts), what + ": the form " + form + " loses what the sequential one has");
         }
         request.form = "sequential";
       }
@@ -234,6 +263,8 @@ SWEEP_ARCHITECTURES("extremes", architecture) {
   }
   CHECK(counts.finite + counts.named + counts.diverged > 0);
   // Most of what is legal is representable: a model that diverges in more than half of these has lost its numbers, not its range.
-  CHECK_SAYS(2 * counts.finite > counts.named + counts.diverged, architecture.id + ": only " + std::to_string(counts.finite) + " runs are finite");
-  std::printf("%s: %d finite, %d with a gradient named, %d diverged, %d refused\n", architecture.id.c_str(), counts.finite, counts.named, counts.diverged, counts.refused);
+  CHECK_SAYS(2 * counts.finite > counts.named + counts.diverged,
+             architecture.id + ": only " + std::to_string(counts.finite) + " runs are finite");
+  std::printf("%s: %d finite, %d with a gradient named, %d diverged, %d refused\n", architecture.id.c_str(), counts.finite, counts.named,
+              counts.diverged, counts.refused);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Forward mode of every primitive and of every preset, in all their forms: how the outputs move with weights, inputs and initial states, against
-// central differences and the backward pass.
+// Forward mode of every primitive and of every preset, in all their forms: how the outputs move with weights, inputs and initial states,
+// against central differences and the backward pass.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -59,14 +59,16 @@ class MovedNetwork {
       if (all) outputs.push_back(gate.var);
     derivatives_ = std::make_unique<test::Derivatives>(cpu_backend(), network_.graph(), std::move(leaves), outputs);
     for (const auto& state : network_.states()) {
-      starts_.emplace_back(static_cast<std::size_t>(count(state.initial.shape())) * (is_complex(state.initial.dtype()) ? 2 : 1), state.start);
+      starts_.emplace_back(static_cast<std::size_t>(count(state.initial.shape())) * (is_complex(state.initial.dtype()) ? 2 : 1),
+                           state.start);
       network_.graph().bind(state.initial, starts_.back().data());
       if (state.plain_initial) network_.graph().bind(state.plain_initial, starts_.back().data());
     }
   }
   test::Derivatives& derivatives() { return *derivatives_; }
   Graph& graph() { return network_.graph(); }
-  /// A running maximum that others are divided by, of which no derivative is taken: the states in its units are no derivatives of their values.
+  /// A running maximum that others are divided by, of which no derivative is taken: the states in its units are no derivatives of their
+  /// values.
   bool holds_units() {
     derivatives_->values(derivatives_->random_directions(1), 0.0);
     derivatives_->tangents(derivatives_->random_directions(1));
@@ -86,14 +88,18 @@ class MovedNetwork {
 
 using Types = std::map<std::type_index, std::string>;
 void add_operations(Graph& graph, const std::string& where, Types& found) {
-  graph.visit([&](const Operation& operation, std::span<const Var>, std::span<const Var>) { found.try_emplace(typeid(operation), std::string(typeid(operation).name()) + " of " + where); });
+  graph.visit([&](const Operation& operation, std::span<const Var>, std::span<const Var>) {
+    found.try_emplace(typeid(operation), std::string(typeid(operation).name()) + " of " + where);
+  });
 }
 
 struct Built {
   std::shared_ptr<const Architecture> architecture;
   Hyper hyper;
 };
-Built built(const Preset& preset, const test::Settings& set) { return {architecture_of(builtin_registry(), preset), hyper_of(builtin_registry(), preset, set)}; }
+Built built(const Preset& preset, const test::Settings& set) {
+  return {architecture_of(builtin_registry(), preset), hyper_of(builtin_registry(), preset, set)};
+}
 
 /// The settings that a preset is differentiated with, and whether it then is the derivative of what it computes.
 std::vector<std::pair<test::Settings, bool>> settings_of(const Preset& preset) {
@@ -120,7 +126,8 @@ TEST_CASE("every primitive moves with its inputs and initial states") {
       for (const Form form : one.forms) {
         const std::string what = one.name + ", " + std::string(to_string(form));
         test::HostBackend kernels;
-        test::check_tangents(what, [&](Graph& graph, RandomLeaves& leaves) { return one.build(form, graph, leaves, steps); }, kernels, {.noise = noise_of(form)});
+        test::check_tangents(what, [&](Graph& graph, RandomLeaves& leaves) { return one.build(form, graph, leaves, steps); }, kernels,
+                             {.noise = noise_of(form)});
         std::printf("%s\n", what.c_str());
       }
     }
@@ -134,10 +141,12 @@ SWEEP_PRESETS("outputs move with weights and inputs", preset) {
       // Weights with which the model explodes would hide everything behind their size: nearer to the start, then.
       double spread = 0.3;
       while (!(MovedNetwork(*model.architecture, model.hyper, form, record, spread).size() < 1e3) && spread > 0.01) spread /= 2;
-      MovedNetwork network(*model.architecture, model.hyper, form, record, spread), whole(*model.architecture, model.hyper, form, record, spread, true);
+      MovedNetwork network(*model.architecture, model.hyper, form, record, spread),
+          whole(*model.architecture, model.hyper, form, record, spread, true);
       const std::string what = preset.id + ", " + std::string(to_string(form)) + (record ? "" : ", states not kept");
       test::check_tangents(what, network.derivatives(), {.noise = noise_of(form), .differences = derivative});
-      test::check_tangents(what + ", states and gates", whole.derivatives(), {.noise = noise_of(form), .differences = derivative && !whole.holds_units(), .adjoint = false});
+      test::check_tangents(what + ", states and gates", whole.derivatives(),
+                           {.noise = noise_of(form), .differences = derivative && !whole.holds_units(), .adjoint = false});
     });
   }
 }
@@ -147,7 +156,9 @@ TEST_CASE("what the presets are made of is made by the small ones that are diffe
   for (const Preset& preset : test::shipped().presets()) {
     for (const auto& [set, derivative] : settings_of(preset)) {
       const Built model = built(preset, set);
-      each_form(model, [&](Form form, bool record) { add_operations(MovedNetwork(*model.architecture, model.hyper, form, record, 0.1).graph(), preset.id, differentiated); });
+      each_form(model, [&](Form form, bool record) {
+        add_operations(MovedNetwork(*model.architecture, model.hyper, form, record, 0.1).graph(), preset.id, differentiated);
+      });
     }
     const Built model = built(preset, {});
     each_form(model, [&](Form form, bool record) {

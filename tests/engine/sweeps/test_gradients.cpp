@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Gradients of every parameter and of the input of every architecture, and tangents along them, against central differences, for every setting of every flag
-// and choice, one at a time. A sweep over the registry: a new architecture is tested without editing this file.
+// Gradients of every parameter and of the input of every architecture, and tangents along them, against central differences, for every
+// setting of every flag and choice, one at a time. A sweep over the registry: a new architecture is tested without editing this file.
 #include <unistd.h>
 
 #include <algorithm>
@@ -140,7 +140,9 @@ class Loss {
     for (std::size_t i = 0; i < slopes_.size(); ++i) loss.size += std::abs(slopes_[i] * y[i]);
     return loss;
   }
-  double central(const std::string& key, const Direction& along, double h) { return (moved(key, along, h) - moved(key, along, -h)) / (2 * h); }
+  double central(const std::string& key, const Direction& along, double h) {
+    return (moved(key, along, h) - moved(key, along, -h)) / (2 * h);
+  }
 
   Arrays arrays_;
   Network network_;
@@ -198,8 +200,8 @@ bool possible(const Architecture& architecture, const Settings& set) {
   }
 }
 
-/// A run with weights with which every gradient can be checked: weights with which the model explodes would hide everything behind their size, so
-/// nearer to the start, then.
+/// A run with weights with which every gradient can be checked: weights with which the model explodes would hide everything behind their
+/// size, so nearer to the start, then.
 RunResult checkable_run(RunRequest& request) {
   double spread = 0.5;
   do {
@@ -210,7 +212,8 @@ RunResult checkable_run(RunRequest& request) {
   } while (true);
 }
 
-/// Whether all that there is of some gradient is rounding: of the two features that a relu makes one may be all there is, and then queries cancel.
+/// Whether all that there is of some gradient is rounding: of the two features that a relu makes one may be all there is, and then queries
+/// cancel.
 bool some_cancel(const RunRequest& request, const Trace& trace) {
   const double rounding = std::numeric_limits<double>::epsilon() * Loss(request, arrays_of(trace, "param/")).size();
   for (const auto& [key, gradient] : arrays_of(trace, "gradient/param/")) {
@@ -264,10 +267,12 @@ void check(const std::string& architecture, const Settings& asked) {
     // Every entry of a small array; of a large one some, and a direction in which all of them take part.
     constexpr std::size_t most = 24;
     std::vector<Loss::Direction> directions;
-    for (std::size_t i = 0; i < std::min(most, gradient.size()); ++i) directions.push_back({{gradient.size() <= most ? i : i * gradient.size() / most, 1.0}});
+    for (std::size_t i = 0; i < std::min(most, gradient.size()); ++i)
+      directions.push_back({{gradient.size() <= most ? i : i * gradient.size() / most, 1.0}});
     if (gradient.size() > most) {
       directions.emplace_back();
-      for (std::size_t i = 0; i < gradient.size(); ++i) directions.back().emplace_back(i, numbers.normal() / std::sqrt(static_cast<double>(gradient.size())));
+      for (std::size_t i = 0; i < gradient.size(); ++i)
+        directions.back().emplace_back(i, numbers.normal() / std::sqrt(static_cast<double>(gradient.size())));
     }
     for (const auto& along : directions) {
       double expected = 0.0;
@@ -280,20 +285,25 @@ void check(const std::string& architecture, const Settings& asked) {
         allowed = tolerance * largest + noise_of(h);
         if (gap <= allowed || (largest > 0 && noise_of(h) > 1e-2 * largest)) break;
       }
-      CHECK_SAYS(gap <= allowed, "gradient of " + key + "[" + std::to_string(along[0].first) + (along.size() > 1 ? " and all others" : "") + "] is " +
-                                     test::show(expected) + ", the central difference " + test::show(slope));
+      CHECK_SAYS(gap <= allowed, "gradient of " + key + "[" + std::to_string(along[0].first) + (along.size() > 1 ? " and all others" : "") +
+                                     "] is " + test::show(expected) + ", the central difference " + test::show(slope));
       if (largest > 0 && gap / largest > worst.error) worst = {gap / largest, key};
       if (&along != &directions.back()) continue;
-      const double tangent = loss.tangent(key, along), far = std::accumulate(along.begin(), along.end(), 0.0, [](double sum, const auto& one) { return sum + std::abs(one.second); });
-      CHECK_SAYS(std::abs(tangent - slope) <= allowed, "tangent of the loss along " + key + " is " + test::show(tangent) + ", the central difference " + test::show(slope));
-      CHECK_SAYS(std::abs(tangent - expected) <= 1e-10 * largest * far, "tangent of the loss along " + key + " is " + test::show(tangent) + ", by the gradient " + test::show(expected));
+      const double tangent = loss.tangent(key, along),
+                   far = std::accumulate(along.begin(), along.end(), 0.0,
+                                         [](double sum, const auto& one) { return sum + std::abs(one.second); });
+      CHECK_SAYS(std::abs(tangent - slope) <= allowed,
+                 "tangent of the loss along " + key + " is " + test::show(tangent) + ", the central difference " + test::show(slope));
+      CHECK_SAYS(std::abs(tangent - expected) <= 1e-10 * largest * far,
+                 "tangent of the loss along " + key + " is " + test::show(tangent) + ", by the gradient " + test::show(expected));
     }
-    // A gradient below the noise of the differences has not been checked by them, unless a long step changes nothing either; or, where it is 0,
-    // as behind a sign, the loss moves in steps and a short one changes no bit of it.
+    // A gradient below the noise of the differences has not been checked by them, unless a long step changes nothing either; or, where it
+    // is 0, as behind a sign, the loss moves in steps and a short one changes no bit of it.
     if (largest <= 100 * noise)
       for (const auto& along : directions)
         CHECK_SAYS(std::abs(loss.moved(key, along, 0.1) - trace.info.loss_value) <= 1e-9 * size ||
-                       (largest == 0.0 && loss.moved(key, along, longest / 1000) == loss.value() && loss.moved(key, along, -longest / 1000) == loss.value()),
+                       (largest == 0.0 && loss.moved(key, along, longest / 1000) == loss.value() &&
+                        loss.moved(key, along, -longest / 1000) == loss.value()),
                    "gradient of " + key + " is too small to be checked: " + test::show(largest));
   }
   std::string said = architecture;
@@ -337,7 +347,8 @@ std::vector<Settings> variants(const Architecture& architecture) {
     for (const Settings& base : {set, changed(set, "width", "8")})
       for (const HyperSpec& other : table)
         for (const std::string& value : other.choices)
-          if (const Settings both = changed(base, other.key, value); other.key != set.back().first && possible(architecture, both)) return both;
+          if (const Settings both = changed(base, other.key, value); other.key != set.back().first && possible(architecture, both))
+            return both;
     return set;
   };
   for (const HyperSpec& spec : table) {

@@ -47,7 +47,8 @@ SWEEP_PRESETS("it reads the input as it is, all of it, and its times in the sequ
       if (row.key.ends_with("input_scale")) CHECK_SAYS(hyper.real(row.key) == 1.0, preset.id + " sets " + row.key);
       if (row.key.ends_with("time_unit")) CHECK_SAYS(hyper.real(row.key) == 0.0, preset.id + " sets " + row.key);
       if (row.key.ends_with("first_elapsed")) CHECK_SAYS(hyper.real(row.key) == 1.0, preset.id + " sets " + row.key);
-      if (row.key.ends_with("fit_steps")) CHECK_SAYS(hyper.integer(row.key) == 0, preset.id + " sets " + row.key);  // of a sequence that is not its own too
+      if (row.key.ends_with("fit_steps"))
+        CHECK_SAYS(hyper.integer(row.key) == 0, preset.id + " sets " + row.key);  // of a sequence that is not its own too
     }
   }
 }
@@ -122,12 +123,14 @@ TEST_CASE("a card says which weights are drawn larger") {
   CHECK(text_of("lstm", "weight_ih").ends_with(", times input_gain."));
   CHECK(!text_of("lstm", "weight_hh").ends_with(", times input_gain."));
   CHECK(text_of("cfc", "backbone.0.weight").ends_with(", the columns of the input times input_gain."));
-  CHECK(text_of("ls-lstm", "0/fc.W").ends_with(", the rows of the input times input_gain.") || text_of("ls-lstm", "fc.W").ends_with("times input_gain."));
+  CHECK(text_of("ls-lstm", "0/fc.W").ends_with(", the rows of the input times input_gain.") ||
+        text_of("ls-lstm", "fc.W").ends_with("times input_gain."));
   CHECK(text_of("srwm", "encoder/weight").ends_with(", times input_gain."));
   CHECK(!text_of("elman", "weight_ih").ends_with("times input_gain."));
 }
 
-// ---- Weights are drawn as numbers whatever is chosen: every choice and flag of every preset, each with both bounds of every number that matters for drawing.
+// ---- Weights are drawn as numbers whatever is chosen: every choice and flag of every preset, each with both bounds of every number that
+// matters for drawing.
 
 namespace {
 
@@ -148,7 +151,8 @@ void check_drawn(const Preset& preset) {
   const auto architecture = architecture_of(builtin_registry(), preset);
   Hyper small = hyper_of(builtin_registry(), preset);
   // Small, so that many can be drawn.
-  for (const auto& [key, most] : {std::pair("width", 8), std::pair("heads", 2), std::pair("state", 4), std::pair("layers", 1), std::pair("feed_forward", 8), std::pair("l_max", 16), std::pair("segment", 4)})
+  for (const auto& [key, most] : {std::pair("width", 8), std::pair("heads", 2), std::pair("state", 4), std::pair("layers", 1),
+                                  std::pair("feed_forward", 8), std::pair("l_max", 16), std::pair("segment", 4)})
     if (small.has(key) && small.integer(key) > most)
       if (const auto smaller = with(*architecture, small, {{key, std::int64_t{most}}})) small = *smaller;
   std::vector<Set> choices{{}}, bounds{{}};
@@ -173,7 +177,8 @@ void check_drawn(const Preset& preset) {
         const Network network(*architecture, *hyper, {.input = 2, .head = 1});
         const Parameters parameters = network.initialise(1);
         for (const auto& entry : parameters.entries())
-          for (const double value : entry.values) CHECK_SAYS(std::isfinite(value), preset.id + said + ": " + entry.name + " is " + test::show(value));
+          for (const double value : entry.values)
+            CHECK_SAYS(std::isfinite(value), preset.id + said + ": " + entry.name + " is " + test::show(value));
         ++drawn;
       } catch (const Error&) {  // values that a network cannot have
         continue;
@@ -184,4 +189,6 @@ void check_drawn(const Preset& preset) {
 
 }  // namespace
 
-SWEEP_PRESETS("weights are drawn as finite numbers with every choice and at the bounds of every number of their drawing", preset) { check_drawn(preset); }
+SWEEP_PRESETS("weights are drawn as finite numbers with every choice and at the bounds of every number of their drawing", preset) {
+  check_drawn(preset);
+}

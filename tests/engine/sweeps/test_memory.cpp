@@ -67,9 +67,11 @@ SWEEP_PRESETS("no form takes more memory than planned", preset) {
         // What an iteration takes is as soon taken as iterated; the steps are still more than a stretch or a block of it.
         const NetworkOptions options{.steps = is_newton(form) ? 80 : 200, .batch = 2, .form = form, .real = real, .record = record};
         Network network(*architecture, hyper, options);
-        const std::int64_t most = taken(network, parameters, real), planned = planned_memory(*architecture, hyper, options, cpu_backend()), arrays = network.graph().planned_bytes(true);
-        const std::string what = preset.id + " " + std::string(to_string(form)) + (record ? "" : ", nothing recorded") + (real == DType::f32 ? ", f32" : "") + ": planned " + std::to_string(planned) + ", taken " + std::to_string(most) +
-                                 ", arrays " + std::to_string(arrays);
+        const std::int64_t most = taken(network, parameters, real), planned = planned_memory(*architecture, hyper, options, cpu_backend()),
+                           arrays = network.graph().planned_bytes(true);
+        const std::string what = preset.id + " " + std::string(to_string(form)) + (record ? "" : ", nothing recorded") +
+                                 (real == DType::f32 ? ", f32" : "") + ": planned " + std::to_string(planned) + ", taken " +
+                                 std::to_string(most) + ", arrays " + std::to_string(arrays);
         CHECK_SAYS(most >= arrays, what);
         CHECK_SAYS(planned >= most, what);
         // And no plan is far off, apart from iterations, which are planned with all their ways.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The mixing matrices of every model that has some: what is read at each step is the sum of what was written, weighted by them, and nothing else.
+// The mixing matrices of every model that has some: what is read at each step is the sum of what was written, weighted by them, and nothing
+// else.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -16,13 +17,16 @@ namespace {
 using Numbers = std::vector<std::complex<double>>;
 constexpr std::int64_t length = 40;
 
-/// The largest |y_t - Σ_s M[t, s] v_s| over the largest |y|; `ahead`: the largest weight of a step that comes later in the layer's own direction.
+/// The largest |y_t - Σ_s M[t, s] v_s| over the largest |y|; `ahead`: the largest weight of a step that comes later in the layer's own
+/// direction.
 double error_of(Network& network, const Mixing& mixing, Var output, double* ahead, double* off_one) {
   std::vector<std::int64_t> all(length);
   std::iota(all.begin(), all.end(), 0);
-  const Numbers weights = mixing_columns(network, mixing, output, all, {}), written = written_of(network, mixing), read = read_of(network, mixing, output);
+  const Numbers weights = mixing_columns(network, mixing, output, all, {}), written = written_of(network, mixing),
+                read = read_of(network, mixing, output);
   // A read of a group has an entry for each of what is written, or where they are joined one that is made of all of them.
-  const std::int64_t reads = mixing.groups * mixing.reads, entries = std::ssize(written) / (length * mixing.groups), joined = mixing.joined ? entries : 1, made_of = entries / joined;
+  const std::int64_t reads = mixing.groups * mixing.reads, entries = std::ssize(written) / (length * mixing.groups),
+                     joined = mixing.joined ? entries : 1, made_of = entries / joined;
   CHECK_EQUAL(std::ssize(read), length * reads * made_of);
   CHECK_EQUAL(std::ssize(weights), length * length * mixing_weights(network, mixing));
   const bool real = !is_complex(output.dtype());
@@ -31,7 +35,8 @@ double error_of(Network& network, const Mixing& mixing, Var output, double* ahea
     for (std::int64_t g = 0; g < reads; ++g) {
       const std::int64_t group = g / mixing.reads;
       const auto weight = [&](std::int64_t s, std::int64_t entry) {
-        return weights[static_cast<std::size_t>((s * length + t) * reads * joined + (group * joined + entry % joined) * mixing.reads + g % mixing.reads)];
+        return weights[static_cast<std::size_t>((s * length + t) * reads * joined + (group * joined + entry % joined) * mixing.reads +
+                                                g % mixing.reads)];
       };
       double sum = 0.0;
       for (std::int64_t s = 0; s < length; ++s)
@@ -43,7 +48,9 @@ double error_of(Network& network, const Mixing& mixing, Var output, double* ahea
       for (std::int64_t d = 0; d < made_of; ++d) {
         std::complex<double> made = 0.0;
         for (std::int64_t s = 0; s < length; ++s)
-          for (std::int64_t entry = 0; entry < joined; ++entry) made += weight(s, entry) * written[static_cast<std::size_t>((s * mixing.groups + group) * entries + (mixing.joined ? entry : d))];
+          for (std::int64_t entry = 0; entry < joined; ++entry)
+            made +=
+                weight(s, entry) * written[static_cast<std::size_t>((s * mixing.groups + group) * entries + (mixing.joined ? entry : d))];
         const std::complex<double> own = read[static_cast<std::size_t>((t * reads + g) * made_of + d)];
         worst = std::max(worst, std::abs((real ? made.real() : made) - own));
         unit = std::max(unit, std::abs(own));
@@ -54,7 +61,8 @@ double error_of(Network& network, const Mixing& mixing, Var output, double* ahea
 }
 
 /// The memories of a model that have mixing matrices, each of them held to what it reads.
-std::vector<Network::MixingVar> check_columns(const Architecture& architecture, const Hyper& hyper, const Sequence& sequence, const std::string& id) {
+std::vector<Network::MixingVar> check_columns(const Architecture& architecture, const Hyper& hyper, const Sequence& sequence,
+                                              const std::string& id) {
   const Network shapes(architecture, hyper, {.input = sequence.width});
   const Model model(architecture, hyper, shapes.initialise(7), cpu_backend(), DType::f64);
   const SequenceLoss loss(LossKind::last, sequence);
@@ -70,7 +78,8 @@ std::vector<Network::MixingVar> check_columns(const Architecture& architecture, 
                      const double error = error_of(segment.network, own.mixing, own.mixing.output, &ahead, &off_one);
                      CHECK_SAYS(error < 1e-9, name + ": " + std::to_string(error));
                      CHECK_SAYS(ahead == 0.0, name + " reads what comes later");
-                     if (own.mixing.is_share) CHECK_SAYS(off_one < 1e-12, name + ": shares that sum to one but for " + std::to_string(off_one));
+                     if (own.mixing.is_share)
+                       CHECK_SAYS(off_one < 1e-12, name + ": shares that sum to one but for " + std::to_string(off_one));
                      if (!own.mixing.unnormalised) continue;
                      const double plain = error_of(segment.network, own.mixing, own.mixing.unnormalised, &ahead, &unused);
                      CHECK_SAYS(plain < 1e-9, name + " without its normaliser: " + std::to_string(plain));
@@ -85,10 +94,13 @@ std::vector<Network::MixingVar> check_columns(const Architecture& architecture, 
 /// The primitives by themselves, in each of their own choices.
 const bool registered = [] {
   for (const Preset& preset : test::primitive_presets())
-    test::cases().push_back({"what is read is what was written times the mixing matrix: " + preset.id, [preset] {
+    test::cases().push_back({"what is read is what was written times the mixing matrix: " + preset.id,
+                             [preset] {
                                const Hyper hyper = hyper_of(primitives(), preset);
-                               check_columns(primitives().find(preset.architecture), hyper, primitive_input(preset.architecture, hyper, length, 1), preset.id);
-                             }, {}});
+                               check_columns(primitives().find(preset.architecture), hyper,
+                                             primitive_input(preset.architecture, hyper, length, 1), preset.id);
+                             },
+                             {}});
   return true;
 }();
 
@@ -118,16 +130,20 @@ SWEEP_PRESETS("what is read is what was written times the mixing matrix", preset
   // Shares are what a softmax makes of its exponentials.
   for (const Network::MixingVar& own : mixings) {
     if (!own.mixing.normaliser) continue;
-    const TraceArray *shares = trace->find(key_of(Kind::mixing, own.layer, own.mixing.name)), *plain = trace->find(key_of(Kind::mixing_unnormalised, own.layer, own.mixing.name));
+    const TraceArray *shares = trace->find(key_of(Kind::mixing, own.layer, own.mixing.name)),
+                     *plain = trace->find(key_of(Kind::mixing_unnormalised, own.layer, own.mixing.name));
     CHECK_SAYS(shares && plain && shares->shape == plain->shape, preset.id);
     const std::int64_t columns = shares->shape[1], groups = shares->shape[2];
     for (std::int64_t row = 0; row < shares->shape[0]; ++row)
       for (std::int64_t group = 0; group < groups; ++group) {
-        const auto at = [&](const TraceArray& array, std::int64_t column) { return (*array.real)[static_cast<std::size_t>((row * columns + column) * groups + group)]; };
+        const auto at = [&](const TraceArray& array, std::int64_t column) {
+          return (*array.real)[static_cast<std::size_t>((row * columns + column) * groups + group)];
+        };
         double sum = 0.0;
         for (std::int64_t column = 0; column < columns; ++column) sum += at(*plain, column);
         CHECK_SAYS(std::isfinite(sum) && sum > 0.0, preset.id);
-        for (std::int64_t column = 0; column < columns; ++column) CHECK_SAYS(std::abs(at(*plain, column) / sum - at(*shares, column)) < 1e-12, preset.id + " " + plain->key);
+        for (std::int64_t column = 0; column < columns; ++column)
+          CHECK_SAYS(std::abs(at(*plain, column) / sum - at(*shares, column)) < 1e-12, preset.id + " " + plain->key);
       }
   }
 }

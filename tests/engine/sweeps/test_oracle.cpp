@@ -86,7 +86,8 @@ RunRequest request_of(const std::string& name, const Golden& golden, const nlohm
   request.sequence.own().width = input.shape.at(1);
   request.sequence.own().input = input.real;
   for (std::int64_t t = 0; t < request.sequence->length; ++t)
-    request.sequence.own().time.push_back(golden.count("time") ? golden.at("time").real.at(static_cast<std::size_t>(t)) : static_cast<double>(t));
+    request.sequence.own().time.push_back(golden.count("time") ? golden.at("time").real.at(static_cast<std::size_t>(t))
+                                                               : static_cast<double>(t));
   for (std::int64_t j = 0; j < request.sequence->width; ++j) {
     request.sequence.own().names.push_back("u" + std::to_string(j));
     request.sequence.own().mean.push_back(0.0);
@@ -103,7 +104,8 @@ RunRequest request_of(const std::string& name, const Golden& golden, const nlohm
 
   request.loss = meta.at("loss") == "last" ? LossKind::last : meta.at("loss") == "task" ? LossKind::task : LossKind::mean;
   // Of a target of zeros, which the head is there for.
-  if (request.loss == LossKind::task) test::aim_at(request.sequence.own(), std::vector<double>(golden.at("output").real.size(), 0.0), golden.at("output").shape.at(1));
+  if (request.loss == LossKind::task)
+    test::aim_at(request.sequence.own(), std::vector<double>(golden.at("output").real.size(), 0.0), golden.at("output").shape.at(1));
   request.every = 1;
   return request;
 }
@@ -199,8 +201,7 @@ void compare_with_engine(const fs::path& file) {
 
   std::map<std::string, double> worst;
   std::vector<std::string> wrong;
-  compare(
-      golden, trace, "", [](const std::string&) { return true; }, worst, wrong);
+  compare(golden, trace, "", [](const std::string&) { return true; }, worst, wrong);
   // What the engine has and the oracle has not would be untested: a parameter, a gradient, a state, a layer.
   const auto undefined = meta.value("undefined", std::vector<std::string>());
   for (const auto& array : trace.arrays())
@@ -215,8 +216,11 @@ void compare_with_engine(const fs::path& file) {
     request.form = form;
     const RunResult other = run(builtin_registry(), request, {}, {});
     // A Newton form that does not converge is run as the sequential one, says so, and is called so.
-    const bool instead = std::ranges::any_of(other.trace->info.notes, [](const std::string& note) { return note.find("the sequential form was run instead") != std::string::npos; });
-    CHECK_SAYS(other.trace->info.form == form || (instead && other.trace->info.form == "sequential"), form + " is called " + other.trace->info.form);
+    const bool instead = std::ranges::any_of(other.trace->info.notes, [](const std::string& note) {
+      return note.find("the sequential form was run instead") != std::string::npos;
+    });
+    CHECK_SAYS(other.trace->info.form == form || (instead && other.trace->info.form == "sequential"),
+               form + " is called " + other.trace->info.form);
     compare(
         golden, *other.trace, form + ":",
         [](const std::string& kind) { return kind == "output" || kind == "gradient/input" || kind == "gradient/param"; }, worst, wrong);
@@ -244,8 +248,10 @@ void continue_anywhere(const fs::path& path) {
   const Golden golden = read_golden(path);
   RunRequest whole = request_of(path.stem().string(), golden, meta_of(golden), folder);
   whole.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
-  const Network probe(builtin_registry().find(whole.preset.architecture), hyper_of(builtin_registry(), whole.preset, {}), {.input = whole.sequence->width});
-  if (std::ranges::any_of(probe.layers(), &Network::LayerInfo::reversed)) throw test::Skip("it runs from the end too, whose state is no start");
+  const Network probe(builtin_registry().find(whole.preset.architecture), hyper_of(builtin_registry(), whole.preset, {}),
+                      {.input = whole.sequence->width});
+  if (std::ranges::any_of(probe.layers(), &Network::LayerInfo::reversed))
+    throw test::Skip("it runs from the end too, whose state is no start");
   const RunResult all = run(builtin_registry(), whole, {}, {});
   const std::int64_t length = whole.sequence->length, width = whole.sequence->width;
   for (const std::int64_t cut : {std::int64_t{1}, length / 3, length - 2}) {
@@ -321,7 +327,8 @@ std::vector<fs::path> golden_files() {
 /// Cases of their own for each golden file, so that each is reported by its name.
 const bool registered = [] {
   for (const fs::path& file : golden_files()) {
-    const std::string name = file.stem().string(), family = builtin_registry().find(meta_of(read_golden(file)).at("architecture").get<std::string>()).family;
+    const std::string name = file.stem().string(),
+                      family = builtin_registry().find(meta_of(read_golden(file)).at("architecture").get<std::string>()).family;
     test::add_case(family, "oracle", name, [file] { compare_with_engine(file); });
     test::add_case(family, "continued", name, [file] { continue_anywhere(file); });
     test::add_case(family, "batch", name, [file] { run_a_batch(file); });

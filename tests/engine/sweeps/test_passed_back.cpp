@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a step sends back of a gradient, told apart into what its gates keep and what comes back through its matrices: for every model, the two are the whole, the first
-// is of single units, a run's lengths and shares add up to dL/ds_t, and ds_T/ds_t is below its bound.
+// What a step sends back of a gradient, told apart into what its gates keep and what comes back through its matrices: for every model, the
+// two are the whole, the first is of single units, a run's lengths and shares add up to dL/ds_t, and ds_T/ds_t is below its bound.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -40,12 +40,13 @@ void check_sum(Memory& memory, TellsApart& tells, std::int64_t t, std::int64_t s
     double rest = 0.0;
     for (std::size_t j = 0; j < n; ++j) rest = std::max(rest, std::abs(parts->kept[j] + parts->returned[j] - whole[j]));
     CHECK_SAYS(rest <= 1e-9 * norm_of(whole), name + ": " + std::to_string(rest) + " of " + std::to_string(norm_of(whole)));
-    if (unit < n) CHECK_SAYS(std::ranges::count_if(parts->kept, [](double entry) { return entry != 0.0; }) <= states, name + " keeps other units");
+    if (unit < n)
+      CHECK_SAYS(std::ranges::count_if(parts->kept, [](double entry) { return entry != 0.0; }) <= states, name + " keeps other units");
   }
 }
 
 struct LayerSeen {
-  bool told = false;     ///< some memory of it tells what a step sends back apart
+  bool told = false;      ///< some memory of it tells what a step sends back apart
   bool last_only = true;  ///< a loss of the last step reaches its earlier states through the later ones alone
 };
 
@@ -62,8 +63,10 @@ std::vector<LayerSeen> layers_of(const Architecture& architecture, const Hyper& 
           const Transition of = memories.size() == 1 ? memories[0]->transition() : Transition();
           auto* tells = of.in_blocks() && of.count == 1 && of.repeats == 1 ? dynamic_cast<TellsApart*>(memories[0]) : nullptr;
           if (!tells) continue;
-          const auto states = std::ranges::count_if(segment.network.states(), [&](const Network::StateVar& state) { return state.memory == memories[0]; });
-          for (const std::int64_t t : {std::int64_t{0}, length / 2, length - 1}) check_sum(*memories[0], *tells, t, states, id + " layer " + std::to_string(layer));
+          const auto states =
+              std::ranges::count_if(segment.network.states(), [&](const Network::StateVar& state) { return state.memory == memories[0]; });
+          for (const std::int64_t t : {std::int64_t{0}, length / 2, length - 1})
+            check_sum(*memories[0], *tells, t, states, id + " layer " + std::to_string(layer));
           seen[layer].told = tells->pass_back(0, std::vector<double>(static_cast<std::size_t>(of.size))).has_value();
         }
       },
@@ -73,7 +76,9 @@ std::vector<LayerSeen> layers_of(const Architecture& architecture, const Hyper& 
         Graph& graph = segment.network.graph();
         const auto is_zero = [&](Var var, std::int64_t rows) {
           const void* gradient = graph.gradient(var);
-          const auto values = gradient ? to_double(cpu_backend(), real_of(var.dtype()), gradient, count(var.shape()) / length * rows * (is_complex(var.dtype()) ? 2 : 1)) : std::vector<double>();
+          const auto values = gradient ? to_double(cpu_backend(), real_of(var.dtype()), gradient,
+                                                   count(var.shape()) / length * rows * (is_complex(var.dtype()) ? 2 : 1))
+                                       : std::vector<double>();
           return std::ranges::all_of(values, [](double entry) { return entry == 0.0; });
         };
         for (const Network::StateVar& state : segment.network.states()) {
@@ -88,7 +93,9 @@ std::vector<LayerSeen> layers_of(const Architecture& architecture, const Hyper& 
           graph.visit([&](const Operation& operation, std::span<const Var>, std::span<const Var> out) {
             if (dynamic_cast<const Memory*>(&operation) != state.memory) return;
             for (const Var var : out) {
-              const bool is_state = std::ranges::any_of(segment.network.states(), [&](const Network::StateVar& other) { return other.trajectory && graph.is_same_memory(other.trajectory, var); });
+              const bool is_state = std::ranges::any_of(segment.network.states(), [&](const Network::StateVar& other) {
+                return other.trajectory && graph.is_same_memory(other.trajectory, var);
+              });
               own.last_only = own.last_only && (is_state || is_zero(var, length));
             }
           });
@@ -104,13 +111,16 @@ struct Row {
 
 }  // namespace
 
-SWEEP_PRESETS("what a step sends back is what its gates keep and what returns through its matrices, and both are dL/ds_t, below their bound", preset) {
+SWEEP_PRESETS(
+    "what a step sends back is what its gates keep and what returns through its matrices, and both are dL/ds_t, below their bound",
+    preset) {
   test::Settings set = preset.stack.empty() ? test::small_settings(preset) : test::Settings{};
   // Of one layer all that arrives from the last step comes through its own states.
   for (auto& [key, value] : set)
     if (key == "layers" && test::possible(preset, {{"layers", "1"}})) value = "1";
   const Sequence sequence = make_task("noise", {.length = length, .seed = 3});
-  const auto layers = layers_of(*architecture_of(builtin_registry(), preset), hyper_of(builtin_registry(), preset, set), sequence, preset.id);
+  const auto layers =
+      layers_of(*architecture_of(builtin_registry(), preset), hyper_of(builtin_registry(), preset, set), sequence, preset.id);
 
   RunRequest request;
   request.preset = preset;
@@ -123,28 +133,36 @@ SWEEP_PRESETS("what a step sends back is what its gates keep and what returns th
   CHECK_EQUAL(trace->of(Kind::jacobian_factor).size(), trace->of(Kind::jacobian_share).size());
   CHECK_EQUAL(trace->info.absent.contains(Kind::jacobian_factor), trace->info.absent.contains(Kind::jacobian_share));
   const auto near = [&](double own, double expected, const std::string& what) {
-    CHECK_SAYS(std::abs(own - expected) <= 1e-9 * std::max(1.0, std::abs(expected)), preset.id + " " + what + ": " + std::to_string(own) + " and not " + std::to_string(expected));
+    CHECK_SAYS(std::abs(own - expected) <= 1e-9 * std::max(1.0, std::abs(expected)),
+               preset.id + " " + what + ": " + std::to_string(own) + " and not " + std::to_string(expected));
   };
   for (std::int64_t layer = 0; layer < std::ssize(layers); ++layer) {
     const LayerSeen& seen = layers[static_cast<std::size_t>(layer)];
-    const TraceArray *lengths = trace->find(key_of(Kind::jacobian_factor, layer)), *shares = trace->find(key_of(Kind::jacobian_share, layer));
-    if (const TraceArray *measured = trace->find(key_of(Kind::jacobian, layer)), *bound = trace->find(key_of(Kind::jacobian_bound, layer)); measured && bound)
+    const TraceArray *lengths = trace->find(key_of(Kind::jacobian_factor, layer)),
+                     *shares = trace->find(key_of(Kind::jacobian_share, layer));
+    if (const TraceArray *measured = trace->find(key_of(Kind::jacobian, layer)), *bound = trace->find(key_of(Kind::jacobian_bound, layer));
+        measured && bound)
       for (std::int64_t t = 0; t < length; ++t) {
-        const double own = (*measured->real)[static_cast<std::size_t>(t * measured->row_size())], most = (*bound->real)[static_cast<std::size_t>(2 * t)], radius = (*bound->real)[static_cast<std::size_t>(2 * t + 1)];
-        CHECK_SAYS(own <= most + 1e-9 * std::max(1.0, std::abs(most)), preset.id + " layer " + std::to_string(layer) + " step " + std::to_string(t) + ": " + std::to_string(own) + " above its bound " + std::to_string(most));
+        const double own = (*measured->real)[static_cast<std::size_t>(t * measured->row_size())],
+                     most = (*bound->real)[static_cast<std::size_t>(2 * t)], radius = (*bound->real)[static_cast<std::size_t>(2 * t + 1)];
+        CHECK_SAYS(own <= most + 1e-9 * std::max(1.0, std::abs(most)), preset.id + " layer " + std::to_string(layer) + " step " +
+                                                                           std::to_string(t) + ": " + std::to_string(own) +
+                                                                           " above its bound " + std::to_string(most));
         CHECK_SAYS(!(radius > most + 1e-9 * std::max(1.0, std::abs(most))), preset.id + ": an eigenvalue above the singular value");
       }
     const auto norms = trace->matching("gradient/state/" + std::to_string(layer) + "/");
     if (!lengths) {
       const auto says = [&](const std::string& note) { return note.find("layer " + std::to_string(layer)) != std::string::npos; };
-      CHECK_SAYS(!seen.told || std::ranges::any_of(trace->info.notes, says), preset.id + " has no factors of layer " + std::to_string(layer) + " and does not say why");
+      CHECK_SAYS(!seen.told || std::ranges::any_of(trace->info.notes, says),
+                 preset.id + " has no factors of layer " + std::to_string(layer) + " and does not say why");
       continue;
     }
     CHECK(lengths->row_size() == 4 && shares->row_size() == 2);
     std::int64_t compared = 0;
     for (std::int64_t t = 0; t < length; ++t) {
       const double *l = lengths->real->data() + 4 * t, *s = shares->real->data() + 2 * t;
-      const Row own{std::pow(10.0, l[0]), std::pow(10.0, l[1]), std::isnan(l[2]) ? 0.0 : std::pow(10.0, l[2]), std::pow(10.0, l[3]), s[0], s[1]};
+      const Row own{
+          std::pow(10.0, l[0]), std::pow(10.0, l[1]), std::isnan(l[2]) ? 0.0 : std::pow(10.0, l[2]), std::pow(10.0, l[3]), s[0], s[1]};
       if (!(own.step > 0.0)) continue;  // nothing passes
       const std::string where = "layer " + std::to_string(layer) + " step " + std::to_string(t);
       const double returned = own.slope * own.matrix;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a run says of a time-invariant memory is what that memory does: an impulse and pure tones are put in front of it, where it stands in its model.
+// What a run says of a time-invariant memory is what that memory does: an impulse and pure tones are put in front of it, where it stands in
+// its model.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -25,7 +26,8 @@ class Probed {
   Probed(Network& network, const LinearSystem& system) : network_(network), system_(system) {
     std::ptrdiff_t number = 0;
     const auto holds = [&](Var made, Var wanted) {
-      const auto *own = static_cast<const char*>(network_.graph().value(made)), *at = static_cast<const char*>(network_.graph().value(wanted));
+      const auto *own = static_cast<const char*>(network_.graph().value(made)),
+                 *at = static_cast<const char*>(network_.graph().value(wanted));
       return at >= own && at < own + count(made.shape()) * static_cast<std::int64_t>(bytes_of(made.dtype()));
     };
     network.graph().visit([&](const Operation&, std::span<const Var>, std::span<const Var> out) {
@@ -79,7 +81,8 @@ class Probed {
   }
   std::vector<double> entries(const std::vector<double>& y, std::int64_t output) const {
     std::vector<double> own;
-    for (std::int64_t t = 0; t < steps(); ++t) own.push_back(y[static_cast<std::size_t>(t * row(system_.output) + output * parts(system_.output))]);
+    for (std::int64_t t = 0; t < steps(); ++t)
+      own.push_back(y[static_cast<std::size_t>(t * row(system_.output) + output * parts(system_.output))]);
     return own;
   }
 };
@@ -150,7 +153,8 @@ Worst check(const std::string& what, Network& network, const LinearSystem& syste
       worst.transform = std::max(worst.transform, std::abs(seen[j] + later - all) / largest);
     }
     CHECK_SAYS(looked_at + 1 >= angles.size(), channel + " has a response at few frequencies");
-    // Tones that are none of the transform's: at each step the steady tone, less what the kernel's rest from there on would have added of the time before.
+    // Tones that are none of the transform's: at each step the steady tone, less what the kernel's rest from there on would have added of
+    // the time before.
     for (const double cycles : {0.0137, 0.2113}) {
       const double omega = turn * cycles;
       const double at[] = {omega};
@@ -164,14 +168,17 @@ Worst check(const std::string& what, Network& network, const LinearSystem& syste
     }
   }
   CHECK_SAYS(worst.kernel < tolerance, what + ": the kernel differs by " + test::show(worst.kernel));
-  CHECK_SAYS(worst.transform < tolerance, what + ": the response and the transform of the impulse response differ by " + test::show(worst.transform));
+  CHECK_SAYS(worst.transform < tolerance,
+             what + ": the response and the transform of the impulse response differ by " + test::show(worst.transform));
   CHECK_SAYS(worst.tone < tolerance, what + ": a tone differs by " + test::show(worst.tone));
   return worst;
 }
 
 }  // namespace
 
-SWEEP_PRESETS("frequency responses are the transforms of impulse responses, and a tone comes out with the gain and the phase that a run says", preset) {
+SWEEP_PRESETS(
+    "frequency responses are the transforms of impulse responses, and a tone comes out with the gain and the phase that a run says",
+    preset) {
   const Hyper hyper = hyper_of(builtin_registry(), preset);
   const auto architecture = architecture_of(builtin_registry(), preset);
   const Network shapes(*architecture, hyper, {.input = 1});
@@ -187,9 +194,12 @@ SWEEP_PRESETS("frequency responses are the transforms of impulse responses, and 
   request.probe = probe_of({"kernel", "response", "time_constant"});
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   const auto recorded = trace->of(Kind::kernel);
-  CHECK_SAYS(recorded.empty() == trace->info.absent.contains(Kind::kernel), preset.id + (recorded.empty() ? " has no kernel and does not say that there is none" : " has kernels and says that there are none"));
+  CHECK_SAYS(
+      recorded.empty() == trace->info.absent.contains(Kind::kernel),
+      preset.id + (recorded.empty() ? " has no kernel and does not say that there is none" : " has kernels and says that there are none"));
   if (recorded.empty()) {
-    CHECK_SAYS(std::ranges::any_of(trace->info.note_kinds, [](const auto& note) { return note.first == Kind::kernel; }), preset.id + " has no kernel and does not say why");
+    CHECK_SAYS(std::ranges::any_of(trace->info.note_kinds, [](const auto& note) { return note.first == Kind::kernel; }),
+               preset.id + " has no kernel and does not say why");
     return;
   }
   const TraceArray* frequencies = trace->find("response/frequency");
@@ -200,27 +210,33 @@ SWEEP_PRESETS("frequency responses are the transforms of impulse responses, and 
   std::size_t systems = 0, told = 0;
   Worst worst;
   Rollout rollout(model, Batch(sequence, loss), {.segment = shapes.needs_one_segment() ? 0 : sequence.length});
-  rollout.visit_first([&](const Rollout::Segment& segment) {
-    std::vector<LinearSystem> found;
-    segment.network.graph().visit([&](const Operation& operation, std::span<const Var>, std::span<const Var>) {
-      if (const auto* has = dynamic_cast<const HasLinearSystem*>(&operation); has && has->linear_system()) found.push_back(*has->linear_system());
-    });
-    for (const LinearSystem& system : found) {
-      // A run records them in the order of the graph, all but those of what is no part of the transition.
-      const Response response(system, cpu_backend(), 1024);
-      const TraceArray* kernel = told < recorded.size() ? recorded[told] : nullptr;
-      if (kernel && response.kernels(kernel->shape[0]) == *kernel->real) {
-        const std::string name = kernel->key.substr(kernel->key.find('/'));
-        const TraceArray *response_of = trace->find("response" + name), *constants = trace->find("time_constant" + name);
-        CHECK_SAYS(response_of && *response_of->complex == response.responses(angles) && constants && *constants->real == response.time_constants(), preset.id + ": " + kernel->key);
-        ++told;
-      }
-      const Worst own = check(preset.id + ", system " + std::to_string(systems++), segment.network, system);
-      worst = {std::max(worst.kernel, own.kernel), std::max(worst.transform, own.transform), std::max(worst.tone, own.tone)};
-    }
-  }, {});
+  rollout.visit_first(
+      [&](const Rollout::Segment& segment) {
+        std::vector<LinearSystem> found;
+        segment.network.graph().visit([&](const Operation& operation, std::span<const Var>, std::span<const Var>) {
+          if (const auto* has = dynamic_cast<const HasLinearSystem*>(&operation); has && has->linear_system())
+            found.push_back(*has->linear_system());
+        });
+        for (const LinearSystem& system : found) {
+          // A run records them in the order of the graph, all but those of what is no part of the transition.
+          const Response response(system, cpu_backend(), 1024);
+          const TraceArray* kernel = told < recorded.size() ? recorded[told] : nullptr;
+          if (kernel && response.kernels(kernel->shape[0]) == *kernel->real) {
+            const std::string name = kernel->key.substr(kernel->key.find('/'));
+            const TraceArray *response_of = trace->find("response" + name), *constants = trace->find("time_constant" + name);
+            CHECK_SAYS(response_of && *response_of->complex == response.responses(angles) && constants &&
+                           *constants->real == response.time_constants(),
+                       preset.id + ": " + kernel->key);
+            ++told;
+          }
+          const Worst own = check(preset.id + ", system " + std::to_string(systems++), segment.network, system);
+          worst = {std::max(worst.kernel, own.kernel), std::max(worst.transform, own.transform), std::max(worst.tone, own.tone)};
+        }
+      },
+      {});
   CHECK_EQUAL(told, recorded.size());
-  std::printf("  %s: %zu systems, kernel %.1e, transform %.1e, tone %.1e\n", preset.id.c_str(), systems, worst.kernel, worst.transform, worst.tone);
+  std::printf("  %s: %zu systems, kernel %.1e, transform %.1e, tone %.1e\n", preset.id.c_str(), systems, worst.kernel, worst.transform,
+              worst.tone);
 }
 
 TEST_CASE("there are presets whose memories have each structure that a system can have") {
@@ -228,7 +244,8 @@ TEST_CASE("there are presets whose memories have each structure that a system ca
   for (const Preset& preset : test::shipped().presets()) {
     Network network(*architecture_of(builtin_registry(), preset), hyper_of(builtin_registry(), preset), {.steps = 2});
     network.graph().visit([&](const Operation& operation, std::span<const Var>, std::span<const Var>) {
-      if (const auto* has = dynamic_cast<const HasLinearSystem*>(&operation); has && has->linear_system()) seen.insert(has->linear_system()->structure);
+      if (const auto* has = dynamic_cast<const HasLinearSystem*>(&operation); has && has->linear_system())
+        seen.insert(has->linear_system()->structure);
     });
   }
   CHECK_EQUAL(seen.size(), std::size_t{4});

@@ -51,7 +51,9 @@ struct Read {
 
 bool has(const Trace& trace, const std::string& form) { return trace.find("schedule/" + form + "/nodes") != nullptr; }
 
-Complex entry(const TraceArray* array, std::size_t i) { return !array ? Complex(NAN) : array->is_complex() ? (*array->complex)[i] : Complex((*array->real)[i]); }
+Complex entry(const TraceArray* array, std::size_t i) {
+  return !array ? Complex(NAN) : array->is_complex() ? (*array->complex)[i] : Complex((*array->real)[i]);
+}
 
 Read read(const Trace& trace, const std::string& form) {
   const std::string at = "schedule/" + form + "/";
@@ -65,8 +67,16 @@ Read read(const Trace& trace, const std::string& form) {
   CHECK_EQUAL(kinds->axes[0].labels.size(), rules->axes[0].labels.size());
   for (std::int64_t i = 0; i < rows->shape[0]; ++i) {
     const auto column = [&](std::int64_t j) { return static_cast<std::int64_t>((*rows->real)[static_cast<std::size_t>(7 * i + j)]); };
-    schedule.nodes.push_back({column(0), column(1), column(2), kinds->axes[0].labels.at(static_cast<std::size_t>(column(3))), column(4), column(5), column(6),
-                              entry(trace.find(at + "value"), static_cast<std::size_t>(i)), entry(trace.find(at + "product"), static_cast<std::size_t>(i)), {}});
+    schedule.nodes.push_back({column(0),
+                              column(1),
+                              column(2),
+                              kinds->axes[0].labels.at(static_cast<std::size_t>(column(3))),
+                              column(4),
+                              column(5),
+                              column(6),
+                              entry(trace.find(at + "value"), static_cast<std::size_t>(i)),
+                              entry(trace.find(at + "product"), static_cast<std::size_t>(i)),
+                              {}});
   }
   for (std::size_t i = 0; i < edges->real->size(); i += 2)
     schedule.nodes.at(static_cast<std::size_t>((*edges->real)[i + 1])).needs.push_back(static_cast<std::size_t>((*edges->real)[i]));
@@ -82,15 +92,18 @@ Read read(const Trace& trace, const std::string& form) {
 void check_order(const Read& schedule, const std::string& what) {
   double rounds = 0, work = 0;
   for (const auto& node : schedule.nodes) {
-    CHECK_SAYS(0 <= node.first && node.first <= node.last && node.last < schedule.steps && node.begin <= node.round, what + ": " + node.kind);
+    CHECK_SAYS(0 <= node.first && node.first <= node.last && node.last < schedule.steps && node.begin <= node.round,
+               what + ": " + node.kind);
     for (const std::size_t from : node.needs)
-      CHECK_SAYS(schedule.nodes[from].round < node.begin, what + ": a " + node.kind + " of round " + std::to_string(node.begin) + " needs a " + schedule.nodes[from].kind +
-                                                              " of round " + std::to_string(schedule.nodes[from].round));
+      CHECK_SAYS(schedule.nodes[from].round < node.begin, what + ": a " + node.kind + " of round " + std::to_string(node.begin) +
+                                                              " needs a " + schedule.nodes[from].kind + " of round " +
+                                                              std::to_string(schedule.nodes[from].round));
     rounds = std::max(rounds, static_cast<double>(node.round));
     work += static_cast<double>(node.work);
     CHECK_SAYS((node.round == 0) == (node.work == 0), what);
   }
-  CHECK_SAYS(rounds == schedule.rounds && work == schedule.work && schedule.depth <= rounds && schedule.depth >= (rounds > 0 ? 1 : 0), what);
+  CHECK_SAYS(rounds == schedule.rounds && work == schedule.work && schedule.depth <= rounds && schedule.depth >= (rounds > 0 ? 1 : 0),
+             what);
 }
 
 /// The states of the entry that the schedule speaks of, from a run of its own.
@@ -136,7 +149,8 @@ std::vector<Complex> composed(const Read& schedule) {
       if (x.first > y.first) std::swap(x, y);
       CHECK_EQUAL(x.last + 1, y.first);  // each step once, in order
       pieces[i] = {y.a * x.a, y.a * x.b + y.b, x.first, y.last};
-      CHECK(std::abs(pieces[i].a - node.product) <= 1e-15 && std::abs(pieces[i].b - node.value) <= 1e-12 * std::max(1.0, std::abs(node.value)));
+      CHECK(std::abs(pieces[i].a - node.product) <= 1e-15 &&
+            std::abs(pieces[i].b - node.value) <= 1e-12 * std::max(1.0, std::abs(node.value)));
     }
     CHECK(pieces[i].first == node.first && pieces[i].last == node.last);
     if (pieces[i].first == 0) states[static_cast<std::size_t>(node.last)] = pieces[i].b;
@@ -163,7 +177,8 @@ TEST_CASE("a scan carried out node by node makes the states of the sequential fo
         const auto found = composed(schedule), expected = states_of(request, schedule, T);
         CHECK(largest(expected) > 0.0);
         for (std::size_t t = 0; t < found.size(); ++t)
-          CHECK_SAYS(std::abs(found[t] - expected[t]) <= 1e-12 * largest(expected), model + " " + form + " step " + std::to_string(t) + " of " + std::to_string(T));
+          CHECK_SAYS(std::abs(found[t] - expected[t]) <= 1e-12 * largest(expected),
+                     model + " " + form + " step " + std::to_string(t) + " of " + std::to_string(T));
       }
 }
 
@@ -171,7 +186,8 @@ TEST_CASE("work, rounds and depth are those of the textbooks") {
   for (const std::int64_t T : lengths) {
     const auto trace = form_schedule(builtin_registry(), request_for("lru"), T, {});
     const auto n = static_cast<double>(T);
-    const Read sequential = read(*trace, "sequential"), scan = read(*trace, "scan"), chunkwise = read(*trace, "chunkwise"), convolution = read(*trace, "convolution");
+    const Read sequential = read(*trace, "sequential"), scan = read(*trace, "scan"), chunkwise = read(*trace, "chunkwise"),
+               convolution = read(*trace, "convolution");
     CHECK(sequential.work == n && sequential.rounds == n && sequential.depth == n);
     // Brent and Kung: 2n - 2 - log2 n compositions in 2 log2 n - 1 rounds for a power of two, the last of which are not all one chain.
     const std::int64_t powers = log2_up(T);
@@ -245,7 +261,8 @@ TEST_CASE("the triangle of a matrix memory, carried out, makes what the engine r
       const Read attention = read(*trace, "attention");
       const auto rows = attention.all("output");
       for (std::size_t t = 0; t < outputs.size(); ++t)
-        CHECK_SAYS(std::abs(outputs[t] - rows[t]->value) <= 1e-12 * std::max(1.0, std::abs(outputs[t])), model + " step " + std::to_string(t) + ": " + test::show(outputs[t]) + " " + test::show(rows[t]->value));
+        CHECK_SAYS(std::abs(outputs[t] - rows[t]->value) <= 1e-12 * std::max(1.0, std::abs(outputs[t])),
+                   model + " step " + std::to_string(t) + ": " + test::show(outputs[t]) + " " + test::show(rows[t]->value));
       for (const auto* row : rows) {
         Complex sum = 0.0;
         std::map<std::int64_t, Complex> scores, values;
@@ -270,7 +287,8 @@ TEST_CASE("the memory that chunks of a delta rule carry is the sequential one's"
     const auto from = chunks.entry.find("entry ("), comma = chunks.entry.find(", ", from);
     const auto i = std::stol(chunks.entry.substr(from + 7)), j = std::stol(chunks.entry.substr(comma + 2));
     for (const auto* memory : chunks.all("memory"))
-      CHECK_CLOSE(memory->value.real(), (*states->real)[static_cast<std::size_t>(memory->last * states->row_size() + i * states->shape[3] + j)], 1e-12);
+      CHECK_CLOSE(memory->value.real(),
+                  (*states->real)[static_cast<std::size_t>(memory->last * states->row_size() + i * states->shape[3] + j)], 1e-12);
   }
 }
 
@@ -330,8 +348,10 @@ TEST_CASE("a convolution is the sum that its nodes say, and matrices carried fro
       double size = 0.0;
       for (const Complex& z : *states->complex) size = std::max(size, std::abs(z));
       for (const auto* step : steps) {
-        const Complex expected = (*states->complex)[static_cast<std::size_t>(step->last * states->row_size() + half % modes)];  // of the first channel
-        CHECK_SAYS(std::abs(step->value - (half < modes ? expected.real() : expected.imag())) <= 1e-12 * std::max(1.0, size), model + " " + std::to_string(T));
+        const Complex expected =
+            (*states->complex)[static_cast<std::size_t>(step->last * states->row_size() + half % modes)];  // of the first channel
+        CHECK_SAYS(std::abs(step->value - (half < modes ? expected.real() : expected.imag())) <= 1e-12 * std::max(1.0, size),
+                   model + " " + std::to_string(T));
       }
     }
 }
@@ -346,7 +366,8 @@ TEST_CASE("Newton's error ends at nothing, and each iteration makes one more ste
         CHECK_SAYS(error && error->shape[1] == T, model + " " + form);
         const std::int64_t iterations = error->shape[0] - 1;
         const auto at = [&](std::int64_t k, std::int64_t t) { return (*error->real)[static_cast<std::size_t>(k * T + t)]; };
-        for (std::int64_t t = 0; t < T; ++t) CHECK_SAYS(at(iterations, t) <= -12.0, model + " " + form + ": " + test::show(at(iterations, t)));
+        for (std::int64_t t = 0; t < T; ++t)
+          CHECK_SAYS(at(iterations, t) <= -12.0, model + " " + form + ": " + test::show(at(iterations, t)));
         CHECK(at(0, T - 1) > -3.0);  // the guess is none
         if (form == "newton")
           for (std::int64_t k = 1; k <= iterations; ++k)
@@ -378,7 +399,8 @@ SWEEP_PRESETS("there is a schedule of all forms, in which every node waits for e
       for (const auto& node : schedule.nodes) used.insert(node.needs.begin(), node.needs.end());
       for (std::size_t i = 0; i < schedule.nodes.size(); ++i)
         CHECK_SAYS(schedule.nodes[i].round > 0 || T == 1 || used.contains(i), what + ": a given node is not used");
-      CHECK_SAYS(!trace->find("schedule/" + form + "/rounds")->text.empty() && !trace->find("schedule/" + form + "/work")->text.empty(), what);
+      CHECK_SAYS(!trace->find("schedule/" + form + "/rounds")->text.empty() && !trace->find("schedule/" + form + "/work")->text.empty(),
+                 what);
     }
   }
 }

@@ -22,7 +22,8 @@ struct Gradients {
   bool whole = false;
 };
 
-Gradients gradients_of(const Architecture& architecture, const Hyper& hyper, LossKind kind, const Sequence& sequence, std::int64_t segment, bool record = true) {
+Gradients gradients_of(const Architecture& architecture, const Hyper& hyper, LossKind kind, const Sequence& sequence, std::int64_t segment,
+                       bool record = true) {
   const SequenceLoss loss(kind, sequence);
   NetworkOptions one;
   one.input = sequence.width;
@@ -37,16 +38,21 @@ Gradients gradients_of(const Architecture& architecture, const Hyper& hyper, Los
   found.whole = rollout.network().needs_one_segment();
   auto& input = found.all["input"];
   input.resize(sequence.input.size());
-  rollout.backward([&](const Rollout::Segment& s, int scale) {
-    const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().gradient(s.network.input()), s.steps * sequence.width);
-    for (std::size_t i = 0; i < values.size(); ++i) input[static_cast<std::size_t>(s.first * sequence.width) + i] = std::ldexp(values[i], scale);
-    for (const auto& state : s.network.states()) {
-      if (!state.memory || static_cast<std::size_t>(state.slot) >= state.memory->log2_norms().size()) continue;
-      auto& norms = found.norms[Rollout::state_key(state)];
-      norms.resize(static_cast<std::size_t>(sequence.length));
-      for (std::int64_t t = 0; t < s.steps; ++t) norms[static_cast<std::size_t>(s.first + t)] = state.memory->log2_norms()[static_cast<std::size_t>(state.slot)][static_cast<std::size_t>(t)] + scale;
-    }
-  }, {});
+  rollout.backward(
+      [&](const Rollout::Segment& s, int scale) {
+        const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().gradient(s.network.input()), s.steps * sequence.width);
+        for (std::size_t i = 0; i < values.size(); ++i)
+          input[static_cast<std::size_t>(s.first * sequence.width) + i] = std::ldexp(values[i], scale);
+        for (const auto& state : s.network.states()) {
+          if (!state.memory || static_cast<std::size_t>(state.slot) >= state.memory->log2_norms().size()) continue;
+          auto& norms = found.norms[Rollout::state_key(state)];
+          norms.resize(static_cast<std::size_t>(sequence.length));
+          for (std::int64_t t = 0; t < s.steps; ++t)
+            norms[static_cast<std::size_t>(s.first + t)] =
+                state.memory->log2_norms()[static_cast<std::size_t>(state.slot)][static_cast<std::size_t>(t)] + scale;
+        }
+      },
+      {});
   found.all.insert(rollout.parameter_gradients().begin(), rollout.parameter_gradients().end());
   return found;
 }
@@ -71,13 +77,15 @@ SWEEP_PRESETS("the gradients are the same in segments of any length", preset) {
           size = std::max(size, std::abs(values[i]));
           difference = std::max(difference, std::abs(values[i] - parts.all.at(name)[i]));
         }
-        CHECK_SAYS(difference <= 1e-9 * size, preset.id + ", segments of " + std::to_string(segment) + ": " + name + " differs by " + test::show(difference) + " of " + test::show(size));
+        CHECK_SAYS(difference <= 1e-9 * size, preset.id + ", segments of " + std::to_string(segment) + ": " + name + " differs by " +
+                                                  test::show(difference) + " of " + test::show(size));
       }
       for (const auto& [name, norms] : whole.norms)
         for (std::size_t t = 0; t < norms.size() && segment > 0; ++t) {
           if (norms[t] < std::log2(largest) - 40.0) continue;  // the rounding of larger terms
-          CHECK_SAYS(std::abs(norms[t] - parts.norms.at(name)[t]) <= 1e-3, preset.id + ", segments of " + std::to_string(segment) + ": |dL/d" + name + "| at step " + std::to_string(t) +
-                                                                              " is 2^" + test::show(parts.norms.at(name)[t]) + ", not 2^" + test::show(norms[t]));
+          CHECK_SAYS(std::abs(norms[t] - parts.norms.at(name)[t]) <= 1e-3,
+                     preset.id + ", segments of " + std::to_string(segment) + ": |dL/d" + name + "| at step " + std::to_string(t) +
+                         " is 2^" + test::show(parts.norms.at(name)[t]) + ", not 2^" + test::show(norms[t]));
         }
     }
   }
@@ -100,7 +108,8 @@ TEST_CASE("what is carried into a decaying memory counts in the units that it co
             held.push_back(std::move(values));
             return leaves.back();
           };
-          const Var q = leaf({T, 1, H, K}, -1.0, 1.0), k = leaf({T, 1, H, K}, -1.0, 1.0), v = leaf({T, 1, H, V}, -1.0, 1.0), log_decay = leaf({T, 1, H, decays}, -0.3, 0.0);
+          const Var q = leaf({T, 1, H, K}, -1.0, 1.0), k = leaf({T, 1, H, K}, -1.0, 1.0), v = leaf({T, 1, H, V}, -1.0, 1.0),
+                    log_decay = leaf({T, 1, H, decays}, -0.3, 0.0);
           const OuterVars vars = outer(graph, form, {q, k, v, log_decay}, record);
           graph.allocate(cpu_backend(), true);
           std::vector<double> start(static_cast<std::size_t>(H * K * V)), carried(start.size());
@@ -125,8 +134,10 @@ TEST_CASE("what is carried into a decaying memory counts in the units that it co
         for (const int power : {-500, 40, 900}) {
           const std::vector<double> other = gradients(power);
           for (std::size_t i = 0; i < plain.size(); ++i)
-            CHECK_SAYS(std::abs(plain[i] - other[i]) <= 1e-12, std::string(to_string(form)) + (record ? ", recorded, " : ", ") + std::to_string(decays) + " decays, units of 2^" + std::to_string(power) + ": entry " +
-                                                                   std::to_string(i) + " is " + test::show(other[i]) + ", not " + test::show(plain[i]));
+            CHECK_SAYS(std::abs(plain[i] - other[i]) <= 1e-12, std::string(to_string(form)) + (record ? ", recorded, " : ", ") +
+                                                                   std::to_string(decays) + " decays, units of 2^" + std::to_string(power) +
+                                                                   ": entry " + std::to_string(i) + " is " + test::show(other[i]) +
+                                                                   ", not " + test::show(plain[i]));
         }
       }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a run says of |dy_t/du_s|, for every preset: the norms of what the adjoint says, over segments, and nothing where an output does not move.
+// What a run says of |dy_t/du_s|, for every preset: the norms of what the adjoint says, over segments, and nothing where an output does not
+// move.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,7 +20,8 @@ class OneOutput final : public Loss {
  public:
   OneOutput(std::int64_t step, std::int64_t channel) : step_(step), channel_(channel) {}
   std::int64_t outputs() const override { return 0; }
-  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const override {
+  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
+                 std::span<double> adjoint) const override {
     if (step_ < first || step_ >= first + steps) return 0.0;
     const auto at = static_cast<std::size_t>((step_ - first) * width + channel_);
     if (!adjoint.empty()) adjoint[at] += 1.0;
@@ -64,24 +66,28 @@ SWEEP_PRESETS("sensitivities are those of the adjoint", preset) {
     Rollout rollout(model, Batch(examples), {.record = false});
     CHECK_SAYS(!rollout.forward({}, {}), preset.id);
     std::vector<double> squares(length);
-    rollout.backward([&](const Rollout::Segment& segment, int scale) {
-      const auto* gradient = static_cast<const double*>(segment.network.graph().gradient(segment.network.input()));
-      if (!gradient) return;
-      for (std::int64_t s = 0; s < segment.steps; ++s)
-        for (std::int64_t k = 0; k < outputs * width; ++k) {
-          const double x = std::ldexp(gradient[s * outputs * width + k], scale);
-          squares[static_cast<std::size_t>(segment.first + s)] += x * x;
-        }
-    }, {});
+    rollout.backward(
+        [&](const Rollout::Segment& segment, int scale) {
+          const auto* gradient = static_cast<const double*>(segment.network.graph().gradient(segment.network.input()));
+          if (!gradient) return;
+          for (std::int64_t s = 0; s < segment.steps; ++s)
+            for (std::int64_t k = 0; k < outputs * width; ++k) {
+              const double x = std::ldexp(gradient[s * outputs * width + k], scale);
+              squares[static_cast<std::size_t>(segment.first + s)] += x * x;
+            }
+        },
+        {});
     const double unit = std::sqrt(*std::ranges::max_element(squares));
     for (std::int64_t s = 0; s < length; ++s) {
-      const double own = std::pow(10.0, (*recorded->real)[static_cast<std::size_t>(t * length + s)]), other = std::sqrt(squares[static_cast<std::size_t>(s)]);
+      const double own = std::pow(10.0, (*recorded->real)[static_cast<std::size_t>(t * length + s)]),
+                   other = std::sqrt(squares[static_cast<std::size_t>(s)]);
       worst = std::max(worst, unit > 0.0 ? std::abs(own - other) / unit : own);
     }
   }
   CHECK_SAYS(worst < 1e-8, preset.id + ": " + std::to_string(worst));
 
-  // An output that stays the same to the bit when an input moves does not depend on it, and nothing comes out before it goes in where no layer runs backward.
+  // An output that stays the same to the bit when an input moves does not depend on it, and nothing comes out before it goes in where no
+  // layer runs backward.
   const bool forward = std::ranges::none_of(shapes.layers(), &Network::LayerInfo::reversed);
   for (const std::int64_t s : {length / 2, length - 20}) {
     bool ahead = false;
@@ -102,7 +108,9 @@ SWEEP_PRESETS("sensitivities are those of the adjoint", preset) {
     for (std::int64_t t = 0; t < s; ++t) {
       const double own = (*recorded->real)[static_cast<std::size_t>(t * length + s)];
       ahead = ahead || own != -infinity;
-      if (!moves[static_cast<std::size_t>(t)]) CHECK_SAYS(own == -infinity, preset.id + " says that the input of step " + std::to_string(s) + " moves the output of step " + std::to_string(t));
+      if (!moves[static_cast<std::size_t>(t)])
+        CHECK_SAYS(own == -infinity,
+                   preset.id + " says that the input of step " + std::to_string(s) + " moves the output of step " + std::to_string(t));
     }
     if (!forward) CHECK_SAYS(ahead, preset.id + " has a layer that runs backward and nothing above the diagonal");
   }

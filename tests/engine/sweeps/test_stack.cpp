@@ -31,7 +31,8 @@ Sequence sequence_of(std::int64_t width) {
 /// Rows last first.
 std::vector<double> turned(const std::vector<double>& rows, std::int64_t width) {
   std::vector<double> result;
-  for (std::int64_t t = static_cast<std::int64_t>(rows.size()) / width - 1; t >= 0; --t) result.insert(result.end(), rows.begin() + t * width, rows.begin() + (t + 1) * width);
+  for (std::int64_t t = static_cast<std::int64_t>(rows.size()) / width - 1; t >= 0; --t)
+    result.insert(result.end(), rows.begin() + t * width, rows.begin() + (t + 1) * width);
   return result;
 }
 
@@ -68,7 +69,8 @@ RunRequest request_for(const std::string& architecture, Sequence sequence) {
 
 /// The weights whose names begin with `from`, saved with `to` in its place.
 void add_weights(NpzWriter& file, const Trace& trace, const std::string& from, const std::string& to) {
-  for (const TraceArray* array : trace.matching("param/" + from)) file.add("param/" + to + array->key.substr(6 + from.size()), array->shape, std::span<const double>(*array->real));
+  for (const TraceArray* array : trace.matching("param/" + from))
+    file.add("param/" + to + array->key.substr(6 + from.size()), array->shape, std::span<const double>(*array->real));
 }
 
 void same(const TraceArray* a, const std::vector<double>& b, const std::string& what) {
@@ -96,9 +98,11 @@ SWEEP_ARCHITECTURES("run backward it is the same model on the sequence from its 
   for (const auto& array : a->arrays()) {
     const std::string& key = array->key;
     if (key == "input" || key.starts_with("param/") || key == "time") continue;
-    if (key.starts_with("signal/") || key.starts_with("basis/") || key.starts_with("reconstruction/")) continue;  // of what was, which this one does not hold
+    if (key.starts_with("signal/") || key.starts_with("basis/") || key.starts_with("reconstruction/"))
+      continue;  // of what was, which this one does not hold
     const std::string what = architecture.id + ": " + key;
-    const bool timed = !array->shape.empty() && array->shape[0] == steps && !key.starts_with("gradient/param/") && !key.starts_with("newton/") && !key.starts_with("kernel/");
+    const bool timed = !array->shape.empty() && array->shape[0] == steps && !key.starts_with("gradient/param/") &&
+                       !key.starts_with("newton/") && !key.starts_with("kernel/");
     auto values = numbers(array.get());
     if (array->unit == "log10" && key.starts_with("gradient/")) {
       // Of a stabiliser, whose gradient cancels, there is rounding alone.
@@ -141,8 +145,10 @@ SWEEP_ARCHITECTURES("both directions stand side by side, each with weights of it
   const std::size_t width = left.size() / steps;
   std::vector<double> side_by_side;
   for (std::size_t t = 0; t < steps; ++t) {
-    side_by_side.insert(side_by_side.end(), left.begin() + static_cast<std::ptrdiff_t>(t * width), left.begin() + static_cast<std::ptrdiff_t>((t + 1) * width));
-    side_by_side.insert(side_by_side.end(), right.begin() + static_cast<std::ptrdiff_t>(t * width), right.begin() + static_cast<std::ptrdiff_t>((t + 1) * width));
+    side_by_side.insert(side_by_side.end(), left.begin() + static_cast<std::ptrdiff_t>(t * width),
+                        left.begin() + static_cast<std::ptrdiff_t>((t + 1) * width));
+    side_by_side.insert(side_by_side.end(), right.begin() + static_cast<std::ptrdiff_t>(t * width),
+                        right.begin() + static_cast<std::ptrdiff_t>((t + 1) * width));
   }
   same(all->find("output"), side_by_side, architecture.id + ": output");
   for (const auto& [part, first] : {std::pair(a, std::int64_t{0}), std::pair(b, layers)})
@@ -150,12 +156,14 @@ SWEEP_ARCHITECTURES("both directions stand side by side, each with weights of it
       for (const TraceArray* array : part->matching(kind)) {
         const std::string rest = array->key.substr(kind.size());
         const auto slash = rest.find('/');
-        const std::string key = kind + std::to_string(std::stoll(rest.substr(0, slash)) + first) + (slash == std::string::npos ? "" : rest.substr(slash));
+        const std::string key =
+            kind + std::to_string(std::stoll(rest.substr(0, slash)) + first) + (slash == std::string::npos ? "" : rest.substr(slash));
         same(all->find(key), numbers(array), architecture.id + ": " + key);
       }
 }
 
-SWEEP_ARCHITECTURES("both directions by layer: of one layer they are both, of two the second reads both outputs of the first", architecture) {
+SWEEP_ARCHITECTURES("both directions by layer: of one layer they are both, of two the second reads both outputs of the first",
+                    architecture) {
   RunRequest both = request_for(architecture.id, sequence_of(2)), by_layer = both;
   both.set.emplace_back("direction", "both");
   by_layer.set.emplace_back("direction", "both_by_layer");
@@ -177,7 +185,8 @@ SWEEP_ARCHITECTURES("both directions by layer: of one layer they are both, of tw
   other.sequence.own().input[2] += 0.5;
   const auto changed = finished(other);
   const auto before = numbers(two->find("output")), after = numbers(changed->find("output"));
-  CHECK_SAYS(!std::equal(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(before.size()) / steps, after.begin()), architecture.id);
+  CHECK_SAYS(!std::equal(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(before.size()) / steps, after.begin()),
+             architecture.id);
 }
 
 TEST_CASE("a stack of unlike layers is its parts, one fed with the other's output") {
@@ -217,7 +226,8 @@ TEST_CASE("a stack of unlike layers is its parts, one fed with the other's outpu
     alone.weights = scratch.path() / "part.npz";
     const auto trace = finished(alone);
     for (const TraceArray* array : trace->matching("state/"))
-      same(all->find("state/" + std::to_string(first + std::stoll(array->key.substr(6))) + array->key.substr(array->key.find('/', 6))), numbers(array), id + ": " + array->key);
+      same(all->find("state/" + std::to_string(first + std::stoll(array->key.substr(6))) + array->key.substr(array->key.find('/', 6))),
+           numbers(array), id + ": " + array->key);
     sequence.input = numbers(trace->find("output"));
     sequence.width = trace->find("output")->shape[1];
     sequence.names.assign(static_cast<std::size_t>(sequence.width), "x");

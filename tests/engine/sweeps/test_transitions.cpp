@@ -47,7 +47,8 @@ void check_low_rank(Memory& memory, std::span<const double> matrices) {
   std::vector<double> scale(static_cast<std::size_t>(of.count)), u(scale.size() * n * rank), v(u.size());
   memory.low_rank(0, scale, u, v);
   for (std::size_t block = 0; block < scale.size(); ++block) {
-    const auto U = std::span<const double>(u).subspan(block * n * rank, n * rank), V = std::span<const double>(v).subspan(block * n * rank, n * rank);
+    const auto U = std::span<const double>(u).subspan(block * n * rank, n * rank),
+               V = std::span<const double>(v).subspan(block * n * rank, n * rank);
     const auto matrix = matrices.subspan(block * n * n, n * n);
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j) {
@@ -62,7 +63,8 @@ void check_low_rank(Memory& memory, std::span<const double> matrices) {
 
 }  // namespace
 
-SWEEP_ARCHITECTURES("the blocks of every memory are the finite differences of its step, in every column, and nothing is beside them", architecture) {
+SWEEP_ARCHITECTURES("the blocks of every memory are the finite differences of its step, in every column, and nothing is beside them",
+                    architecture) {
   const Sequence sequence = make_task("noise", {.length = 9, .seed = 3});
   Hyper hyper(architecture.hyper);
   for (const char* window : {"window", "attention_window"})  // attention that sees a few steps has no cache that grows
@@ -72,7 +74,8 @@ SWEEP_ARCHITECTURES("the blocks of every memory are the finite differences of it
   NetworkOptions one;
   one.input = sequence.width;
   const Network shapes(architecture, hyper, one);
-  if (std::ranges::any_of(shapes.states(), [](const Network::StateVar& state) { return state.growing; })) throw test::Skip("a layer with a cache has no transition");
+  if (std::ranges::any_of(shapes.states(), [](const Network::StateVar& state) { return state.growing; }))
+    throw test::Skip("a layer with a cache has no transition");
   const Parameters parameters = shapes.initialise(1);
   const Model model(architecture, hyper, parameters, cpu_backend(), DType::f64);
   Rollout warm(model, Batch(before, loss_before), {});
@@ -97,14 +100,16 @@ SWEEP_ARCHITECTURES("the blocks of every memory are the finite differences of it
         if (state.memory != memory) continue;
         const std::string key = Rollout::state_key(state);
         for (std::size_t i = 0; i < start.at(key).size(); ++i)
-          for (int imaginary = 0; imaginary <= (is_complex(state.initial.dtype()) ? 1 : 0); ++imaginary) own.entries.push_back({key, i, imaginary == 1});
+          for (int imaginary = 0; imaginary <= (is_complex(state.initial.dtype()) ? 1 : 0); ++imaginary)
+            own.entries.push_back({key, i, imaginary == 1});
       }
       found.push_back(std::move(own));
     }
   });
   if (found.empty()) throw test::Skip("no memory of it has blocks");
   for (const OneStep& own : found) {
-    const std::string what = architecture.id + ", " + std::to_string(own.of.count) + " blocks of " + std::to_string(own.of.size) + " for " + std::to_string(own.of.repeats) + " columns";
+    const std::string what = architecture.id + ", " + std::to_string(own.of.count) + " blocks of " + std::to_string(own.of.size) + " for " +
+                             std::to_string(own.of.repeats) + " columns";
     const std::int64_t n = std::ssize(own.entries);
     CHECK_SAYS(n == own.of.width(), what + ": " + std::to_string(n) + " entries");
     // Columns lie beside each other within a block, or each of them has its rows together, or a block has an entry of each state.
@@ -127,7 +132,8 @@ SWEEP_ARCHITECTURES("the blocks of every memory are the finite differences of it
           const auto place = [&](std::int64_t at) {  // block, row, column
             const std::int64_t block = at / (own.of.size * own.of.repeats), inside = at % (own.of.size * own.of.repeats);
             if (layout == across) return std::array{at % own.of.count, at / own.of.count, std::int64_t{0}};
-            return layout == together ? std::array{block, inside % own.of.size, inside / own.of.size} : std::array{block, inside / own.of.repeats, inside % own.of.repeats};
+            return layout == together ? std::array{block, inside % own.of.size, inside / own.of.size}
+                                      : std::array{block, inside / own.of.repeats, inside % own.of.repeats};
           };
           const auto [block, row, column] = place(i);
           const auto [other_block, other_row, other_column] = place(j);

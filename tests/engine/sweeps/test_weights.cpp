@@ -126,7 +126,8 @@ void check_states(const Preset& preset) {
       }
     }
     if (!state.growing) continue;
-    // A row more always differs from the position, or from another cache where there is no position; a cache by itself may be of any length.
+    // A row more always differs from the position, or from another cache where there is no position; a cache by itself may be of any
+    // length.
     const bool alone = !position && std::ranges::count(network.states(), true, &Network::StateVar::growing) == 1;
     for (const std::int64_t more : {-1, 1}) {
       if (whole.at(key).shape[0] + more < 1) continue;
@@ -169,7 +170,8 @@ TEST_CASE("there are models with caches of all steps, with caches of segments an
       if (state.growing) (state.period ? segments : caches)++;
     }
   }
-  CHECK_SAYS(caches >= 2 && positions >= 2 && segments >= 1, std::to_string(caches) + ", " + std::to_string(positions) + ", " + std::to_string(segments));
+  CHECK_SAYS(caches >= 2 && positions >= 2 && segments >= 1,
+             std::to_string(caches) + ", " + std::to_string(positions) + ", " + std::to_string(segments));
 }
 
 TEST_CASE("in float32 a position beyond 2^24 is refused") {
@@ -224,12 +226,15 @@ std::vector<std::string> others(const HyperSpec& row) {
       for (const auto& choice : row.choices) add(choice);
       break;
     case HyperKind::integer:
-      for (const std::int64_t value : {std::get<std::int64_t>(row.standard) * 2, std::get<std::int64_t>(row.standard) / 2, static_cast<std::int64_t>(row.low), std::int64_t{1},
-                                       std::int64_t{2}, std::int64_t{3}, std::int64_t{4}, std::int64_t{5}, std::int64_t{8}, std::int64_t{16}})
+      for (const std::int64_t value :
+           {std::get<std::int64_t>(row.standard) * 2, std::get<std::int64_t>(row.standard) / 2, static_cast<std::int64_t>(row.low),
+            std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{4}, std::int64_t{5}, std::int64_t{8}, std::int64_t{16}})
         add(value);
       break;
     case HyperKind::real:
-      for (const double value : {std::get<double>(row.standard) * 0.9, std::get<double>(row.standard) * 2.0, 0.5, row.low + 0.01 * (row.high - row.low), -0.01, 0.01, row.low, row.high}) add(value);
+      for (const double value : {std::get<double>(row.standard) * 0.9, std::get<double>(row.standard) * 2.0, 0.5,
+                                 row.low + 0.01 * (row.high - row.low), -0.01, 0.01, row.low, row.high})
+        add(value);
       break;
   }
   return texts;
@@ -255,7 +260,9 @@ Effect effect_of(RunRequest request, const Trace& before, const std::string& key
   for (const auto& array : before.arrays()) {
     const TraceArray* found = after->find(array->key);
     if (!found || found->shape != array->shape) return Effect::values;
-    const auto differ = [](const auto& a, const auto& b) { return a.size() != b.size() || std::memcmp(a.data(), b.data(), a.size() * sizeof a[0]) != 0; };  // NaN is the same as NaN
+    const auto differ = [](const auto& a, const auto& b) {
+      return a.size() != b.size() || std::memcmp(a.data(), b.data(), a.size() * sizeof a[0]) != 0;
+    };  // NaN is the same as NaN
     if (array->is_complex() ? differ(*array->complex, *found->complex) : differ(*array->real, *found->real)) return Effect::values;
   }
   return Effect::none;
@@ -263,9 +270,11 @@ Effect effect_of(RunRequest request, const Trace& before, const std::string& key
 
 }  // namespace
 
-SWEEP_ARCHITECTURES("with loaded weights the values that matter for drawing alone change no bit, and every other value changes something", architecture) {
+SWEEP_ARCHITECTURES("with loaded weights the values that matter for drawing alone change no bit, and every other value changes something",
+                    architecture) {
   const test::Scratch folder;
-  // Small, and as it is by default; where a value counts only beside another, also with each flag and choice the other way, and with 2 layers and 2 of what there is none of.
+  // Small, and as it is by default; where a value counts only beside another, also with each flag and choice the other way, and with 2
+  // layers and 2 of what there is none of.
   RunRequest plain = request_for(preset_of(architecture.id), 9);
   plain.probe.kinds.add({Kind::gradient});
   plain.sequence.own().width = 2;  // for values that name a column
@@ -273,7 +282,9 @@ SWEEP_ARCHITECTURES("with loaded weights the values that matter for drawing alon
   plain.sequence.own().input.insert(plain.sequence->input.end(), column.rbegin(), column.rend());
   plain.sequence.own().names.assign(2, "x");
   const Hyper defaults(architecture.hyper);
-  for (const auto& [key, value] : {std::pair("width", "8"), std::pair("state", "4"), std::pair("filter_order", "4"), std::pair("l_max", "8"), std::pair("segment", "4"), std::pair("memory", "2"), std::pair("heads", "2"), std::pair("head_size", "4")})
+  for (const auto& [key, value] :
+       {std::pair("width", "8"), std::pair("state", "4"), std::pair("filter_order", "4"), std::pair("l_max", "8"),
+        std::pair("segment", "4"), std::pair("memory", "2"), std::pair("heads", "2"), std::pair("head_size", "4")})
     if (defaults.has(key)) plain.set.emplace_back(key, value);
   std::vector<RunRequest> bases{plain};
   for (const auto& row : architecture.hyper)
@@ -290,7 +301,8 @@ SWEEP_ARCHITECTURES("with loaded weights the values that matter for drawing alon
   for (auto& base : bases) {
     const bool trained = &base == &bases.back();
     base.weights.clear();
-    const bool needed = (!trained && base.set == plain.set) || std::ranges::any_of(values.table(), [&](const HyperSpec& row) { return !row.draws_only && !moves[row.key]; });
+    const bool needed = (!trained && base.set == plain.set) ||
+                        std::ranges::any_of(values.table(), [&](const HyperSpec& row) { return !row.draws_only && !moves[row.key]; });
     TracePtr drawn;
     try {
       drawn = run(builtin_registry(), base, {}, {}).trace;
@@ -310,21 +322,26 @@ SWEEP_ARCHITECTURES("with loaded weights the values that matter for drawing alon
     CHECK_EQUAL(idle.back(), "seed");
     RunRequest reseeded = base;
     reseeded.seed = 7;
-    CHECK_SAYS(effect_of(reseeded, *before, values.table()[0].key, hyper_of(builtin_registry(), base.preset, base.set).text(values.table()[0].key)) == Effect::none, architecture.id + ": the seed");
+    CHECK_SAYS(effect_of(reseeded, *before, values.table()[0].key,
+                         hyper_of(builtin_registry(), base.preset, base.set).text(values.table()[0].key)) == Effect::none,
+               architecture.id + ": the seed");
     for (HyperSpec row : values.table()) {
       row.standard = hyper_of(builtin_registry(), base.preset, base.set).value(row.key);
       CHECK_EQUAL(std::ranges::find(idle, row.key) != idle.end(), row.draws_only);
       if (!row.draws_only && (moves[row.key] || !needed)) continue;
       for (const auto& text : others(row)) {
         const Effect effect = effect_of(base, *before, row.key, text);
-        if (row.draws_only) CHECK_SAYS(effect == Effect::none || effect == Effect::not_allowed, architecture.id + ": " + row.key + " = " + text + " changes what loaded weights make");
+        if (row.draws_only)
+          CHECK_SAYS(effect == Effect::none || effect == Effect::not_allowed,
+                     architecture.id + ": " + row.key + " = " + text + " changes what loaded weights make");
         if (effect == Effect::values || effect == Effect::shapes) moves[row.key] = true;
         if (moves[row.key]) break;
       }
     }
   }
   for (const auto& row : values.table())
-    CHECK_SAYS(row.draws_only || moves[row.key], architecture.id + ": " + row.key + " changes nothing: it is one that matters for drawing alone");
+    CHECK_SAYS(row.draws_only || moves[row.key],
+               architecture.id + ": " + row.key + " changes nothing: it is one that matters for drawing alone");
 }
 
 namespace {
@@ -365,8 +382,8 @@ SWEEP_ARCHITECTURES("weights that are not finite are refused by file, entry and 
     auto& [name, array] = *changed.rbegin();
     array.real.front() = bad;
     write(changed, request.weights);
-    CHECK_ERROR(run(builtin_registry(), request, {}, {}),
-                request.weights.string() + ": the entry " + name + " is not finite at " + to_string(Shape(array.shape.size(), 0)) + ": choose other weights.");
+    CHECK_ERROR(run(builtin_registry(), request, {}, {}), request.weights.string() + ": the entry " + name + " is not finite at " +
+                                                              to_string(Shape(array.shape.size(), 0)) + ": choose other weights.");
   }
 }
 
@@ -378,7 +395,8 @@ TEST_CASE("a parameter that a file holds twice is refused, with both names") {
   file["output"] = file.at("param/0/D");  // something else of a trace.npz
   request.weights = folder / "w.npz";
   write(file, request.weights);
-  CHECK_ERROR(run(builtin_registry(), request, {}, {}), request.weights.string() + ": the entries 0/D and param/0/D are the same parameter: remove one of them.");
+  CHECK_ERROR(run(builtin_registry(), request, {}, {}),
+              request.weights.string() + ": the entries 0/D and param/0/D are the same parameter: remove one of them.");
   file.erase("0/D");
   write(file, request.weights);
   run(builtin_registry(), request, {}, {});
@@ -407,7 +425,10 @@ TEST_CASE("prefixes that wrappers put in front are taken off, unless two sets of
   Arrays two = renamed(plain, [](const std::string& name) { return "student." + name; });
   two.merge(renamed(plain, [](const std::string& name) { return "teacher." + name; }));
   write(two, request.weights);
-  CHECK_ERROR(run(builtin_registry(), request, {}, {}), "the entries below \"student.\" and below \"teacher.\" have the names of this model alike: keep those that you mean, or give the part: " + request.weights.string() + ":student or " + request.weights.string() + ":teacher.");
+  CHECK_ERROR(run(builtin_registry(), request, {}, {}),
+              "the entries below \"student.\" and below \"teacher.\" have the names of this model alike: keep those that you mean, or give "
+              "the part: " +
+                  request.weights.string() + ":student or " + request.weights.string() + ":teacher.");
   Arrays more = renamed(plain, [](const std::string& name) { return "model." + name; });
   more["optimizer.step"] = plain.at("0/bias_hh");
   write(more, request.weights);
@@ -418,14 +439,16 @@ SWEEP_ARCHITECTURES("a file of one layer is read without the layer's number, and
   const test::Scratch folder;
   RunRequest request = small(architecture.id);
   const Network network(architecture, hyper_of(builtin_registry(), request.preset, request.set), {});
-  if (network.layers().size() != 1 || std::ranges::any_of(network.parameters(), [](const auto& parameter) { return parameter.name.starts_with("final/"); }))
+  if (network.layers().size() != 1 ||
+      std::ranges::any_of(network.parameters(), [](const auto& parameter) { return parameter.name.starts_with("final/"); }))
     throw test::Skip("it has more than one layer");
   const auto expected = output_of(request);
   const Arrays plain = drawn(request);
   request.seed = 5;
   request.weights = folder / "w.npz";
   for (const std::string prefix : {"", "cell."}) {
-    write(renamed(plain, [&](const std::string& name) { return name.starts_with("0/") ? prefix + name.substr(2) : name; }), request.weights);
+    write(renamed(plain, [&](const std::string& name) { return name.starts_with("0/") ? prefix + name.substr(2) : name; }),
+          request.weights);
     CHECK_SAYS(output_of(request) == expected, architecture.id + " below \"" + prefix + "\"");
     CHECK(settings_that_fit(builtin_registry(), request, request.weights).empty());
   }
@@ -433,7 +456,8 @@ SWEEP_ARCHITECTURES("a file of one layer is read without the layer's number, and
 
 SWEEP_ARCHITECTURES("a file with the entries of its reference implementation is read", architecture) {
   const test::Scratch folder;
-  if (std::ranges::all_of(architecture.reference, [](const ReferenceName& row) { return row.ours.empty(); })) throw test::Skip("it names no entries of a reference implementation as other than ours");
+  if (std::ranges::all_of(architecture.reference, [](const ReferenceName& row) { return row.ours.empty(); }))
+    throw test::Skip("it names no entries of a reference implementation as other than ours");
   RunRequest request = small(architecture.id);
   if (architecture.id != "mamba" && Hyper(architecture.hyper).has("layers")) request.set = {{"layers", "2"}};
   const auto expected = output_of(request);
@@ -465,7 +489,12 @@ SWEEP_ARCHITECTURES("a file with the entries of its reference implementation is 
     }
     if (id == "sru" || id == "relit") return (id == "sru" ? "net.rnn_lst." + layer : "net.layer" + layer) + "." + rest;
     if (id == "on-lstm") return "net.cells." + layer + "." + rest;
-    return std::string("net.") + (id.starts_with("rwkv-") || id == "mlstm" || id == "slstm" || id == "xlstm" || id == "rg-lru" || id == "griffin" || id == "ecoformer" ? "blocks." : "layers.") + layer + "." + rest;
+    return std::string("net.") +
+           (id.starts_with("rwkv-") || id == "mlstm" || id == "slstm" || id == "xlstm" || id == "rg-lru" || id == "griffin" ||
+                    id == "ecoformer"
+                ? "blocks."
+                : "layers.") +
+           layer + "." + rest;
   };
   request.seed = 5;
   request.weights = folder / "w.npz";
@@ -489,7 +518,9 @@ TEST_CASE("without the layer's number two sets of entries below different prefix
   Arrays two = renamed(plain, [](const std::string& name) { return "first." + name.substr(2); });
   two.merge(renamed(plain, [](const std::string& name) { return "second." + name.substr(2); }));
   write(two, request.weights);
-  CHECK_ERROR(run(builtin_registry(), request, {}, {}), "the entries below \"first.\" and below \"second.\" have the names of this model alike: keep those that you mean, or give the part: ");
+  CHECK_ERROR(run(builtin_registry(), request, {}, {}),
+              "the entries below \"first.\" and below \"second.\" have the names of this model alike: keep those that you mean, or give "
+              "the part: ");
   // A file of two layers is one of two layers.
   RunRequest layers = small("cornn", {{"width", "4"}, {"layers", "2"}});
   write(drawn(layers), request.weights);
@@ -499,12 +530,16 @@ TEST_CASE("without the layer's number two sets of entries below different prefix
 
 TEST_CASE("a reference implementation of one layer fills one layer, and none two") {
   const test::Scratch folder;
-  for (const auto& [id, kept, front] : {std::tuple{"lem", "0/", "cell."}, std::tuple{"cornn", "0/", "cell."}, std::tuple{"neural-wave-machine", "0/", "cell."}, std::tuple{"hgru", "0/self_attn.hgru.", "model."}}) {
+  for (const auto& [id, kept, front] :
+       {std::tuple{"lem", "0/", "cell."}, std::tuple{"cornn", "0/", "cell."}, std::tuple{"neural-wave-machine", "0/", "cell."},
+        std::tuple{"hgru", "0/self_attn.hgru.", "model."}}) {
     RunRequest request = small(id, {{"width", "4"}});
     if (std::string(id) == "hgru") request.set = {{"width", "4"}, {"block", "none"}, {"lower_bound", "no"}};
     request.seed = 3;
     const auto expected = output_of(request);
-    const auto theirs = [&](const std::string& name) { return name.starts_with(kept) ? front + name.substr(std::string(kept).size()) : "encoder." + name.substr(name.find('/') + 1); };
+    const auto theirs = [&](const std::string& name) {
+      return name.starts_with(kept) ? front + name.substr(std::string(kept).size()) : "encoder." + name.substr(name.find('/') + 1);
+    };
     const Arrays file = renamed(drawn(request), theirs);
     request.seed = 5;
     request.weights = folder / "w.npz";
@@ -520,7 +555,8 @@ TEST_CASE("a reference implementation of one layer fills one layer, and none two
   }
 }
 TEST_CASE("there are architectures that name their reference implementation's entries") {
-  CHECK(std::ranges::count_if(builtin_registry().all(), [](const Architecture& architecture) { return !architecture.reference.empty(); }) >= 15);
+  CHECK(std::ranges::count_if(builtin_registry().all(), [](const Architecture& architecture) { return !architecture.reference.empty(); }) >=
+        15);
 }
 
 SWEEP_ARCHITECTURES("sizes are read from the file: what shapes tell is found, from its defaults", architecture) {
@@ -541,9 +577,13 @@ SWEEP_ARCHITECTURES("sizes are read from the file: what shapes tell is found, fr
       {"rwkv-4", {{"width", "6"}, {"layers", "3"}}},
   };
   const Hyper usual(architecture.hyper);
-  const std::int64_t usual_width = std::ranges::any_of(architecture.hyper, [](const HyperSpec& spec) { return spec.key == "width"; }) ? usual.integer("width") : 0;
+  const std::int64_t usual_width =
+      std::ranges::any_of(architecture.hyper, [](const HyperSpec& spec) { return spec.key == "width"; }) ? usual.integer("width") : 0;
   const auto special = others_of.find(architecture.id);
-  RunRequest request = small(architecture.id, special != others_of.end() ? special->second : std::vector<std::pair<std::string, std::string>>{{"width", usual_width == 16 ? "32" : "16"}});
+  RunRequest request =
+      small(architecture.id, special != others_of.end()
+                                 ? special->second
+                                 : std::vector<std::pair<std::string, std::string>>{{"width", usual_width == 16 ? "32" : "16"}});
   const Network there(architecture, hyper_of(builtin_registry(), request.preset, request.set), {});
   write(drawn(request), folder / "w.npz");
   RunRequest asks = small(architecture.id);
@@ -564,7 +604,8 @@ SWEEP_ARCHITECTURES("sizes are read from the file: what shapes tell is found, fr
   // The parameters are the same, so the same shapes were found.
   const Network here(architecture, hyper_of(builtin_registry(), asks.preset, asks.set), {});
   CHECK_EQUAL(here.parameters().size(), there.parameters().size());
-  for (std::size_t i = 0; i < here.parameters().size(); ++i) CHECK_EQUAL(to_string(here.parameters()[i].var.shape()), to_string(there.parameters()[i].var.shape()));
+  for (std::size_t i = 0; i < here.parameters().size(); ++i)
+    CHECK_EQUAL(to_string(here.parameters()[i].var.shape()), to_string(there.parameters()[i].var.shape()));
 }
 
 TEST_CASE("weights of another architecture fit no sizes") {
@@ -582,8 +623,11 @@ TEST_CASE("columns and targets that weights were made for are named") {
   write(drawn(request), folder / "w.npz");
   RunRequest asks = small("gru");
   asks.weights = folder / "w.npz";
-  CHECK_ERROR(check_files(builtin_registry(), asks), ": the weights were made for width = 6, and 3 input columns where the sequence has 1.");
-  CHECK_ERROR(settings_that_fit(builtin_registry(), asks, asks.weights), "the weights were made for width = 6, and 3 input columns where the sequence has 1: choose another sequence, or other weights.");
+  CHECK_ERROR(check_files(builtin_registry(), asks),
+              ": the weights were made for width = 6, and 3 input columns where the sequence has 1.");
+  CHECK_ERROR(
+      settings_that_fit(builtin_registry(), asks, asks.weights),
+      "the weights were made for width = 6, and 3 input columns where the sequence has 1: choose another sequence, or other weights.");
   RunRequest copies = small("gru", {{"width", "6"}});
   copies.sequence = make_task("copy", {.length = 40, .seed = 1});
   write(drawn(copies), folder / "w.npz");
@@ -628,7 +672,8 @@ TEST_CASE("state dicts under PyTorch's own names make PyTorch's own outputs") {
       const TraceArray* found = trace->find("output");
       CHECK(found);
       CHECK_EQUAL(to_string(found->shape), to_string(output.shape));
-      for (std::size_t i = 0; i < output.real.size(); ++i) CHECK_SAYS(std::abs((*found->real)[i] - output.real[i]) <= 1e-9, name + " " + how + " at " + test::show(i));
+      for (std::size_t i = 0; i < output.real.size(); ++i)
+        CHECK_SAYS(std::abs((*found->real)[i] - output.real[i]) <= 1e-9, name + " " + how + " at " + test::show(i));
     };
     request.set = model.second;
     check("with its settings");

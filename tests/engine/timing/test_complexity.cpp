@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The survey's tables of complexities beside what was measured: the estimator on costs that are known, the file that is shipped, and a measurement.
+// The survey's tables of complexities beside what was measured: the estimator on costs that are known, the file that is shipped, and a
+// measurement.
 #include "timing/complexity.h"
 
 #include <algorithm>
@@ -41,7 +42,8 @@ TEST_CASE("the exponent of what is stated is that of its expression") {
   }
   CHECK_EQUAL(rows.size(), stated_complexities().size());
   // log2 of 512 and of 16384 are 9 and 14; between the ends L log L grows by 32 * 14 / 9.
-  CHECK_CLOSE(exponent_of([](double l, double) { return l * std::log2(l); }, std::vector<std::int64_t>{512, 16384}, 1.0), std::log(32.0 * 14.0 / 9.0) / std::log(32.0), 1e-12);
+  CHECK_CLOSE(exponent_of([](double l, double) { return l * std::log2(l); }, std::vector<std::int64_t>{512, 16384}, 1.0),
+              std::log(32.0 * 14.0 / 9.0) / std::log(32.0), 1e-12);
 }
 
 TEST_CASE("the table that is shipped is of the rows that are stated, and says why where it differs") {
@@ -66,7 +68,8 @@ TEST_CASE("the table that is shipped is of the rows that are stated, and says wh
     CHECK_SAYS(agrees(row.stated_space_exponent, row.space) || !row.of_space.empty(), row.preset + ": " + verdict_of(row));
   }
   // The file is made on an idle machine, so a preset may be there before its row is.
-  for (const std::string& preset : missing) std::printf("%s is missing: make the file again with `reclab complexities --export resources/complexities.json`\n", preset.c_str());
+  for (const std::string& preset : missing)
+    std::printf("%s is missing: make the file again with `reclab complexities --export resources/complexities.json`\n", preset.c_str());
   CHECK_SAYS(missing.empty(), std::to_string(missing.size()) + " rows are missing");
   CHECK_EQUAL(i, rows.size());
 }

@@ -124,7 +124,8 @@ TEST_CASE("the spread of runs is what is usual where there are none, and then wh
   CHECK_CLOSE(between_runs(std::vector<double>{3.0}), t4 * usual_spread, 2e-3);
   // Two that differ by a factor e^0.2: off the middle, (e^0.2 + 1)/2, by 0.1 about; the variance of five counts is their sum's fifth.
   const double middle = std::log((std::exp(0.2) + 1.0) / 2.0);
-  CHECK_CLOSE(between_runs(std::vector<double>{std::exp(0.2), 1.0}), t5 * std::sqrt((4 * 0.0025 + middle * middle + (0.2 - middle) * (0.2 - middle)) / 5.0), 2e-3);
+  CHECK_CLOSE(between_runs(std::vector<double>{std::exp(0.2), 1.0}),
+              t5 * std::sqrt((4 * 0.0025 + middle * middle + (0.2 - middle) * (0.2 - middle)) / 5.0), 2e-3);
   // The unit of time does not matter, nor the order.
   CHECK_CLOSE(between_runs(std::vector<double>{1.0, 1.1, 1.3}), between_runs(std::vector<double>{2.6e-4, 2e-4, 2.2e-4}), 1e-12);
   const std::vector<double> still(20, 1.0);
@@ -193,15 +194,18 @@ TEST_CASE("a timing has all keys of the contract, a row a length") {
       CHECK(values(*trace, form + "/length") == (std::vector<double>{16, 32, 64}));
       for (const std::string of : {"", "forward", "backward"}) {
         const std::string at = form + "/" + of + (of.empty() ? "" : "_");
-        const auto median = values(*trace, form + "/" + (of.empty() ? "seconds" : of)), low = values(*trace, at + "low90"), high = values(*trace, at + "high90");
+        const auto median = values(*trace, form + "/" + (of.empty() ? "seconds" : of)), low = values(*trace, at + "low90"),
+                   high = values(*trace, at + "high90");
         CHECK_EQUAL(median.size(), std::size_t{3});
-        for (std::size_t i = 0; i < median.size(); ++i) CHECK_SAYS(0.0 < low[i] && low[i] <= median[i] && median[i] <= high[i], at + std::to_string(i));
+        for (std::size_t i = 0; i < median.size(); ++i)
+          CHECK_SAYS(0.0 < low[i] && low[i] <= median[i] && median[i] <= high[i], at + std::to_string(i));
         const double p = values(*trace, at + "exponent").at(0);
         CHECK(values(*trace, at + "exponent_low").at(0) <= p && p <= values(*trace, at + "exponent_high").at(0));
       }
       const auto seconds = values(*trace, form + "/seconds"), low = values(*trace, form + "/low"), high = values(*trace, form + "/high");
       for (std::size_t i = 0; i < seconds.size(); ++i) CHECK(low[i] <= seconds[i] && seconds[i] <= high[i]);
-      const auto memory = values(*trace, form + "/memory"), flops = values(*trace, form + "/flops"), bytes = values(*trace, form + "/bytes");
+      const auto memory = values(*trace, form + "/memory"), flops = values(*trace, form + "/flops"),
+                 bytes = values(*trace, form + "/bytes");
       CHECK(memory[0] < memory[1] && memory[1] < memory[2] && flops[0] > 0.0 && flops[0] < flops[2] && bytes[0] < bytes[2]);
       CHECK_CLOSE(values(*trace, form + "/memory_exponent").at(0), std::log(memory[2] / memory[0]) / std::log(4.0), 0.2);
       for (const double error : values(*trace, form + "/output_error")) CHECK(error <= 1e-9);
@@ -222,12 +226,14 @@ TEST_CASE("a timing has all keys of the contract, a row a length") {
 TEST_CASE("float32, a batch, some forms, the forward pass alone") {
   RunRequest request = request_for("linear-attention");
   request.dtype = "f32";
-  const TracePtr trace = time_forms(builtin_registry(), request, {.forms = {"chunkwise"}, .lengths = {32, 16, 32}, .batch = 3, .backward = false}, {}, {});
+  const TracePtr trace =
+      time_forms(builtin_registry(), request, {.forms = {"chunkwise"}, .lengths = {32, 16, 32}, .batch = 3, .backward = false}, {}, {});
   CHECK_EQUAL(trace->info.batch, 3);
   CHECK_EQUAL(trace->info.dtype, std::string("float32"));
   CHECK(values(*trace, "chunkwise/length") == (std::vector<double>{16, 32}));
   CHECK(trace->matching("timing/sequential/").empty());
-  for (const char* key : {"backward", "backward_low90", "backward_exponent", "gradient_error"}) CHECK(!trace->find(std::string("timing/chunkwise/") + key));
+  for (const char* key : {"backward", "backward_low90", "backward_exponent", "gradient_error"})
+    CHECK(!trace->find(std::string("timing/chunkwise/") + key));
   CHECK(values(*trace, "chunkwise/seconds") == values(*trace, "chunkwise/forward"));
   for (const double error : values(*trace, "chunkwise/output_error")) CHECK(error > 0.0 && error <= 1e-3);
   const TracePtr single = time_forms(builtin_registry(), request, {.forms = {"chunkwise"}, .lengths = {32}, .backward = false}, {}, {});
@@ -258,10 +264,13 @@ TEST_CASE("a bare pass computes what a full one does") {
         for (int again = 0; again < 2; ++again) {
           CHECK(!rollout.forward({}, {}));
           input[bare].assign(sequence.input.size(), 0.0);
-          rollout.backward([&](const Rollout::Segment& s, int scale) {
-            const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().gradient(s.network.input()), s.steps);
-            for (std::size_t i = 0; i < values.size(); ++i) input[bare][static_cast<std::size_t>(s.first) + i] = std::ldexp(values[i], scale);
-          }, {});
+          rollout.backward(
+              [&](const Rollout::Segment& s, int scale) {
+                const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().gradient(s.network.input()), s.steps);
+                for (std::size_t i = 0; i < values.size(); ++i)
+                  input[bare][static_cast<std::size_t>(s.first) + i] = std::ldexp(values[i], scale);
+              },
+              {});
         }
         CHECK(bare == rollout.parameter_gradients().empty());
       }
@@ -273,10 +282,11 @@ TEST_CASE("a bare pass computes what a full one does") {
 TEST_CASE("a timing that is cancelled keeps what was measured") {
   std::stop_source stop;
   int published = 0;
-  const TracePtr trace = time_forms(builtin_registry(), request_for("elman"), {.forms = {"sequential"}, .lengths = {16, 32, 64, 128}}, {}, stop.get_token(), [&](const TracePtr& stage) {
-    CHECK_EQUAL(values(*stage, "sequential/seconds").size(), static_cast<std::size_t>(published) + 1);
-    if (++published == 2) stop.request_stop();
-  });
+  const TracePtr trace = time_forms(builtin_registry(), request_for("elman"), {.forms = {"sequential"}, .lengths = {16, 32, 64, 128}}, {},
+                                    stop.get_token(), [&](const TracePtr& stage) {
+                                      CHECK_EQUAL(values(*stage, "sequential/seconds").size(), static_cast<std::size_t>(published) + 1);
+                                      if (++published == 2) stop.request_stop();
+                                    });
   CHECK(trace->info.outcome == Outcome::cancelled);
   CHECK(values(*trace, "sequential/length") == (std::vector<double>{16, 32}));
   CHECK_EQUAL(values(*trace, "sequential/seconds").size(), std::size_t{2});
@@ -288,7 +298,8 @@ TEST_CASE("a length at which a form diverges is left out, with a note; the other
   wild.set = {{"activation", "identity"}, {"spectral_radius", "2"}, {"width", "8"}};
   const TracePtr diverged = time_forms(builtin_registry(), wild, {.forms = {"sequential"}, .lengths = {16, 4000}}, {}, {});
   CHECK(values(*diverged, "sequential/length") == std::vector<double>{16});
-  CHECK(!diverged->info.notes.empty() && diverged->info.notes.front().find("4,000 was left out: its output is not finite") != std::string::npos);
+  CHECK(!diverged->info.notes.empty() &&
+        diverged->info.notes.front().find("4,000 was left out: its output is not finite") != std::string::npos);
 }
 
 TEST_CASE("the largest Lyapunov exponent leaves out the first quarter of the steps, where the state still comes from its start") {
@@ -333,8 +344,10 @@ TEST_CASE("the roof is measured once and kept; a broken file is measured anew") 
   CHECK(roof.triad_bytes > 0.0 && roof.cached_bytes > 0.0 && roof.flops > 0.0 && roof.flops64 > 0.0);
   const std::string text = read_file(file);
   const Roof again = roof_of_machine(file, {});
-  CHECK(again.triad_bytes == roof.triad_bytes && again.cached_bytes == roof.cached_bytes && again.flops == roof.flops && again.flops64 == roof.flops64);
-  for (const std::string& broken : {std::string("{\"machine\": 3}"), text.substr(0, text.size() / 2), std::string(text).replace(text.find("threads") + 10, 1, "97")}) {
+  CHECK(again.triad_bytes == roof.triad_bytes && again.cached_bytes == roof.cached_bytes && again.flops == roof.flops &&
+        again.flops64 == roof.flops64);
+  for (const std::string& broken :
+       {std::string("{\"machine\": 3}"), text.substr(0, text.size() / 2), std::string(text).replace(text.find("threads") + 10, 1, "97")}) {
     write_file(file, broken);
     CHECK(roof_of_machine(file, {}).flops > 0.0);
     CHECK(read_file(file) != broken);
@@ -404,7 +417,8 @@ TEST_CASE("the last paces of a machine are kept, by device; a broken file is beg
   const std::string text = read_file(file);
   std::string negative = text;
   negative.replace(negative.find("3e-05"), 5, "-3e-5");
-  for (const std::string& broken : {std::string("{\"machine\": 3}"), text.substr(0, text.size() / 2), std::string(text).replace(text.find("threads") + 10, 1, "97"), negative}) {
+  for (const std::string& broken : {std::string("{\"machine\": 3}"), text.substr(0, text.size() / 2),
+                                    std::string(text).replace(text.find("threads") + 10, 1, "97"), negative}) {
     write_file(file, broken);
     CHECK(paces_of_machine(file, "CPU").empty());
     keep_pace(file, "CPU", 2e-4, &problem);
@@ -422,7 +436,9 @@ TEST_CASE("a timing keeps its pace, and the paces before it widen its bands") {
   std::filesystem::remove_all(folder);
   const Cache cache(folder);
   CHECK(pace_file() == folder / "recurrence-lab" / "pace.json" && roof_file() == folder / "recurrence-lab" / "roof.json");
-  const auto timed = [] { return time_forms(builtin_registry(), request_for("elman"), {.forms = {"sequential"}, .lengths = {16}}, {}, {}); };
+  const auto timed = [] {
+    return time_forms(builtin_registry(), request_for("elman"), {.forms = {"sequential"}, .lengths = {16}}, {}, {});
+  };
   const TracePtr first = timed();
   CHECK_CLOSE(values(*first, "between").at(0), between_runs({}), 1e-12);  // of itself alone
   const std::string device = cpu_backend().name();
@@ -434,7 +450,8 @@ TEST_CASE("a timing keeps its pace, and the paces before it widen its bands") {
   CHECK_EQUAL(paces_of_machine(pace_file(), device).size(), std::size_t{12});
   CHECK_SAYS(values(*second, "between").at(0) > 0.2, test::show(values(*second, "between").at(0)));
   const double widest = std::sqrt(2.0) * values(*second, "between").at(0), median_of = values(*second, "sequential/seconds").at(0);
-  CHECK(std::log(values(*second, "sequential/high90").at(0) / median_of) > 0.999 * widest && std::log(median_of / values(*second, "sequential/low90").at(0)) > 0.999 * widest);
+  CHECK(std::log(values(*second, "sequential/high90").at(0) / median_of) > 0.999 * widest &&
+        std::log(median_of / values(*second, "sequential/low90").at(0)) > 0.999 * widest);
   // A cancelled one is no timing of the machine, nor one of nothing.
   CHECK_CLOSE(values(*time_forms(builtin_registry(), request_for("elman"), {}, {}, {}), "lyapunov").size(), 1.0, 0.0);
   std::stop_source stop;
@@ -452,7 +469,8 @@ TEST_CASE("a timing keeps its pace, and the paces before it widen its bands") {
   write_file(folder, "x");
   const TracePtr third = timed();
   CHECK(third->info.outcome == Outcome::finished);
-  CHECK(std::ranges::any_of(third->info.notes, [](const std::string& note) { return note.starts_with("The pace of this machine was not kept"); }));
+  CHECK(std::ranges::any_of(third->info.notes,
+                            [](const std::string& note) { return note.starts_with("The pace of this machine was not kept"); }));
   std::filesystem::remove_all(folder);
 }
 
@@ -464,7 +482,8 @@ TEST_CASE("one form overtakes another where the bands show it") {
     for (double& x : c.high) x *= band;
     return c;
   };
-  const Curve line = curve("line", {1, 2, 4, 8}, 1.1), flat = curve("flat", {2.8284271247461903, 2.8284271247461903, 2.8284271247461903, 2.8284271247461903}, 1.1);
+  const Curve line = curve("line", {1, 2, 4, 8}, 1.1),
+              flat = curve("flat", {2.8284271247461903, 2.8284271247461903, 2.8284271247461903, 2.8284271247461903}, 1.1);
   CHECK_CLOSE(overtakes(flat, line), 128 * std::sqrt(2.0), 1e-9);
   CHECK_CLOSE(overtakes(line, flat), 0.0, 0.0);
   std::vector<Curve> both{line, flat};

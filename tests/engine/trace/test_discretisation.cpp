@@ -14,7 +14,8 @@ TEST_CASE("each rule is its formula, and its inverse takes it back") {
   const auto rules = discretisations(0.6);
   CHECK_EQUAL(rules.size(), std::size_t{5});
   for (const Complex w : {Complex(-0.4, 0.9), Complex(-1e-9, 2e-7), Complex(0.3, -1.0), Complex(-2.5, 0.0), Complex(0.0, 3.0)}) {
-    const Complex expected[] = {1.0 + w, 1.0 / (1.0 - w), (2.0 + w) / (2.0 - w), (1.0 + 0.4 * w) / (1.0 - 0.6 * w), std::polar(std::exp(w.real()), w.imag())};
+    const Complex expected[] = {1.0 + w, 1.0 / (1.0 - w), (2.0 + w) / (2.0 - w), (1.0 + 0.4 * w) / (1.0 - 0.6 * w),
+                                std::polar(std::exp(w.real()), w.imag())};
     for (std::size_t i = 0; i < rules.size(); ++i) {
       CHECK(std::abs(discrete(rules[i], w) - expected[i]) <= 1e-15 * (1.0 + std::abs(expected[i])));
       CHECK(std::abs(continuous(rules[i], discrete(rules[i], w)) - w) <= 2e-15 * (1.0 + std::abs(w)));

@@ -28,8 +28,8 @@ TEST_CASE("a key that is made is taken apart into what it was made of") {
 }
 
 TEST_CASE("what is no key of the table is none") {
-  for (const char* wrong : {"", "inputs", "input/0", "gate", "gate/", "gate/0", "gate/0/", "gate/x/forget", "gate/-1/forget", "spectrum/", "spectrum/0/h", "spectrum/99999999999999999999",
-                            "param", "param/", "jacobian_", "step/spectrum/0"})
+  for (const char* wrong : {"", "inputs", "input/0", "gate", "gate/", "gate/0", "gate/0/", "gate/x/forget", "gate/-1/forget", "spectrum/",
+                            "spectrum/0/h", "spectrum/99999999999999999999", "param", "param/", "jacobian_", "step/spectrum/0"})
     CHECK_SAYS(!parse_key(wrong), wrong);
 }
 
@@ -38,13 +38,15 @@ TEST_CASE("names and prefixes tell kinds apart") {
   for (const KindInfo& row : kind_table()) {
     CHECK_SAYS(prefixes.insert(prefix_of(row.kind)).second && !row.text.empty(), std::string(row.name));
     for (const KindInfo& other : kind_table())
-      CHECK_SAYS(row.kind == other.kind || !prefix_of(other.kind).starts_with(prefix_of(row.kind)), std::string(row.name) + " and " + std::string(other.name));
+      CHECK_SAYS(row.kind == other.kind || !prefix_of(other.kind).starts_with(prefix_of(row.kind)),
+                 std::string(row.name) + " and " + std::string(other.name));
   }
 }
 
 TEST_CASE("sets of kinds") {
   Kinds some{Kind::gate, Kind::spectrum};
-  CHECK(some.has(Kind::gate) && !some.has(Kind::state) && some.has_any({Kind::state, Kind::gate}) && !some.has_all({Kind::state, Kind::gate}));
+  CHECK(some.has(Kind::gate) && !some.has(Kind::state) && some.has_any({Kind::state, Kind::gate}) &&
+        !some.has_all({Kind::state, Kind::gate}));
   CHECK(some.add({Kind::state}).remove({Kind::gate}) == (Kinds{Kind::state, Kind::spectrum}));
   CHECK(recordable().has_all(kinds_of(Stage::late)) && !recordable().has_any(kinds_of(Stage::asked)) && Kinds().empty());
 }
@@ -80,5 +82,6 @@ TEST_CASE("every array of every preset's run is of a kind of the table, and a re
     }
   }
   for (const KindInfo& row : kind_table())
-    if (recordable().has(row.kind) && row.kind != Kind::newton) CHECK_SAYS(seen.has(row.kind), "no preset has any " + std::string(row.name));
+    if (recordable().has(row.kind) && row.kind != Kind::newton)
+      CHECK_SAYS(seen.has(row.kind), "no preset has any " + std::string(row.name));
 }

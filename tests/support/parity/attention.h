@@ -17,11 +17,14 @@ inline void softmax_parity(Backend& other) {
         for (const bool windowed : {false, true}) {
           Parity parity(other, 18);
           std::vector<double> low;
-          for (std::int64_t i = 0; i < s.rows; ++i) low.push_back(static_cast<double>(i % 3 == 0 ? s.first + i : i % 3 == 1 ? s.first + i - 5 : i % 2 ? -4 : s.first + i + 1));
-          const std::size_t scores = parity.array(type, s.batch * s.rows * s.columns, -size, size), g = parity.array(type, s.batch * s.rows * s.columns), from = parity.array(type, low);
+          for (std::int64_t i = 0; i < s.rows; ++i)
+            low.push_back(static_cast<double>(i % 3 == 0 ? s.first + i : i % 3 == 1 ? s.first + i - 5 : i % 2 ? -4 : s.first + i + 1));
+          const std::size_t scores = parity.array(type, s.batch * s.rows * s.columns, -size, size),
+                            g = parity.array(type, s.batch * s.rows * s.columns), from = parity.array(type, low);
           parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
             b.softmax(type, s.batch, s.rows, s.columns, s.first, windowed ? p[from] : nullptr, p[scores]);
-            if (size < 80.0) b.softmax_adjoint(type, s.batch * s.rows, s.columns, p[scores], p[g]);  // beyond, it is a difference that vanishes
+            if (size < 80.0)
+              b.softmax_adjoint(type, s.batch * s.rows, s.columns, p[scores], p[g]);  // beyond, it is a difference that vanishes
             return 0;
           });
         }
@@ -32,9 +35,11 @@ inline void distance_parity(Backend& other) {
     std::int64_t batch, rows, columns, distances, first;
   };
   for (const DType type : real_types)
-    for (const Size s : {Size{1, 1, 1, 1, 0}, Size{3, 7, 7, 7, 0}, Size{2, 31, 64, 5, 33}, Size{1, 33, 65, 65, 32}, Size{2, 3, 10, 40, 7}}) {
+    for (const Size s :
+         {Size{1, 1, 1, 1, 0}, Size{3, 7, 7, 7, 0}, Size{2, 31, 64, 5, 33}, Size{1, 33, 65, 65, 32}, Size{2, 3, 10, 40, 7}}) {
       Parity parity(other, 19);
-      const std::size_t far = parity.array(type, s.batch * s.rows * s.distances), scores = parity.array(type, s.batch * s.rows * s.columns), gfar = parity.array(type, s.batch * s.rows * s.distances);
+      const std::size_t far = parity.array(type, s.batch * s.rows * s.distances), scores = parity.array(type, s.batch * s.rows * s.columns),
+                        gfar = parity.array(type, s.batch * s.rows * s.distances);
       parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
         b.by_distance(type, s.batch, s.rows, s.columns, s.distances, s.first, p[far], p[scores]);
         b.by_distance_adjoint(type, s.batch, s.rows, s.columns, s.distances, s.first, p[scores], p[gfar]);
@@ -48,7 +53,8 @@ inline void columns_parity(Backend& other) {
   for (const DType type : real_types)
     for (const bool from : {false, true}) {
       Parity parity(other, 20);
-      const std::size_t bound = parity.array(type, std::vector<double>{0, 1, 16, 32, 33, 40, -3}), scores = parity.array(type, batch * rows * columns);
+      const std::size_t bound = parity.array(type, std::vector<double>{0, 1, 16, 32, 33, 40, -3}),
+                        scores = parity.array(type, batch * rows * columns);
       parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
         b.keep_columns(type, batch, rows, columns, p[bound], from, p[scores]);
         return 0;
@@ -74,8 +80,9 @@ inline void weigh_parity(Backend& other) {
           column_low.push_back(-low);
         }
       }
-      const std::size_t r = parity.array(type, row), c = parity.array(type, column), rl = parity.array(type, row_low), cl = parity.array(type, column_low),
-                        scores = parity.array(type, batch * rows * columns), g = parity.array(type, batch * rows * columns), gr = parity.array(type, batch * steps),
+      const std::size_t r = parity.array(type, row), c = parity.array(type, column), rl = parity.array(type, row_low),
+                        cl = parity.array(type, column_low), scores = parity.array(type, batch * rows * columns),
+                        g = parity.array(type, batch * rows * columns), gr = parity.array(type, batch * steps),
                         gc = parity.array(type, batch * steps);
       parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
         b.weigh(type, batch, steps, first, rows, columns, p[r], p[c], p[rl], p[cl], p[scores]);

@@ -8,17 +8,22 @@ namespace reclab::test {
 
 inline void depthwise_parity(Backend& other) {
   for (const DType type : real_types)
-    for (const DepthwiseDims d : {DepthwiseDims{1, 1, 1, 1}, DepthwiseDims{50, 3, 7, 4}, DepthwiseDims{3000, 2, 3, 4}, DepthwiseDims{2, 2, 5, 6}, DepthwiseDims{31, 1, 33, 3}, DepthwiseDims{32, 3, 31, 2}, DepthwiseDims{1023, 1, 1, 5}, DepthwiseDims{1025, 1, 3, 4}}) {
+    for (const DepthwiseDims d :
+         {DepthwiseDims{1, 1, 1, 1}, DepthwiseDims{50, 3, 7, 4}, DepthwiseDims{3000, 2, 3, 4}, DepthwiseDims{2, 2, 5, 6},
+          DepthwiseDims{31, 1, 33, 3}, DepthwiseDims{32, 3, 31, 2}, DepthwiseDims{1023, 1, 1, 5}, DepthwiseDims{1025, 1, 3, 4}}) {
       Parity parity(other, 10);
       const std::int64_t in = (d.steps + d.taps - 1) * d.batch * d.channels, out = d.steps * d.batch * d.channels;
-      const std::size_t x = parity.array(type, in), w = parity.array(type, d.channels * d.taps), y = parity.array(type, out), gx = parity.array(type, in), gw = parity.array(type, d.channels * d.taps);
-      parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
-        b.depthwise(type, d, p[x], p[w], p[y]);
-        b.depthwise_adjoint(type, d, p[x], p[w], p[y], p[gx], nullptr);
-        b.depthwise_adjoint(type, d, p[x], p[w], p[y], nullptr, p[gw]);
-        b.depthwise_adjoint(type, d, p[x], p[w], p[y], p[gx], p[gw]);
-        return 0;
-      }, 0, type == DType::f32 ? 1e-4 : 0.0);
+      const std::size_t x = parity.array(type, in), w = parity.array(type, d.channels * d.taps), y = parity.array(type, out),
+                        gx = parity.array(type, in), gw = parity.array(type, d.channels * d.taps);
+      parity.run(
+          [&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
+            b.depthwise(type, d, p[x], p[w], p[y]);
+            b.depthwise_adjoint(type, d, p[x], p[w], p[y], p[gx], nullptr);
+            b.depthwise_adjoint(type, d, p[x], p[w], p[y], nullptr, p[gw]);
+            b.depthwise_adjoint(type, d, p[x], p[w], p[y], p[gx], p[gw]);
+            return 0;
+          },
+          0, type == DType::f32 ? 1e-4 : 0.0);
     }
 }
 
@@ -27,15 +32,18 @@ inline void kernel_parity(Backend& other) {
     for (const std::int64_t steps : {1, 9, 31, 32, 33, 700, 1023, 1024, 1025}) {
       const std::int64_t channels = 3, modes = 5;
       Parity parity(other, 14);
-      const std::size_t w = parity.array(type, channels * modes), a = parity.factors(type, channels * modes, 0.7, 0.999), kernel = parity.array(type, channels * steps), gw = parity.array(type, channels * modes),
+      const std::size_t w = parity.array(type, channels * modes), a = parity.factors(type, channels * modes, 0.7, 0.999),
+                        kernel = parity.array(type, channels * steps), gw = parity.array(type, channels * modes),
                         ga = parity.array(type, channels * modes);
-      parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
-        b.vandermonde(type, channels, modes, steps, p[w], p[a], p[kernel]);
-        b.vandermonde_adjoint(type, channels, modes, steps, p[w], p[a], p[kernel], p[gw], nullptr);
-        b.vandermonde_adjoint(type, channels, modes, steps, p[w], p[a], p[kernel], nullptr, p[ga]);
-        b.vandermonde_adjoint(type, channels, modes, steps, p[w], p[a], p[kernel], p[gw], p[ga]);
-        return 0;
-      }, 0, type == DType::c64 ? 2e-4 : 1e-11);
+      parity.run(
+          [&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
+            b.vandermonde(type, channels, modes, steps, p[w], p[a], p[kernel]);
+            b.vandermonde_adjoint(type, channels, modes, steps, p[w], p[a], p[kernel], p[gw], nullptr);
+            b.vandermonde_adjoint(type, channels, modes, steps, p[w], p[a], p[kernel], nullptr, p[ga]);
+            b.vandermonde_adjoint(type, channels, modes, steps, p[w], p[a], p[kernel], p[gw], p[ga]);
+            return 0;
+          },
+          0, type == DType::c64 ? 2e-4 : 1e-11);
     }
 }
 
@@ -44,7 +52,8 @@ inline void convolution_parity(Backend& other) {
     for (const std::int64_t steps : {1, 2, 31, 32, 33, 37, 512, 1023, 1024, 1025, 3000}) {
       const std::int64_t batch = 3, channels = 4;
       Parity parity(other, 15);
-      const std::size_t kernel = parity.array(type, channels * steps), u = parity.array(type, steps * batch * channels), y = parity.array(type, steps * batch * channels), gy = parity.array(type, steps * batch * channels),
+      const std::size_t kernel = parity.array(type, channels * steps), u = parity.array(type, steps * batch * channels),
+                        y = parity.array(type, steps * batch * channels), gy = parity.array(type, steps * batch * channels),
                         gkernel = parity.array(type, channels * steps), gu = parity.array(type, steps * batch * channels);
       parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
         b.convolve(type, steps, batch, channels, p[kernel], p[u], p[y]);

@@ -10,17 +10,38 @@
 namespace reclab::test {
 
 inline void unary_parity(Backend& other) {
-  const std::map<std::string, Unary> operations{{"affine", Unary::affine}, {"exp", Unary::exp}, {"log", Unary::log}, {"sqrt", Unary::sqrt},
-      {"square", Unary::square}, {"reciprocal", Unary::reciprocal}, {"sigmoid", Unary::sigmoid}, {"tanh", Unary::tanh}, {"relu", Unary::relu},
-      {"softplus", Unary::softplus}, {"silu", Unary::silu}, {"gelu", Unary::gelu}, {"gelu_tanh", Unary::gelu_tanh}, {"normal_cdf", Unary::normal_cdf}, {"elu", Unary::elu}, {"mean_exp", Unary::mean_exp},
-      {"abs", Unary::abs}, {"sign", Unary::sign}, {"sin", Unary::sin}, {"cos", Unary::cos}, {"log_sigmoid", Unary::log_sigmoid}, {"floor", Unary::floor}};
+  const std::map<std::string, Unary> operations{{"affine", Unary::affine},
+                                                {"exp", Unary::exp},
+                                                {"log", Unary::log},
+                                                {"sqrt", Unary::sqrt},
+                                                {"square", Unary::square},
+                                                {"reciprocal", Unary::reciprocal},
+                                                {"sigmoid", Unary::sigmoid},
+                                                {"tanh", Unary::tanh},
+                                                {"relu", Unary::relu},
+                                                {"softplus", Unary::softplus},
+                                                {"silu", Unary::silu},
+                                                {"gelu", Unary::gelu},
+                                                {"gelu_tanh", Unary::gelu_tanh},
+                                                {"normal_cdf", Unary::normal_cdf},
+                                                {"elu", Unary::elu},
+                                                {"mean_exp", Unary::mean_exp},
+                                                {"abs", Unary::abs},
+                                                {"sign", Unary::sign},
+                                                {"sin", Unary::sin},
+                                                {"cos", Unary::cos},
+                                                {"log_sigmoid", Unary::log_sigmoid},
+                                                {"floor", Unary::floor}};
   for (const DType type : every_type)
     for (const auto& [name, op] : operations) {
-      if (is_complex(type) && op != Unary::affine && op != Unary::exp && op != Unary::square && op != Unary::reciprocal && op != Unary::mean_exp) continue;
+      if (is_complex(type) && op != Unary::affine && op != Unary::exp && op != Unary::square && op != Unary::reciprocal &&
+          op != Unary::mean_exp)
+        continue;
       const bool positive = op == Unary::log || op == Unary::sqrt || op == Unary::reciprocal;
       for (const std::int64_t n : {1, 31, 32, 33, 1023, 1024, 1025}) {
         Parity parity(other, 1);
-        const std::size_t x = parity.array(type, n, positive ? 0.3 : -4.0, 4.0), y = parity.array(type, n), gy = parity.array(type, n), gx = parity.array(type, n);
+        const std::size_t x = parity.array(type, n, positive ? 0.3 : -4.0, 4.0), y = parity.array(type, n), gy = parity.array(type, n),
+                          gx = parity.array(type, n);
         try {
           parity.run([&, operation = op, kind = type](Backend& b, const Parity::Pointers& p, Parity::Host&) {
             b.unary(operation, kind, n, p[x], p[y], 1.5, -0.25);
@@ -37,7 +58,8 @@ inline void unary_parity(Backend& other) {
 /// exp, tanh and the like far out, where they end at 0, at 1 or at infinity.
 inline void extreme_parity(Backend& other) {
   const std::vector<double> far{-1000.0, -720.0, -100.0, -88.5, -40.0, 0.0, -0.0, 1e-30, 40.0, 87.0, 700.0};
-  for (const Unary op : {Unary::exp, Unary::sigmoid, Unary::tanh, Unary::softplus, Unary::silu, Unary::gelu, Unary::normal_cdf, Unary::elu, Unary::relu})
+  for (const Unary op :
+       {Unary::exp, Unary::sigmoid, Unary::tanh, Unary::softplus, Unary::silu, Unary::gelu, Unary::normal_cdf, Unary::elu, Unary::relu})
     for (const DType type : real_types) {
       std::vector<double> at;
       for (const double x : far)
@@ -52,8 +74,10 @@ inline void extreme_parity(Backend& other) {
 }
 
 inline void binary_parity(Backend& other) {
-  const std::vector<std::pair<Shape, Shape>> pairs{{{7, 5}, {7, 5}}, {{7, 5}, {5}}, {{5}, {7, 5}}, {{7, 1}, {7, 5}}, {{1}, {9, 11}}, {{9, 11}, {}},
-      {{6, 1, 4}, {1, 3, 4}}, {{3, 1, 5, 1}, {1, 4, 1, 6}}, {{5000, 3}, {3}}, {{20000}, {1}}, {{2, 3000}, {2, 1}}, {{0, 4}, {4}}, {{1}, {1}}};
+  const std::vector<std::pair<Shape, Shape>> pairs{{{7, 5}, {7, 5}}, {{7, 5}, {5}},  {{5}, {7, 5}},          {{7, 1}, {7, 5}},
+                                                   {{1}, {9, 11}},   {{9, 11}, {}},  {{6, 1, 4}, {1, 3, 4}}, {{3, 1, 5, 1}, {1, 4, 1, 6}},
+                                                   {{5000, 3}, {3}}, {{20000}, {1}}, {{2, 3000}, {2, 1}},    {{0, 4}, {4}},
+                                                   {{1}, {1}}};
   for (const DType type : every_type)
     for (const Binary op : {Binary::add, Binary::subtract, Binary::multiply, Binary::divide, Binary::maximum})
       for (const auto& [left, right] : pairs) {
@@ -61,17 +85,21 @@ inline void binary_parity(Backend& other) {
         Shape result;
         const Broadcast shape = broadcast(left, right, result);
         Parity parity(other, 3);
-        const std::size_t x = parity.array(type, count(left)), y = parity.array(type, count(right), 0.5, 2.0), z = parity.array(type, count(result)),
-                          gz = parity.array(type, count(result)), gx = parity.array(type, count(left)), gy = parity.array(type, count(right));
+        const std::size_t x = parity.array(type, count(left)), y = parity.array(type, count(right), 0.5, 2.0),
+                          z = parity.array(type, count(result)), gz = parity.array(type, count(result)),
+                          gx = parity.array(type, count(left)), gy = parity.array(type, count(right));
         try {
-          parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
-            b.binary(op, type, shape, p[x], p[y], p[z]);
-            b.binary_adjoint(op, type, shape, p[x], p[y], p[gz], p[gx], nullptr);
-            b.binary_adjoint(op, type, shape, p[x], p[y], p[gz], p[gx], p[gy]);
-            return 0;
-          }, 0, type == DType::f32 || type == DType::c64 ? 1e-4 : 0.0);  // the CPU adds thousands of floats one after the other
+          parity.run(
+              [&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
+                b.binary(op, type, shape, p[x], p[y], p[z]);
+                b.binary_adjoint(op, type, shape, p[x], p[y], p[gz], p[gx], nullptr);
+                b.binary_adjoint(op, type, shape, p[x], p[y], p[gz], p[gx], p[gy]);
+                return 0;
+              },
+              0, type == DType::f32 || type == DType::c64 ? 1e-4 : 0.0);  // the CPU adds thousands of floats one after the other
         } catch (const Failure& failure) {
-          throw Failure("operation " + std::to_string(static_cast<int>(op)) + ", " + name_of(type) + ", " + to_string(left) + " and " + to_string(right) + ": " + failure.what());
+          throw Failure("operation " + std::to_string(static_cast<int>(op)) + ", " + name_of(type) + ", " + to_string(left) + " and " +
+                        to_string(right) + ": " + failure.what());
         }
       }
 }

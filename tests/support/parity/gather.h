@@ -19,7 +19,8 @@ inline void movement_parity(Backend& other) {
   for (const DType type : every_type)
     for (const bool accumulate : {false, true}) {
       Parity parity(other, 4);
-      const std::size_t wide = parity.array(type, 200), dense = parity.array(type, 60), other_wide = parity.array(type, 200), single = parity.array(type, 1);
+      const std::size_t wide = parity.array(type, 200), dense = parity.array(type, 60), other_wide = parity.array(type, 200),
+                        single = parity.array(type, 1);
       parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
         b.gather(type, box, p[wide], p[dense], accumulate);
         b.scatter(type, box, p[dense], p[other_wide], accumulate);
@@ -33,8 +34,6 @@ inline void movement_parity(Backend& other) {
     }
 }
 
-inline std::vector<ParityCase> gather_parity_cases() {
-  return {{"gather: boxes of strided arrays, copies and clearing", movement_parity}};
-}
+inline std::vector<ParityCase> gather_parity_cases() { return {{"gather: boxes of strided arrays, copies and clearing", movement_parity}}; }
 
 }  // namespace reclab::test

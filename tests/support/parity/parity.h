@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What holds a Backend to the reference: an operation is called on both, on random data, with what is added to filled beforehand. Every call
-// is made twice on the other backend and must give the same bits.
+// What holds a Backend to the reference: an operation is called on both, on random data, with what is added to filled beforehand. Every
+// call is made twice on the other backend and must give the same bits.
 #pragma once
 
 #include <algorithm>
@@ -76,7 +76,8 @@ class Parity {
   using Host = std::vector<double>;
   /// call(backend, pointers, host) returns a power of two (see in_units).
   void run(const std::function<int(Backend&, const Pointers&, Host&)>& call, std::size_t host_size = 0, double tolerance = 0.0) {
-    const Outcome mine = on(reference_backend(), call, host_size), theirs = on(other_, call, host_size), again = on(other_, call, host_size);
+    const Outcome mine = on(reference_backend(), call, host_size), theirs = on(other_, call, host_size),
+                  again = on(other_, call, host_size);
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
       CHECK_SAYS(theirs.arrays[i] == again.arrays[i], "array " + std::to_string(i) + " has other bits the second time");
       const DType real = real_of(arrays_[i].type);
@@ -84,16 +85,20 @@ class Parity {
       double largest = 0.0, worst = 0.0;
       for (std::size_t j = 0; j < a.size(); ++j) {
         if (static_cast<int>(i) == in_units_) b[j] = std::ldexp(b[j], theirs.power - mine.power);
-        CHECK_SAYS(std::isfinite(a[j]) && std::isfinite(b[j]), "array " + std::to_string(i) + " at " + std::to_string(j) + " is " + show(a[j]) + " and " + show(b[j]));
+        CHECK_SAYS(std::isfinite(a[j]) && std::isfinite(b[j]),
+                   "array " + std::to_string(i) + " at " + std::to_string(j) + " is " + show(a[j]) + " and " + show(b[j]));
         largest = std::max(largest, std::abs(a[j]));
         worst = std::max(worst, std::abs(a[j] - b[j]));
       }
       const double allowed = (tolerance > 0.0 ? tolerance : parity_tolerance(real)) * (largest > 0.0 ? largest : 1.0);
-      CHECK_SAYS(worst <= allowed, "array " + std::to_string(i) + " differs by " + show(worst) + " where its largest entry is " + show(largest));
+      CHECK_SAYS(worst <= allowed,
+                 "array " + std::to_string(i) + " differs by " + show(worst) + " where its largest entry is " + show(largest));
     }
     for (std::size_t i = 0; i < mine.host.size(); ++i) {
-      CHECK_SAYS(mine.host[i] == theirs.host[i] || std::abs(mine.host[i] - theirs.host[i]) <= 1e-4, "host number " + std::to_string(i) + " is " + show(theirs.host[i]) + ", not " + show(mine.host[i]));
-      CHECK_SAYS(std::memcmp(&theirs.host[i], &again.host[i], sizeof(double)) == 0, "host number " + std::to_string(i) + " has other bits the second time");
+      CHECK_SAYS(mine.host[i] == theirs.host[i] || std::abs(mine.host[i] - theirs.host[i]) <= 1e-4,
+                 "host number " + std::to_string(i) + " is " + show(theirs.host[i]) + ", not " + show(mine.host[i]));
+      CHECK_SAYS(std::memcmp(&theirs.host[i], &again.host[i], sizeof(double)) == 0,
+                 "host number " + std::to_string(i) + " has other bits the second time");
     }
   }
 

@@ -11,14 +11,17 @@ inline void matmul_parity(Backend& other) {
     std::int64_t batch, m, n, k;
   };
   for (const DType type : real_types)
-    for (const Size s : {Size{1, 1, 1, 1}, Size{1, 5, 7, 3}, Size{3, 65, 130, 17}, Size{1, 6, 70, 3000}, Size{70, 8, 9, 20}, Size{2, 64, 64, 64}, Size{1, 4, 4, 0}, Size{1, 31, 33, 32}, Size{3, 33, 31, 61}, Size{1, 1023, 3, 7}, Size{1, 5, 1025, 3}, Size{1, 3, 5, 1024}})
+    for (const Size s :
+         {Size{1, 1, 1, 1}, Size{1, 5, 7, 3}, Size{3, 65, 130, 17}, Size{1, 6, 70, 3000}, Size{70, 8, 9, 20}, Size{2, 64, 64, 64},
+          Size{1, 4, 4, 0}, Size{1, 31, 33, 32}, Size{3, 33, 31, 61}, Size{1, 1023, 3, 7}, Size{1, 5, 1025, 3}, Size{1, 3, 5, 1024}})
       for (const bool ta : {false, true})
         for (const bool tb : {false, true})
           for (const bool accumulate : {false, true})
             for (int sharing = 0; sharing < 3; ++sharing) {  // nothing, B, the result
               const MatMul shape{s.batch, s.m, s.n, s.k, ta, tb, s.m * s.k, sharing == 1 ? 0 : s.k * s.n, sharing == 2 ? 0 : s.m * s.n};
               Parity parity(other, 6);
-              const std::size_t a = parity.array(type, s.batch * s.m * s.k), b = parity.array(type, s.batch * s.k * s.n), c = parity.array(type, s.batch * s.m * s.n);
+              const std::size_t a = parity.array(type, s.batch * s.m * s.k), b = parity.array(type, s.batch * s.k * s.n),
+                                c = parity.array(type, s.batch * s.m * s.n);
               try {
                 parity.run([&](Backend& backend, const Parity::Pointers& p, Parity::Host&) {
                   backend.matmul(type, shape, p[a], p[b], p[c], accumulate);
@@ -32,8 +35,12 @@ inline void matmul_parity(Backend& other) {
                   return 0;
                 });
               } catch (const Failure& failure) {
-                throw Failure(name_of(type) + ", " + std::to_string(s.batch) + " of " + std::to_string(s.m) + " x " + std::to_string(s.n) + " over " + std::to_string(s.k) + (ta ? ", A^T" : "") +
-                              (tb ? ", B^T" : "") + (sharing == 1 ? ", one B" : sharing == 2 ? ", one C" : "") + ": " + failure.what());
+                throw Failure(name_of(type) + ", " + std::to_string(s.batch) + " of " + std::to_string(s.m) + " x " + std::to_string(s.n) +
+                              " over " + std::to_string(s.k) + (ta ? ", A^T" : "") + (tb ? ", B^T" : "") +
+                              (sharing == 1   ? ", one B"
+                               : sharing == 2 ? ", one C"
+                                              : "") +
+                              ": " + failure.what());
               }
             }
 }

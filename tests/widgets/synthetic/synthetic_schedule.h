@@ -48,7 +48,8 @@ inline void put_schedule(Trace& trace, const Made& made, std::int64_t steps) {
   if (!made.value.empty()) trace.put(real_array(at + "value", {n}, {{"node", "", {}}}, made.value, "Of entry 0."));
   if (!made.product.empty()) trace.put(real_array(at + "product", {n}, {{"node", "", {}}}, made.product));
   if (!made.error.empty())
-    trace.put(real_array(at + "error", {static_cast<std::int64_t>(made.error.size()) / steps, steps}, {{"iteration", "", {}}, {"time", "", {}}}, made.error));
+    trace.put(real_array(at + "error", {static_cast<std::int64_t>(made.error.size()) / steps, steps},
+                         {{"iteration", "", {}}, {"time", "", {}}}, made.error));
   trace.put(real_array("schedule/steps", {1}, {{"steps", "", {}}}, {static_cast<double>(steps)}));
 }
 
@@ -85,7 +86,11 @@ inline void put_schedules(Trace& trace, std::int64_t steps = 8) {
     level = next;
   }
   put_schedule(trace, tree, steps);
-  Made triangle{.form = "chunkwise", .drawing = "triangle", .unit = "pieces", .kinds = {"value", "memory", "score", "read", "output"}, .places = {1, 1, 2, 3, 4}};
+  Made triangle{.form = "chunkwise",
+                .drawing = "triangle",
+                .unit = "pieces",
+                .kinds = {"value", "memory", "score", "read", "output"},
+                .places = {1, 1, 2, 3, 4}};
   for (double t = 0; t < T; ++t) triangle.nodes.push_back({0, t, t, 0, 0, t, 0});
   triangle.nodes.push_back({1, 0, 3, 1, 1, 3, 1});
   const double memory = T;

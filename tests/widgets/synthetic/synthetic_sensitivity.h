@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sensitivities of a hand-made model that is causal, fades by `decay` decades a step, and does not see what is more than `reach` steps back.
+// Sensitivities of a hand-made model that is causal, fades by `decay` decades a step, and does not see what is more than `reach` steps
+// back.
 #pragma once
 
 #include <cmath>
@@ -21,8 +22,10 @@ inline void put_sensitivity(Trace& trace, double decay = 0.05, double reach = 20
   for (std::int64_t s = 0; s < trace.info.length; s += every) columns.push_back(s), labels.push_back(std::to_string(s));
   std::vector<double> values;
   for (const std::int64_t t : trace.steps)
-    for (const std::int64_t s : columns) values.push_back(synthetic_sensitivity(static_cast<double>(t), static_cast<double>(s), decay, reach));
-  TraceArray array = real_array("sensitivity", {std::ssize(trace.steps), std::ssize(columns)}, {{"time", "", {}}, {"input step", "", labels}}, std::move(values), "log10 of |dy_t/du_s|.");
+    for (const std::int64_t s : columns)
+      values.push_back(synthetic_sensitivity(static_cast<double>(t), static_cast<double>(s), decay, reach));
+  TraceArray array = real_array("sensitivity", {std::ssize(trace.steps), std::ssize(columns)},
+                                {{"time", "", {}}, {"input step", "", labels}}, std::move(values), "log10 of |dy_t/du_s|.");
   array.unit = "log10";
   trace.put(std::move(array));
 }

@@ -32,7 +32,8 @@ inline double synthetic_exponent(double t, double j) { return 0.05 - 0.04 * j + 
 
 /// The j-th of n eigenvalues in continuous time, times the step.
 inline std::complex<double> synthetic_flow(std::int64_t j, std::int64_t n) {
-  return {-0.025 - 0.01 * static_cast<double>(j) / static_cast<double>(n), (j % 2 == 0 ? 1.0 : -1.0) * 0.05 * std::numbers::pi * static_cast<double>(j / 2)};
+  return {-0.025 - 0.01 * static_cast<double>(j) / static_cast<double>(n),
+          (j % 2 == 0 ? 1.0 : -1.0) * 0.05 * std::numbers::pi * static_cast<double>(j / 2)};
 }
 
 inline TraceArray real_array(std::string key, Shape shape, std::vector<Axis> axes, std::vector<double> values, std::string text = {}) {
@@ -83,8 +84,7 @@ inline std::shared_ptr<const Trace> synthetic_trace(const SyntheticOptions& opti
   trace->output_names = {"y"};
   const std::vector<std::int64_t>& steps = trace->steps;
   const auto rows = static_cast<std::int64_t>(steps.size());
-  trace->put(unit_array(
-      "input", steps, 1, [](double t, double) { return std::sin(0.05 * t) + 0.3 * std::sin(0.41 * t); }, "the input"));
+  trace->put(unit_array("input", steps, 1, [](double t, double) { return std::sin(0.05 * t) + 0.3 * std::sin(0.41 * t); }, "the input"));
 
   for (std::int64_t layer = 0; layer < options.layers; ++layer) {
     const std::string at = "/" + std::to_string(layer) + "/";
@@ -161,14 +161,10 @@ inline std::shared_ptr<const Trace> synthetic_trace(const SyntheticOptions& opti
         trace->put(std::move(array));
       };
       const double slope = options.decades_per_step;
-      put_log(
-          "gradient/state" + at + "hidden", [&](double t, double) { return slope * 1.1 * lag(t) + 0.15 * std::sin(0.9 * t) - 1.0; }, 1);
-      put_log(
-          "gradient/state" + at + "cell", [&](double t, double) { return slope * lag(t) + 0.1 * std::sin(0.7 * t) - 0.5; }, 1);
-      put_log(
-          "jacobian/" + std::to_string(layer), [&](double t, double j) { return slope * (1.0 + j) * lag(t); }, 4);
-      put_log(
-          "jacobian_min/" + std::to_string(layer), [&](double t, double) { return slope * 8.0 * lag(t); }, 1);
+      put_log("gradient/state" + at + "hidden", [&](double t, double) { return slope * 1.1 * lag(t) + 0.15 * std::sin(0.9 * t) - 1.0; }, 1);
+      put_log("gradient/state" + at + "cell", [&](double t, double) { return slope * lag(t) + 0.1 * std::sin(0.7 * t) - 0.5; }, 1);
+      put_log("jacobian/" + std::to_string(layer), [&](double t, double j) { return slope * (1.0 + j) * lag(t); }, 4);
+      put_log("jacobian_min/" + std::to_string(layer), [&](double t, double) { return slope * 8.0 * lag(t); }, 1);
     }
     if (options.lyapunov) {
       TraceArray array = unit_array("lyapunov/" + std::to_string(layer), steps, n, synthetic_exponent, "the exponents");

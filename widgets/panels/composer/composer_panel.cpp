@@ -16,11 +16,11 @@
 namespace reclab {
 namespace {
 
-constexpr int narrow = 360;         // pixels, below which the verdict has a line of its own
-constexpr int two_columns = 700;    // pixels, from which what the tiles make stands beside them
+constexpr int narrow = 360;                   // pixels, below which the verdict has a line of its own
+constexpr int two_columns = 700;              // pixels, from which what the tiles make stands beside them
 constexpr std::size_t beside_each_other = 2;  // rows of no more tiles share a line
 constexpr int slider_positions = 1000;
-constexpr int margin = 10, space = 10;        // pixels round the page and between its parts
+constexpr int margin = 10, space = 10;  // pixels round the page and between its parts
 
 /// Whether what the tiles make stands beside them.
 bool besides(int width) { return width >= two_columns; }
@@ -71,7 +71,8 @@ class LinkLabel : public QLabel {
  protected:
   void focusInEvent(QFocusEvent* event) override {
     QLabel::focusInEvent(event);
-    if (event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason) QLabel::focusNextPrevChild(event->reason() == Qt::TabFocusReason);
+    if (event->reason() == Qt::TabFocusReason || event->reason() == Qt::BacktabFocusReason)
+      QLabel::focusNextPrevChild(event->reason() == Qt::TabFocusReason);
   }
 };
 
@@ -79,11 +80,14 @@ class LinkLabel : public QLabel {
 QString verdictOf(const Composition& c, const QColor& link = {}) {
   const auto name_of = [&link](const Composition::Model& model) {
     const QString title = html(model.title);
-    return model.preset.empty() || !link.isValid() ? title : QStringLiteral("<a style='color:%1' href='preset:%2'>%3</a>").arg(link.name(), html(model.preset), title);
+    return model.preset.empty() || !link.isValid()
+               ? title
+               : QStringLiteral("<a style='color:%1' href='preset:%2'>%3</a>").arg(link.name(), html(model.preset), title);
   };
   QStringList others;
   for (const Composition::Model& one : c.nearest.also) others << name_of(one);
-  const QString name = QStringLiteral("<b>%1</b>").arg(name_of(c.nearest.model)) + (others.isEmpty() ? QString() : QStringLiteral(" (%1)").arg(others.join(QStringLiteral(", "))));
+  const QString name = QStringLiteral("<b>%1</b>").arg(name_of(c.nearest.model)) +
+                       (others.isEmpty() ? QString() : QStringLiteral(" (%1)").arg(others.join(QStringLiteral(", "))));
   return c.nearest.exact ? ComposerPanel::tr("is %1").arg(name) : ComposerPanel::tr("nearest to %1").arg(name);
 }
 
@@ -93,21 +97,35 @@ QString wordsOf(const Composition& c, const QPalette& palette, const Theme& them
   // The two lines of the recurrence; what its parts are follows in as few as there is room for.
   QStringList recurrence, parts, forms;
   for (const std::string& line : c.equations) (recurrence.size() < 2 ? recurrence : parts) << whole(line);
-  QString out = QStringLiteral("<table width='100%' cellpadding='6' cellspacing='0'><tr><td bgcolor='%1' style='font-family:\"DejaVu Serif\",serif; font-size:11pt'>%2</td></tr></table>")
-                    .arg(mixed(theme.text, theme.base, 0.06).name(), recurrence.join(QStringLiteral("<br/>")) + QStringLiteral("<br/>") + parts.join(QStringLiteral(", &nbsp; ")));
-  const QString verdict = links ? QString() : ComposerPanel::tr("It %1. ").arg(c.nearest.exact ? verdictOf(c) : ComposerPanel::tr("is ") + verdictOf(c));
-  out += QStringLiteral("<p style='margin-top:6px; margin-bottom:6px'>%1<span style='color:%2'>%3</span></p>").arg(verdict, muted, mathHtml(c.nearest.differs));
+  QString out = QStringLiteral(
+                    "<table width='100%' cellpadding='6' cellspacing='0'><tr><td bgcolor='%1' style='font-family:\"DejaVu Serif\",serif; "
+                    "font-size:11pt'>%2</td></tr></table>")
+                    .arg(mixed(theme.text, theme.base, 0.06).name(),
+                         recurrence.join(QStringLiteral("<br/>")) + QStringLiteral("<br/>") + parts.join(QStringLiteral(", &nbsp; ")));
+  const QString verdict =
+      links ? QString() : ComposerPanel::tr("It %1. ").arg(c.nearest.exact ? verdictOf(c) : ComposerPanel::tr("is ") + verdictOf(c));
+  out += QStringLiteral("<p style='margin-top:6px; margin-bottom:6px'>%1<span style='color:%2'>%3</span></p>")
+             .arg(verdict, muted, mathHtml(c.nearest.differs));
   for (const Composition::Form& form : c.forms)
-    forms << QStringLiteral("<tr><td style='padding-right:12px'>%1</td><td style='padding-right:12px'>%2</td><td style='color:%3'>%4</td></tr>")
+    forms << QStringLiteral(
+                 "<tr><td style='padding-right:12px'>%1</td><td style='padding-right:12px'>%2</td><td style='color:%3'>%4</td></tr>")
                  .arg(html(form.name), mathHtml(form.cost), muted, mathHtml(form.depth));
-  out += QStringLiteral("<table cellspacing='0' cellpadding='1'><tr><td style='padding-right:12px; color:%1'>%2</td><td style='padding-right:12px; color:%1'>%3</td><td style='color:%1'>%4</td></tr>%5</table>")
-             .arg(muted, ComposerPanel::tr("exact form"), ComposerPanel::tr("operations"), ComposerPanel::tr("one after another"), forms.join(QString()));
+  out += QStringLiteral(
+             "<table cellspacing='0' cellpadding='1'><tr><td style='padding-right:12px; color:%1'>%2</td><td style='padding-right:12px; "
+             "color:%1'>%3</td><td style='color:%1'>%4</td></tr>%5</table>")
+             .arg(muted, ComposerPanel::tr("exact form"), ComposerPanel::tr("operations"), ComposerPanel::tr("one after another"),
+                  forms.join(QString()));
   if (!c.problem.empty()) out += QStringLiteral("<p style='margin-top:6px; margin-bottom:0'>%1</p>").arg(html(c.problem));
   if (!c.command.empty())
     out += QStringLiteral("<p style='margin-top:6px; margin-bottom:0; color:%1'>%2 <tt>%3</tt>%4</p>")
                .arg(muted,
-                    ComposerPanel::tr("The pictures are of a small run of it: %1, %2 tokens, a memory of %3 entries, seed %4.").arg(html(c.input)).arg(c.steps).arg(c.entries).arg(c.seed),
-                    html(c.command), links ? QStringLiteral(" <a style='color:%1' href='copy'>%2</a>").arg(link, ComposerPanel::tr("Copy")) : QString());
+                    ComposerPanel::tr("The pictures are of a small run of it: %1, %2 tokens, a memory of %3 entries, seed %4.")
+                        .arg(html(c.input))
+                        .arg(c.steps)
+                        .arg(c.entries)
+                        .arg(c.seed),
+                    html(c.command),
+                    links ? QStringLiteral(" <a style='color:%1' href='copy'>%2</a>").arg(link, ComposerPanel::tr("Copy")) : QString());
   return out;
 }
 
@@ -237,7 +255,9 @@ ComposerPanel::ComposerPanel(QWidget* parent) : Panel(parent) {
 }
 
 QString ComposerPanel::hint() const {
-  return tr("Put a linear-complexity model together from its four parts; see at once its equation, the named model nearest to it, its exact forms, and what it keeps of each token. “Open as a model” runs it everywhere.");
+  return tr(
+      "Put a linear-complexity model together from its four parts; see at once its equation, the named model nearest to it, its exact "
+      "forms, and what it keeps of each token. “Open as a model” runs it everywhere.");
 }
 
 TileRow* ComposerPanel::row(const QString& key) const {
@@ -263,8 +283,10 @@ void ComposerPanel::ask(const Settings& settings) {
 
 ComposerPanel::Settings ComposerPanel::chosen() const {
   Settings all;
-  for (const Composition::Row& row : composition_->rows) all.emplace_back(row.key, row.choices[static_cast<std::size_t>(tiles_.at(row.key)->chosen())].value);
-  for (const Composition::Number& number : composition_->numbers) all.emplace_back(number.key, QString::number(number_box_->value(), 'g', 15).toStdString());
+  for (const Composition::Row& row : composition_->rows)
+    all.emplace_back(row.key, row.choices[static_cast<std::size_t>(tiles_.at(row.key)->chosen())].value);
+  for (const Composition::Number& number : composition_->numbers)
+    all.emplace_back(number.key, QString::number(number_box_->value(), 'g', 15).toStdString());
   return all;
 }
 
@@ -292,7 +314,9 @@ QString ComposerPanel::whyNoCode() const {
     its << QStringLiteral("%1 = %2").arg(plain(key), plain(*own));
     of_codes << QStringLiteral("%1 = %2").arg(plain(key), plain(value));
   }
-  return its.isEmpty() ? QString() : tr("The model that runs has no code: it has %1, where every code has %2.").arg(its.join(tr(" and ")), of_codes.join(tr(" and ")));
+  return its.isEmpty() ? QString()
+                       : tr("The model that runs has no code: it has %1, where every code has %2.")
+                             .arg(its.join(tr(" and ")), of_codes.join(tr(" and ")));
 }
 
 bool ComposerPanel::follow() {
@@ -328,8 +352,9 @@ void ComposerPanel::setComposition(CompositionPtr composition, const QString& pr
     const auto number = std::ranges::find(composition_->numbers, key, &Composition::Number::key);
     bool numeric = false;
     const double read = QString::fromStdString(*kept).toDouble(&numeric);
-    const bool known = row != composition_->rows.end() ? std::ranges::find(row->choices, *kept, &Composition::Choice::value) != row->choices.end()
-                                                       : numeric && number != composition_->numbers.end() && read >= number->low && read <= number->high;
+    const bool known = row != composition_->rows.end()
+                           ? std::ranges::find(row->choices, *kept, &Composition::Choice::value) != row->choices.end()
+                           : numeric && number != composition_->numbers.end() && read >= number->low && read <= number->high;
     if (known) value = *kept;
   }
   kept_.reset();
@@ -351,7 +376,8 @@ QVariantMap ComposerPanel::choices() const {
 void ComposerPanel::setChoices(const QVariantMap& saved) {
   if (saved.isEmpty()) return;
   Settings kept;
-  for (auto one = saved.begin(); one != saved.end(); ++one) kept.emplace_back(one.key().toStdString(), one.value().toString().toStdString());
+  for (auto one = saved.begin(); one != saved.end(); ++one)
+    kept.emplace_back(one.key().toStdString(), one.value().toString().toStdString());
   kept_ = std::move(kept);
 }
 
@@ -437,7 +463,8 @@ void ComposerPanel::showComposition() {
   large.setBold(true);
   code_->setFont(large);
   verdict_->setText(verdictOf(c, palette().color(QPalette::Link)));
-  const bool linked = !c.nearest.model.preset.empty() || std::ranges::any_of(c.nearest.also, [](const Composition::Model& one) { return !one.preset.empty(); });
+  const bool linked = !c.nearest.model.preset.empty() ||
+                      std::ranges::any_of(c.nearest.also, [](const Composition::Model& one) { return !one.preset.empty(); });
   verdict_->setFocusPolicy(linked ? Qt::StrongFocus : Qt::NoFocus);
   verdict_->setToolTip(safeTip(linked ? tr("A link opens the model's own preset; Ctrl+Z takes it back.") : QString()));
   words_->setText(wordsOf(c, palette(), Theme::of(this), true));
@@ -453,7 +480,8 @@ void ComposerPanel::showRun() {
   emit headlineChanged();
   const bool is_shown = settingsOfRun() == chosen();
   open_->setEnabled(composition_->problem.empty() && !is_shown);
-  open_->setToolTip(safeTip(is_shown ? tr("This is the model that runs.") : tr("It becomes the model that runs, in all panels; Ctrl+Z takes it back.")));
+  open_->setToolTip(
+      safeTip(is_shown ? tr("This is the model that runs.") : tr("It becomes the model that runs, in all panels; Ctrl+Z takes it back.")));
 }
 
 void ComposerPanel::showEmpty() {
@@ -492,7 +520,8 @@ void ComposerPanel::arrange() {
   dress(false);
   if (placeTiles(room.width()) > (besides(room.width()) ? room.height() * 3 / 2 : room.height() / 2)) dress(true);
   int height = place(room.width(), room.height());
-  if (height > room.height()) height = place(room.width() - style()->pixelMetric(QStyle::PM_ScrollBarExtent, nullptr, scroll_) - 2, room.height());
+  if (height > room.height())
+    height = place(room.width() - style()->pixelMetric(QStyle::PM_ScrollBarExtent, nullptr, scroll_) - 2, room.height());
   page_->resize(page_->width(), std::max(height, room.height()));
 }
 
@@ -555,7 +584,8 @@ int ComposerPanel::place(int width, int height) {
     put(token_fields_, token.width() + space, high, one_line ? wide - token.width() - space : 0);
     at += high + space;
     const bool pair = wide >= FactorsView::side_by_side;  // a disk is no higher than it is wide
-    put(factors_, wide, std::clamp(std::max(y, height) - at - space, pair ? 246 : 420, std::max(pair ? 246 : 420, pair ? wide * 6 / 10 + 60 : 520)));
+    put(factors_, wide,
+        std::clamp(std::max(y, height) - at - space, pair ? 246 : 420, std::max(pair ? 246 : 420, pair ? wide * 6 / 10 + 60 : 520)));
     at += factors_->height() + space;
   }
   return std::max(y, at);
@@ -584,7 +614,8 @@ FigureDrawing ComposerPanel::drawing(const FigureStyle& style) {
   FigureStyle without = style;
   without.title = false;
   const bool pictures = c.problem.empty();
-  const FigureDrawing factors = pictures ? factors_->drawing({}, without) : FigureDrawing{{}, {style.forPrint() ? style.pixels(logicalDpiX()) : 680, 0}, {}};
+  const FigureDrawing factors =
+      pictures ? factors_->drawing({}, without) : FigureDrawing{{}, {style.forPrint() ? style.pixels(logicalDpiX()) : 680, 0}, {}};
   auto words = std::make_shared<QTextDocument>();
   words->setDefaultFont(theme.normal);
   words->setDefaultStyleSheet(QStringLiteral("body { color: %1; }").arg(theme.text.name()));
@@ -592,20 +623,21 @@ FigureDrawing ComposerPanel::drawing(const FigureStyle& style) {
   if (style.caption || !pictures) words->setHtml(QStringLiteral("<body>%1</body>").arg(wordsOf(c, palette(), theme, false)));
   const int top = style.title ? QFontMetrics(theme.large, this).height() + 16 : 0;
   const int below = top + (words->isEmpty() ? 0 : static_cast<int>(std::ceil(words->size().height())) + 8);
-  return {text, {factors.size.width(), below + factors.size.height()}, [this, theme, top, below, words, factors, style](QCPPainter* painter) {
-            painter->setFont(theme.large);
-            painter->setPen(theme.text);
-            if (style.title) painter->drawText(QRect(8, 0, factors.size.width() - 16, top), Qt::AlignVCenter | Qt::AlignLeft, figureTitle());
-            painter->save();
-            painter->translate(8, top);
-            if (!words->isEmpty()) words->drawContents(painter);
-            painter->restore();
-            if (!factors.draw) return;
-            painter->save();
-            painter->translate(0, below);
-            factors.draw(painter);
-            painter->restore();
-          }};
+  return {
+      text, {factors.size.width(), below + factors.size.height()}, [this, theme, top, below, words, factors, style](QCPPainter* painter) {
+        painter->setFont(theme.large);
+        painter->setPen(theme.text);
+        if (style.title) painter->drawText(QRect(8, 0, factors.size.width() - 16, top), Qt::AlignVCenter | Qt::AlignLeft, figureTitle());
+        painter->save();
+        painter->translate(8, top);
+        if (!words->isEmpty()) words->drawContents(painter);
+        painter->restore();
+        if (!factors.draw) return;
+        painter->save();
+        painter->translate(0, below);
+        factors.draw(painter);
+        painter->restore();
+      }};
 }
 
 /// A line a token: what is kept of it where the memory is read, and the factors of its step.
@@ -613,10 +645,13 @@ QString ComposerPanel::dataAsCsv() const {
   if (!shown()) return {};
   const Composition& c = *shown();
   QByteArray text = "code,read_at,token,kept_least,kept_10,kept_median,kept_90,kept_most";
-  for (std::int64_t i = 0; i < c.entries; ++i) text += ",factor_" + QByteArray::number(static_cast<qlonglong>(i)) + ",factor_" + QByteArray::number(static_cast<qlonglong>(i)) + "_imaginary";
+  for (std::int64_t i = 0; i < c.entries; ++i)
+    text += ",factor_" + QByteArray::number(static_cast<qlonglong>(i)) + ",factor_" + QByteArray::number(static_cast<qlonglong>(i)) +
+            "_imaginary";
   text += '\n';
   for (std::int64_t token = 0; token < c.steps && !c.factors.empty(); ++token) {
-    text += QByteArray::fromStdString(c.code) + ',' + QByteArray::number(factors_->token()) + ',' + QByteArray::number(static_cast<qlonglong>(token));
+    text += QByteArray::fromStdString(c.code) + ',' + QByteArray::number(factors_->token()) + ',' +
+            QByteArray::number(static_cast<qlonglong>(token));
     if (token <= factors_->token()) {
       const FactorsView::Kept& kept = factors_->kept()[static_cast<std::size_t>(token)];
       for (const double value : {kept.least, kept.low, kept.median, kept.high, kept.most}) text += ',' + csvNumber(value);

@@ -18,8 +18,8 @@
 
 namespace reclab {
 
-/// A model is put together from rows of tiles; at once there are its code, its equation, the named model that it is or is nearest to, its exact
-/// forms and their cost, what its memory is multiplied with and what it keeps of each token. It can be opened as a model.
+/// A model is put together from rows of tiles; at once there are its code, its equation, the named model that it is or is nearest to, its
+/// exact forms and their cost, what its memory is multiplied with and what it keeps of each token. It can be opened as a model.
 class ComposerPanel : public Panel {
   Q_OBJECT
  public:
@@ -61,7 +61,7 @@ class ComposerPanel : public Panel {
   QString whyNoCode() const;                      ///< where it has the settings of none
   bool setAside() const { return !without_code_.isEmpty() && !composes_; }
   const Composition* shown() const { return setAside() ? nullptr : composition_.get(); }
-  bool follow();                                  ///< takes over the code of a run that is newly shown
+  bool follow();  ///< takes over the code of a run that is newly shown
   void makeRows();
   void showComposition();
   void showRun();
@@ -78,7 +78,7 @@ class ComposerPanel : public Panel {
   std::shared_ptr<const Trace> trace_;
   CompositionPtr composition_;
   QString problem_, without_code_;
-  bool composes_ = false;  ///< by hand, though what runs is said by no code
+  bool composes_ = false;                       ///< by hand, though what runs is said by no code
   std::optional<Settings> asked_, kept_, ran_;  ///< of what is on its way; as they were kept; of the last run that was one of these models
   std::map<std::string, TileRow*> tiles_;
   QStackedWidget* pages_;

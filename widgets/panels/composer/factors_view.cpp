@@ -8,7 +8,7 @@ namespace reclab {
 namespace {
 
 constexpr std::size_t cloud_points = 4000;
-constexpr double deepest = -12.0;          // decades that the axis of what is kept shows at most
+constexpr double deepest = -12.0;  // decades that the axis of what is kept shows at most
 
 double quantileOf(const std::vector<double>& sorted, double q) {
   const double at = q * static_cast<double>(sorted.size() - 1);
@@ -48,7 +48,8 @@ FactorsView::FactorsView(QWidget* parent) : Plot(parent) {
   circle_ = new QCPItemEllipse(this);
   circle_->setSelectable(false);
   circle_->setClipAxisRect(disk_);
-  for (QCPItemPosition* point : {circle_->topLeft, circle_->bottomRight}) point->setAxes(disk_->axis(QCPAxis::atBottom), disk_->axis(QCPAxis::atLeft));
+  for (QCPItemPosition* point : {circle_->topLeft, circle_->bottomRight})
+    point->setAxes(disk_->axis(QCPAxis::atBottom), disk_->axis(QCPAxis::atLeft));
   circle_->topLeft->setCoords(-1, 1);
   circle_->bottomRight->setCoords(1, -1);
   circle_->setLayer(QStringLiteral("grid"));
@@ -74,7 +75,8 @@ FactorsView::FactorsView(QWidget* parent) : Plot(parent) {
   cursor_->setSelectable(false);
   addCursorMark(cursor_);
   cursor_->setClipAxisRect(decay_);
-  for (QCPItemPosition* point : {cursor_->point1, cursor_->point2}) point->setAxes(decay_->axis(QCPAxis::atBottom), decay_->axis(QCPAxis::atLeft));
+  for (QCPItemPosition* point : {cursor_->point1, cursor_->point2})
+    point->setAxes(decay_->axis(QCPAxis::atBottom), decay_->axis(QCPAxis::atLeft));
   setHoverHandler([this](const QPointF& at) { return tipAt(at); });
 }
 
@@ -95,7 +97,8 @@ void FactorsView::setToken(int token) {
 
 std::span<const std::complex<double>> FactorsView::factorsAt(std::int64_t step) const {
   const auto row = std::clamp<std::int64_t>(step, 0, composition_->rows_of_factors - 1);
-  return std::span(composition_->factors).subspan(static_cast<std::size_t>(row * composition_->entries), static_cast<std::size_t>(composition_->entries));
+  return std::span(composition_->factors)
+      .subspan(static_cast<std::size_t>(row * composition_->entries), static_cast<std::size_t>(composition_->entries));
 }
 
 /// A token's write is multiplied with the factors of all steps after it, up to the one that is read.
@@ -110,7 +113,8 @@ void FactorsView::compute() {
   for (int s = token_; s >= 0; --s) {
     std::ranges::transform(product, sorted.begin(), [](const std::complex<double>& z) { return z.real(); });
     std::ranges::sort(sorted);
-    kept_[static_cast<std::size_t>(s)] = {sorted.front(), quantileOf(sorted, 0.1), quantileOf(sorted, 0.5), quantileOf(sorted, 0.9), sorted.back()};
+    kept_[static_cast<std::size_t>(s)] = {sorted.front(), quantileOf(sorted, 0.1), quantileOf(sorted, 0.5), quantileOf(sorted, 0.9),
+                                          sorted.back()};
     std::ranges::transform(product, factorsAt(s), product.begin(), std::multiplies<>());
   }
 }
@@ -123,8 +127,10 @@ void FactorsView::draw() {
   cursor_->setPen(QPen(look.accent, 1));
   QVector<QCPCurveData> all, here;
   if (composition_ && !composition_->factors.empty()) {
-    const std::size_t n = composition_->factors.size(), stride = composition_->rows_of_factors > 1 ? std::max<std::size_t>(1, n / cloud_points) : n;
-    for (std::size_t i = 0; i < n && composition_->rows_of_factors > 1; i += stride) all.append(QCPCurveData(static_cast<double>(i), composition_->factors[i].real(), composition_->factors[i].imag()));
+    const std::size_t n = composition_->factors.size(),
+                      stride = composition_->rows_of_factors > 1 ? std::max<std::size_t>(1, n / cloud_points) : n;
+    for (std::size_t i = 0; i < n && composition_->rows_of_factors > 1; i += stride)
+      all.append(QCPCurveData(static_cast<double>(i), composition_->factors[i].real(), composition_->factors[i].imag()));
     for (const auto& z : factorsAt(token_)) here.append(QCPCurveData(static_cast<double>(here.size()), z.real(), z.imag()));
   }
   cloud_->data()->set(all, true);
@@ -134,7 +140,7 @@ void FactorsView::draw() {
 
   const bool logs = !turns_;
   double bottom = logs ? -1.0 : -1.05;
-  const auto fill = [&](QCPGraph* graph, double Kept::*member) {
+  const auto fill = [&](QCPGraph* graph, double Kept::* member) {
     QVector<QCPGraphData> points;
     for (std::size_t s = 0; s < kept_.size(); ++s) {
       const double value = kept_[s].*member, shown = logs ? std::max(std::log10(std::max(value, 0.0)), deepest - 1.0) : value;
@@ -167,16 +173,23 @@ void FactorsView::draw() {
 
   legend_->clear();
   if (!kept_.empty()) {
-    legend_->add(QStringLiteral("median"), tr("median of the entries"), median_->pen(), {median_}, tr("Half of the memory's entries have kept less of this token."));
+    legend_->add(QStringLiteral("median"), tr("median of the entries"), median_->pen(), {median_},
+                 tr("Half of the memory's entries have kept less of this token."));
     legend_->add(QStringLiteral("most of them"), tr("10 to 90 %"), QPen(narrow, 6), {low_, high_}, tr("Eight of ten entries are in here."));
-    legend_->add(QStringLiteral("all"), tr("all"), QPen(wide, 6), {least_, most_}, tr("From the entry that has kept least to the one that has kept most."));
+    legend_->add(QStringLiteral("all"), tr("all"), QPen(wide, 6), {least_, most_},
+                 tr("From the entry that has kept least to the one that has kept most."));
   }
   QString text;
   if (!kept_.empty()) {
     const Kept& first = kept_.front();
     text = token_ == 0 ? tr("Read at the first token: there is none before it.")
-           : turns_    ? tr("Read at token %1, of token 0 comes back %2 in the median, %3 to %4 over the entries; it turns and nothing is lost.").arg(token_).arg(number(first.median), number(first.least), number(first.most))
-                       : tr("Read at token %1, of token 0 is kept %2 in the median, %3 to %4 over the entries.").arg(token_).arg(number(first.median), number(first.least), number(first.most));
+           : turns_
+               ? tr("Read at token %1, of token 0 comes back %2 in the median, %3 to %4 over the entries; it turns and nothing is lost.")
+                     .arg(token_)
+                     .arg(number(first.median), number(first.least), number(first.most))
+               : tr("Read at token %1, of token 0 is kept %2 in the median, %3 to %4 over the entries.")
+                     .arg(token_)
+                     .arg(number(first.median), number(first.least), number(first.most));
   }
   note_->setText(text, true);
   redraw();
@@ -215,7 +228,8 @@ QPoint FactorsView::placeOfToken(int token) const {
   return {static_cast<int>(std::lround(decay_->axis(QCPAxis::atBottom)->coordToPixel(token))), decay_->rect().center().y()};
 }
 QPoint FactorsView::placeOf(std::complex<double> factor) const {
-  return QPointF(disk_->axis(QCPAxis::atBottom)->coordToPixel(factor.real()), disk_->axis(QCPAxis::atLeft)->coordToPixel(factor.imag())).toPoint();
+  return QPointF(disk_->axis(QCPAxis::atBottom)->coordToPixel(factor.real()), disk_->axis(QCPAxis::atLeft)->coordToPixel(factor.imag()))
+      .toPoint();
 }
 
 bool FactorsView::grabToken(const QMouseEvent& event) {
@@ -237,7 +251,10 @@ QString FactorsView::tipAt(const QPointF& position) const {
     const auto s = std::lround(decay_->axis(QCPAxis::atBottom)->pixelToCoord(position.x()));
     if (s < 0 || s > token_) return tr("Click to read the memory at this token.");
     const Kept& one = kept_[static_cast<std::size_t>(s)];
-    return tr("token %1, read at token %2\nmedian %3\n10 to 90 %: %4 to %5\nall: %6 to %7").arg(s).arg(token_).arg(number(one.median), number(one.low), number(one.high), number(one.least), number(one.most));
+    return tr("token %1, read at token %2\nmedian %3\n10 to 90 %: %4 to %5\nall: %6 to %7")
+        .arg(s)
+        .arg(token_)
+        .arg(number(one.median), number(one.low), number(one.high), number(one.least), number(one.most));
   }
   if (!disk_->rect().contains(position.toPoint())) return {};
   const std::complex<double>* hit = nullptr;
@@ -248,7 +265,9 @@ QString FactorsView::tipAt(const QPointF& position) const {
   }
   if (hit == nullptr) return {};
   const double size = std::abs(*hit);
-  return tr("λ = %1 %2 %3 i\n|λ| = %4").arg(number(hit->real(), 4), hit->imag() < 0 ? QStringLiteral("−") : QStringLiteral("+"), number(std::abs(hit->imag()), 4), number(size, 5)) +
+  return tr("λ = %1 %2 %3 i\n|λ| = %4")
+             .arg(number(hit->real(), 4), hit->imag() < 0 ? QStringLiteral("−") : QStringLiteral("+"), number(std::abs(hit->imag()), 4),
+                  number(size, 5)) +
          (size > 0.0 && size < 1.0 ? u'\n' + tr("time constant %1 steps").arg(number(-1.0 / std::log(size), 4)) : QString());
 }
 

@@ -13,7 +13,7 @@
 namespace reclab {
 namespace {
 
-constexpr int gap = 6, pad = 5;           // pixels between tiles, and inside one
+constexpr int gap = 6, pad = 5;  // pixels between tiles, and inside one
 constexpr QSize picture_size(38, 24);
 constexpr int small_gap = 3, small_pad = 3;  // of small ones
 constexpr QSize small_picture_size(20, 16);
@@ -30,7 +30,8 @@ QStringList inTwoLines(const QString& name) {
 }
 
 bool isMove(int key) {
-  return key == Qt::Key_Left || key == Qt::Key_Right || key == Qt::Key_Up || key == Qt::Key_Down || key == Qt::Key_Home || key == Qt::Key_End;
+  return key == Qt::Key_Left || key == Qt::Key_Right || key == Qt::Key_Up || key == Qt::Key_Down || key == Qt::Key_Home ||
+         key == Qt::Key_End;
 }
 
 }  // namespace
@@ -76,12 +77,14 @@ void TileRow::dress() {
   const int head = std::max(picture_size.height(), small.height());
   gap_ = compact_ ? small_gap : gap;
   if (compact_)
-    tile_ = {std::max(small_picture_size.width(), heavy.horizontalAdvance(QStringLiteral("00"))) + 2 * small_pad, small_picture_size.height() + small.height() + 2 * small_pad};
+    tile_ = {std::max(small_picture_size.width(), heavy.horizontalAdvance(QStringLiteral("00"))) + 2 * small_pad,
+             small_picture_size.height() + small.height() + 2 * small_pad};
   else
     tile_ = {width + 2 * pad, 2 * pad + head + 3 + sign_height + lines * small.height()};
   const QString title = QString::fromStdString(row_.title);
   setAccessibleName(title);
-  if (!row_.choices.empty()) setAccessibleDescription(QString::fromStdString(row_.choices[row_.chosen].value + ": " + row_.choices[row_.chosen].text));
+  if (!row_.choices.empty())
+    setAccessibleDescription(QString::fromStdString(row_.choices[row_.chosen].value + ": " + row_.choices[row_.chosen].text));
   updateGeometry();
   update();
 }
@@ -116,10 +119,10 @@ QString TileRow::tipOf(int tile) const {
   const Composition::Choice& choice = row_.choices[static_cast<std::size_t>(tile)];
   const auto html = [](const std::string& text) { return QString::fromStdString(text).toHtmlEscaped(); };
   return htmlTip(QStringLiteral("<p><b>%1 %2: %3</b></p><p>%4</p><p>%5</p><p>%6</p>")
-      .arg(html(row_.title))
-      .arg(tile)
-      .arg(html(choice.value), mathHtml(choice.equation), html(choice.text),
-           choice.dependent ? tr("It depends on the data (x<sub>t</sub>).") : tr("It does not depend on the data.")));
+                     .arg(html(row_.title))
+                     .arg(tile)
+                     .arg(html(choice.value), mathHtml(choice.equation), html(choice.text),
+                          choice.dependent ? tr("It depends on the data (x<sub>t</sub>).") : tr("It does not depend on the data.")));
 }
 
 void TileRow::pick(int tile) {
@@ -215,7 +218,9 @@ void TileRow::paintFrame(QPainter& painter, int tile) const {
   const QRectF place = QRectF(placeOf(tile)).adjusted(1, 1, -1, -1);
   const QColor mark = palette().color(QPalette::Highlight);
   painter.setPen(is_chosen ? QPen(mark, 2) : QPen(mixed(theme_.text, theme_.base, 0.22), 1));
-  painter.setBrush(is_chosen ? mixed(mark, theme_.base, theme_.dark ? 0.3 : 0.16) : tile == hovered_ ? mixed(theme_.text, theme_.base, 0.07) : theme_.base);
+  painter.setBrush(is_chosen          ? mixed(mark, theme_.base, theme_.dark ? 0.3 : 0.16)
+                   : tile == hovered_ ? mixed(theme_.text, theme_.base, 0.07)
+                                      : theme_.base);
   painter.drawRoundedRect(place, rounding, rounding);
   if (is_chosen && hasFocus()) {
     painter.setPen(QPen(theme_.text, 1, Qt::DotLine));
@@ -234,10 +239,12 @@ void TileRow::paintTile(QPainter& painter, int tile) const {
   bold.setBold(true);
   if (compact_) {
     const QRect within = placeOf(tile).adjusted(small_pad, small_pad, -small_pad, -small_pad);
-    paintPicture(painter, QRectF(QPointF(within.center().x() + 0.5 - small_picture_size.width() / 2.0, within.top()), small_picture_size), choice);
+    paintPicture(painter, QRectF(QPointF(within.center().x() + 0.5 - small_picture_size.width() / 2.0, within.top()), small_picture_size),
+                 choice);
     painter.setFont(is_chosen ? bold : theme_.small);
     painter.setPen(is_chosen ? theme_.text : theme_.muted);
-    painter.drawText(QRect(within.left(), within.bottom() + 1 - small.height(), within.width(), small.height()), Qt::AlignCenter, QString::number(tile));
+    painter.drawText(QRect(within.left(), within.bottom() + 1 - small.height(), within.width(), small.height()), Qt::AlignCenter,
+                     QString::number(tile));
     return;
   }
   const QRect inside = placeOf(tile).adjusted(pad, pad, -pad, -pad);
@@ -256,7 +263,8 @@ void TileRow::paintTile(QPainter& painter, int tile) const {
   painter.setPen(theme_.text);
   if (!face.sign.isEmpty()) {
     painter.setFont(theme_.normal);
-    painter.drawText(QRectF(inside.left() - pad, y, inside.width() + 2 * pad, QFontMetrics(theme_.normal, this).height()), Qt::AlignCenter, face.sign);
+    painter.drawText(QRectF(inside.left() - pad, y, inside.width() + 2 * pad, QFontMetrics(theme_.normal, this).height()), Qt::AlignCenter,
+                     face.sign);
     y = inside.bottom() + 1 - small.height() * static_cast<int>(face.name.size());
     if (face.name.size() == 1 && inside.height() - head > 3 * small.height()) y -= small.height() / 2.0;
   }
@@ -278,7 +286,8 @@ void TileRow::paintPicture(QPainter& painter, const QRectF& place, const Composi
     painter.setPen(Qt::NoPen);
     for (std::int64_t i = 0; i < std::ssize(picture.values); ++i) {
       painter.setBrush(mixed(ink, theme_.base, picture.values[static_cast<std::size_t>(i)]));
-      painter.drawRect(QRectF(corner + cell * QPointF(static_cast<double>(i % picture.columns), static_cast<double>(i / picture.columns)), QSizeF(cell - 1, cell - 1)));
+      painter.drawRect(QRectF(corner + cell * QPointF(static_cast<double>(i % picture.columns), static_cast<double>(i / picture.columns)),
+                              QSizeF(cell - 1, cell - 1)));
     }
     return;
   }
@@ -290,7 +299,8 @@ void TileRow::paintPicture(QPainter& painter, const QRectF& place, const Composi
   painter.setBrush(Qt::NoBrush);
   const double zero = place.bottom() - 2 - (place.height() - 4) * (0.0 - low) / std::max(high - low, 1e-9);
   painter.setPen(QPen(theme_.grid, 1));
-  if (place.adjusted(0, -1, 0, 1).contains(QPointF(place.center().x(), zero))) painter.drawLine(QPointF(place.left(), zero), QPointF(place.right(), zero));
+  if (place.adjusted(0, -1, 0, 1).contains(QPointF(place.center().x(), zero)))
+    painter.drawLine(QPointF(place.left(), zero), QPointF(place.right(), zero));
   painter.setPen(QPen(ink, 1.5, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
   painter.drawPolyline(line);
 }

@@ -58,8 +58,8 @@ class TileRow : public QWidget {
   Composition::Row row_;
   std::vector<Face> faces_;
   Theme theme_;
-  QSize tile_;      ///< of each
-  int title_ = 0;   ///< height of the line above them
+  QSize tile_;     ///< of each
+  int title_ = 0;  ///< height of the line above them
   int hovered_ = -1, gap_ = 0;
   bool compact_ = false;
 };

@@ -166,7 +166,8 @@ QString GatingPanel::whyEmpty() const {
     return tr("This run has no gates to show, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
   const QString model = trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title);
   // The window knows what the model has; without one everything was recorded.
-  if (property("modelHas").toStringList().contains(QStringLiteral("gates"))) return tr("The gates of this run were not recorded. Press Run.");
+  if (property("modelHas").toStringList().contains(QStringLiteral("gates")))
+    return tr("The gates of this run were not recorded. Press Run.");
   const QString others = pinsThatHave(pinned_, {Kind::gate});
   return tr("%1 has no gates.").arg(model) + u' ' + (others.isEmpty() ? tr("Choose a gated model, such as LSTM, GRU or Mamba.") : others);
 }
@@ -202,7 +203,8 @@ const TraceArray* GatingPanel::gateOf(const Trace& pinned) const {
   const TraceArray* found = nullptr;
   if (name.isEmpty() || !gatesLike(pinned, *gate_).contains(name)) return found;
   for (const TraceArray* one : pinned.of(Kind::gate))
-    if (one->has_rows() && gateName(*one) == name && (found == nullptr || QString::fromStdString(one->key).section(u'/', 1, 1) == layer)) found = one;
+    if (one->has_rows() && gateName(*one) == name && (found == nullptr || QString::fromStdString(one->key).section(u'/', 1, 1) == layer))
+      found = one;
   return found;
 }
 
@@ -234,9 +236,12 @@ void GatingPanel::makePins() {
     if (!run.trace) continue;
     const TraceArray* gate = gateOf(*run.trace);
     if (gate == nullptr) {
-      const QString its = gatesLike(*run.trace, *gate_).join(QStringLiteral(", ")).replace(u'_', u' '), lacks = tr("no %1").arg(gateLabel(*trace_, gate_->key));
-      addPinWithout(legend_, run, plot_->theme(), its.isEmpty() ? run.trace->has(Kind::gate) ? lacks : tr("no gates") : tr("%1, but %2").arg(lacks, its),
-                    its.isEmpty() ? QString() : tr("Its gates have other names. Which of them stands for this one is chosen above the picture."));
+      const QString its = gatesLike(*run.trace, *gate_).join(QStringLiteral(", ")).replace(u'_', u' '),
+                    lacks = tr("no %1").arg(gateLabel(*trace_, gate_->key));
+      addPinWithout(
+          legend_, run, plot_->theme(),
+          its.isEmpty() ? run.trace->has(Kind::gate) ? lacks : tr("no gates") : tr("%1, but %2").arg(lacks, its),
+          its.isEmpty() ? QString() : tr("Its gates have other names. Which of them stands for this one is chosen above the picture."));
       continue;
     }
     QCPGraph* mean = plot_->addCurve(mean_rect_, run.colour, 1.4);
@@ -250,7 +255,9 @@ void GatingPanel::makePins() {
       for (std::size_t i = 0, stride = 1 + values.size() / 1'000'000; i < values.size(); i += stride)
         if (std::isfinite(values[i])) low_ = std::min(low_, values[i]), high_ = std::max(high_, values[i]);
     }
-    addPin(legend_, run, QPen(run.colour, 1.4), {mean, outline}, gate->key == gate_->key ? QStringList() : QStringList(gateName(*gate).replace(u'_', u' ')), tr("Its mean over time, and how many of its units have which value at the cursor."));
+    addPin(legend_, run, QPen(run.colour, 1.4), {mean, outline},
+           gate->key == gate_->key ? QStringList() : QStringList(gateName(*gate).replace(u'_', u' ')),
+           tr("Its mean over time, and how many of its units have which value at the cursor."));
   }
 }
 
@@ -338,7 +345,7 @@ void GatingPanel::fitHeight() {
     if (lowest) rect->setMargins(QMargins());
   }
   map_rect_->axis(QCPAxis::atBottom)->setTickLabels(lowest);  // else those of the curve
-  map_rect_->axis(QCPAxis::atBottom)->setLabel(QString());     // which names the time too
+  map_rect_->axis(QCPAxis::atBottom)->setLabel(QString());    // which names the time too
   showShares(bounded() && !low_plot_);
 }
 
@@ -355,7 +362,9 @@ void GatingPanel::showShares(bool shares) {
 /// In a figure without the cursor, which step it is, where there is room.
 QString GatingPanel::labelOfBars() const {
   const QString at = tr("units, step %1").arg(grouped(step_));
-  return !plot_->drawsCursor() && QFontMetrics(plot_->theme().normal, plot_).horizontalAdvance(at) <= histogram_rect_->width() ? at : tr("units");
+  return !plot_->drawsCursor() && QFontMetrics(plot_->theme().normal, plot_).horizontalAdvance(at) <= histogram_rect_->width()
+             ? at
+             : tr("units");
 }
 
 /// The label of the bar is written when it fits beside it.
@@ -387,7 +396,8 @@ void GatingPanel::drawStatistics() {
     const Rows rows = visibleRows(pin.steps(), *pin.gate);
     QVector<QCPGraphData> means;
     for (std::int64_t r = rows.first; r <= rows.last; r += rows.stride)
-      means.append({static_cast<double>(pin.steps()[static_cast<std::size_t>(r)]), gateStatistics(rowOf(*pin.gate, *pin.values, r), pin.gate->low, pin.gate->high, scratch).mean});
+      means.append({static_cast<double>(pin.steps()[static_cast<std::size_t>(r)]),
+                    gateStatistics(rowOf(*pin.gate, *pin.values, r), pin.gate->low, pin.gate->high, scratch).mean});
     pin.mean->data()->set(means, true);
   }
   plot_->redraw();
@@ -426,9 +436,13 @@ void GatingPanel::moveTime() {
     const QString closed = tr("nearly closed (below %1)").arg(number(gate_->low + 0.1 * (gate_->high - gate_->low)));
     const QString open = tr("nearly open (above %1)").arg(number(gate_->low + 0.9 * (gate_->high - gate_->low)));
     if (units() == 1)
-      text += tr(" the one %1 is %2.").arg(entryOf(*gate_), found.below > 0 ? closed : found.above > 0 ? open : tr("neither %1 nor %2").arg(closed, open));
+      text += tr(" the one %1 is %2.")
+                  .arg(entryOf(*gate_), found.below > 0   ? closed
+                                        : found.above > 0 ? open
+                                                          : tr("neither %1 nor %2").arg(closed, open));
     else
-      text += tr(" %1 of %2 %6 are %3, %4 %5. Band: 10 to 90 % of the %6.").arg(percent(found.below), grouped(units()), closed, percent(found.above), open, entriesOf(*gate_));
+      text += tr(" %1 of %2 %6 are %3, %4 %5. Band: 10 to 90 % of the %6.")
+                  .arg(percent(found.below), grouped(units()), closed, percent(found.above), open, entriesOf(*gate_));
   } else {
     text += tr(" the mean is %1. This gate has no upper and lower end, so it cannot saturate.").arg(number(statisticsAtCursor().mean));
     if (units() > 1) text += tr(" Band: 10 to 90 % of the %1.").arg(entriesOf(*gate_));
@@ -448,8 +462,10 @@ QString GatingPanel::tipAt(const QPointF& position) const {
   if (!gate_) return {};
   std::int64_t step = 0, unit = 0;
   double value = 0;
-  if (heatmap_->at(position, &step, &unit, &value)) return tr("%1 %2 at step %3: %4").arg(entryOf(*gate_), grouped(unit), grouped(step), number(value, 4));
-  if (mean_rect_->rect().contains(position.toPoint())) return tr("The mean over all %1, and the band that holds 80 % of them.").arg(entriesOf(*gate_));
+  if (heatmap_->at(position, &step, &unit, &value))
+    return tr("%1 %2 at step %3: %4").arg(entryOf(*gate_), grouped(unit), grouped(step), number(value, 4));
+  if (mean_rect_->rect().contains(position.toPoint()))
+    return tr("The mean over all %1, and the band that holds 80 % of them.").arg(entriesOf(*gate_));
   if (share_rect_->visible() && share_rect_->rect().contains(position.toPoint()))
     return tr("The share of %1 above 0.9 and below 0.1 of the gate's range.").arg(entriesOf(*gate_));
   if (histogram_rect_->rect().contains(position.toPoint())) return tr("How many %1 have which value at the cursor.").arg(entriesOf(*gate_));
@@ -467,7 +483,11 @@ QString GatingPanel::dataAsCsv() const {
   for (const Run& run : pinned_)
     for (const PinnedGate& pin : pins_)
       if (pin.trace == run.trace) {
-        text += ',' + csvCell((pin.gate->key == gate_->key ? QStringLiteral("mean [%1]") : QStringLiteral("mean of %2 [%1]").arg(QStringLiteral("%1"), gateName(*pin.gate))).arg(run.label)).toUtf8();
+        text +=
+            ',' + csvCell((pin.gate->key == gate_->key ? QStringLiteral("mean [%1]")
+                                                       : QStringLiteral("mean of %2 [%1]").arg(QStringLiteral("%1"), gateName(*pin.gate)))
+                              .arg(run.label))
+                      .toUtf8();
         others.emplace_back(&pin, 0);
       }
   text += '\n';
@@ -487,7 +507,9 @@ QString GatingPanel::dataAsCsv() const {
       while (at_row < its.size() && its[at_row] < step) ++at_row;
       text += ',';
       if (at_row < its.size() && its[at_row] == step)
-        text += csvNumber(gateStatistics(rowOf(*pin->gate, *pin->values, static_cast<std::int64_t>(at_row)), pin->gate->low, pin->gate->high, scratch).mean);
+        text += csvNumber(
+            gateStatistics(rowOf(*pin->gate, *pin->values, static_cast<std::int64_t>(at_row)), pin->gate->low, pin->gate->high, scratch)
+                .mean);
     }
     text += '\n';
   }

@@ -76,8 +76,8 @@ class GatingPanel : public PlotPanel {
   QString key_;
   bool low_plot_ = false, lowest_plot_ = false;
   QHash<QString, QString> chosen_, wanted_;  ///< the gate that was picked by hand, and that which the preset names, by preset
-  QHash<QString, QString> stands_;  ///< of a gate's name: the gate that stands for it in pinned runs without one
-  const TraceArray* gate_ = nullptr;  // of trace_
+  QHash<QString, QString> stands_;           ///< of a gate's name: the gate that stands for it in pinned runs without one
+  const TraceArray* gate_ = nullptr;         // of trace_
   std::shared_ptr<const std::vector<double>> values_;
   double low_ = 0.0, high_ = 1.0;  // of the value axis
 

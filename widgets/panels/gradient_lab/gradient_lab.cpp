@@ -19,14 +19,18 @@ constexpr int lab_room_beside = 470, lab_room_below = 330, lab_width_beside = 16
 constexpr double lab_none = std::numeric_limits<double>::quiet_NaN();
 constexpr int gate_factor = 0, slope_factor = 1, matrix_factor = 2, step_factor = 3;
 
-const std::vector<std::int64_t>& labSteps(const Trace& trace, const TraceArray& array) { return array.steps.empty() ? trace.steps : array.steps; }
+const std::vector<std::int64_t>& labSteps(const Trace& trace, const TraceArray& array) {
+  return array.steps.empty() ? trace.steps : array.steps;
+}
 
 double labValue(const Trace& trace, const TraceArray* array, std::int64_t step, std::int64_t column) {
   if (!array) return lab_none;
   return (*array->real)[static_cast<std::size_t>(trace.row_of_step(*array, step) * array->row_size() + column)];
 }
 
-QString labPower(double log10) { return std::isfinite(log10) ? powerAsNumber(log10, 3) : log10 < 0 ? QStringLiteral("0") : GradientLabPanel::tr("not finite"); }
+QString labPower(double log10) {
+  return std::isfinite(log10) ? powerAsNumber(log10, 3) : log10 < 0 ? QStringLiteral("0") : GradientLabPanel::tr("not finite");
+}
 
 /// |dL/dθ| over all parameters.
 double labParameterNorm(const Trace& trace) {
@@ -60,8 +64,9 @@ QString labSum(double log10_whole, double share) {
 
 /// What one step does to the length of the gradient that passes it, factor by factor.
 QString labStep(const Trace& trace, const TraceArray& factors, const TraceArray* shares, std::int64_t step) {
-  const double whole = labValue(trace, &factors, step, step_factor), gate = labValue(trace, &factors, step, gate_factor), slope = labValue(trace, &factors, step, slope_factor),
-               matrix = labValue(trace, &factors, step, matrix_factor), share = labValue(trace, shares, step, 0);
+  const double whole = labValue(trace, &factors, step, step_factor), gate = labValue(trace, &factors, step, gate_factor),
+               slope = labValue(trace, &factors, step, slope_factor), matrix = labValue(trace, &factors, step, matrix_factor),
+               share = labValue(trace, shares, step, 0);
   if (!std::isfinite(whole)) return {};
   const QString first = GradientLabPanel::tr("Step %1 multiplies the gradient's length by ").arg(grouped(step));
   const bool along = std::isfinite(gate), through = std::isfinite(slope + matrix);
@@ -69,8 +74,9 @@ QString labStep(const Trace& trace, const TraceArray& factors, const TraceArray*
   if (!through) return first + GradientLabPanel::tr("%1, all of it along the gates.").arg(labPower(whole));
   const QString product = GradientLabPanel::tr("slope %1 × matrix %2").arg(labPower(slope), labPower(matrix));
   if (!along) return first + labPower(whole) + QStringLiteral(": ") + product + u'.';
-  const QString lengths = GradientLabPanel::tr("What comes along the gates is a vector of length %1, what comes through the matrix one of "
-                                               "length %2 = %3")
+  const QString lengths = GradientLabPanel::tr(
+                              "What comes along the gates is a vector of length %1, what comes through the matrix one of "
+                              "length %2 = %3")
                               .arg(labPower(gate), product, labPower(slope + matrix));
   if (std::isnan(share)) return first + labPower(whole) + QStringLiteral(". ") + lengths + u'.';
   return first + labSum(whole, share) + QStringLiteral(". ") + lengths +
@@ -96,7 +102,8 @@ GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent) {
   view_->addItem(tr("Pairs"), QStringLiteral("pairs"));
   view_->addItem(tr("Alignment"), QStringLiteral("alignment"));
   view_->setItemData(0, tr("|∂s_T/∂s_t|, what it can be at most, and what each factor of a step does"), Qt::ToolTipRole);
-  view_->setItemData(1, tr("What matrix, slope and gate do to the gradient at each step; under the bounds where the panel is high"), Qt::ToolTipRole);
+  view_->setItemData(1, tr("What matrix, slope and gate do to the gradient at each step; under the bounds where the panel is high"),
+                     Qt::ToolTipRole);
   view_->setItemData(2, tr("|∂s_t/∂s_s| for each step and each one before it"), Qt::ToolTipRole);
   view_->setItemData(3, tr("Whether the gradients that arrive at different steps point the same way"), Qt::ToolTipRole);
   layer_ = new QComboBox;
@@ -150,7 +157,8 @@ GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent) {
   plot_->addTimeRect(norm_rect_, labPower);
   plot_->addTimeRect(factor_rect_, labPower);
   plot_->addTimeRect(map_rect_);
-  for (QCPAxisRect* rect : {norm_rect_, factor_rect_}) rect->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
+  for (QCPAxisRect* rect : {norm_rect_, factor_rect_})
+    rect->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
   norm_rect_->axis(QCPAxis::atBottom)->setTickLabels(false);
   norm_rect_->axis(QCPAxis::atLeft)->setLabel(tr("norm"));
   factor_rect_->axis(QCPAxis::atLeft)->setLabel(tr("factor"));
@@ -201,7 +209,9 @@ GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent) {
 }
 
 QString GradientLabPanel::hint() const {
-  return tr("Why a gradient vanishes or explodes: ∂s_T/∂s_t beside the bound that the recurrent matrix sets, what each factor of a step does, and |∂s_t/∂s_s| over all pairs, under the sliders of the model.");
+  return tr(
+      "Why a gradient vanishes or explodes: ∂s_T/∂s_t beside the bound that the recurrent matrix sets, what each factor of a step does, "
+      "and |∂s_t/∂s_s| over all pairs, under the sliders of the model.");
 }
 
 GradientLabPanel::View GradientLabPanel::view() const { return static_cast<View>(std::max(0, view_->currentIndex())); }
@@ -226,14 +236,18 @@ void GradientLabPanel::setPinned(const std::vector<Run>& runs) {
 void GradientLabPanel::setSettings(const std::vector<Setting>& settings) { settings_->setSettings(settings); }
 
 QVariantMap GradientLabPanel::choices() const {
-  QVariantMap chosen{{QStringLiteral("settings"), beside_->isChecked()}, {QStringLiteral("every"), settings_->every()}, {QStringLiteral("back"), settings_->back()}, {QStringLiteral("clip"), settings_->clip()}};
+  QVariantMap chosen{{QStringLiteral("settings"), beside_->isChecked()},
+                     {QStringLiteral("every"), settings_->every()},
+                     {QStringLiteral("back"), settings_->back()},
+                     {QStringLiteral("clip"), settings_->clip()}};
   if (by_hand_) chosen.insert(QStringLiteral("view"), view_->currentData());
   return chosen;
 }
 
 void GradientLabPanel::setChoices(const QVariantMap& saved) {
   beside_->setChecked(saved.value(QStringLiteral("settings"), true).toString() != u"false");
-  settings_->setTruncation(saved.value(QStringLiteral("every")).toInt(), saved.value(QStringLiteral("back")).toInt(), saved.value(QStringLiteral("clip")).toDouble());
+  settings_->setTruncation(saved.value(QStringLiteral("every")).toInt(), saved.value(QStringLiteral("back")).toInt(),
+                           saved.value(QStringLiteral("clip")).toDouble());
   const int view = view_->findData(saved.value(QStringLiteral("view")).toString());
   by_hand_ = view >= 0;
   if (by_hand_) view_->setCurrentIndex(view);
@@ -267,7 +281,8 @@ void GradientLabPanel::fillControls() {
   if (trace_)
     for (const Kind kind : {Kind::jacobian, Kind::jacobian_pairs, Kind::jacobian_bound})
       for (const TraceArray* array : trace_->of(kind))
-        if (const auto key = parse_key(array->key); key && !layers.contains(static_cast<int>(key->layer))) layers << static_cast<int>(key->layer);
+        if (const auto key = parse_key(array->key); key && !layers.contains(static_cast<int>(key->layer)))
+          layers << static_cast<int>(key->layer);
   std::ranges::sort(layers);
   layer_->clear();
   for (const int layer : layers) layer_->addItem(layerName(*trace_, QString::number(layer)), layer);
@@ -280,7 +295,8 @@ QString GradientLabPanel::whyEmpty() const {
   for (const Kind kind : {Kind::jacobian, Kind::jacobian_pairs, Kind::jacobian_bound})
     if (trace_->has(kind)) return {};
   for (const Kind kind : {Kind::jacobian, Kind::jacobian_pairs})
-    if (const auto absent = trace_->info.absent.find(kind); absent != trace_->info.absent.end()) return QString::fromStdString(absent->second);
+    if (const auto absent = trace_->info.absent.find(kind); absent != trace_->info.absent.end())
+      return QString::fromStdString(absent->second);
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has no products of Jacobians, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
   return tr("This run has no products of Jacobians yet: they are made while this panel is in front of others, after states and gradients.");
@@ -289,7 +305,8 @@ QString GradientLabPanel::whyEmpty() const {
 void GradientLabPanel::forget() { map_ = nullptr; }
 
 void GradientLabPanel::arrange() {
-  const bool map = map_ != nullptr, alone = view() == View::factors, factors = !map && (alone || !low_) && find(*trace_, Kind::jacobian_factor);
+  const bool map = map_ != nullptr, alone = view() == View::factors,
+             factors = !map && (alone || !low_) && find(*trace_, Kind::jacobian_factor);
   norms_ = !map && !(alone && factors);
   // What is not shown stands in no row, so that it takes no room.
   for (QCPLayoutElement* one : std::initializer_list<QCPLayoutElement*>{norm_rect_, factor_rect_, map_rect_, bar_})
@@ -348,10 +365,17 @@ void GradientLabPanel::rebuild() {
 
 void GradientLabPanel::showBounds() {
   const Theme& theme = plot_->theme();
-  const std::vector<LabCurve> entries{
-      {Kind::jacobian, 0, tr("|∂s_T/∂s_t|"), tr("Measured: the largest singular value of the product of all Jacobians from step t to the end."), QPen(theme.own.isValid() ? theme.own : theme.text, 1.8)},
-      {Kind::jacobian_bound, 0, tr("bound by σ max"), tr("(σ max(W) · max f')^(T − t): what the largest singular value of the recurrent matrix lets it be at most; without one recurrent matrix, the largest of all steps' Jacobians."), QPen(theme.muted, 1.4, Qt::DashLine)},
-      {Kind::jacobian_bound, 1, tr("rate of |λ| max"), tr("(ρ(W) · max f')^(T − t): the rate of the largest eigenvalue. It is no bound: where eigenvectors are not at right angles, the measured curve may rise above it."), QPen(theme.muted, 1.4, Qt::DotLine)}};
+  const std::vector<LabCurve> entries{{Kind::jacobian, 0, tr("|∂s_T/∂s_t|"),
+                                       tr("Measured: the largest singular value of the product of all Jacobians from step t to the end."),
+                                       QPen(theme.own.isValid() ? theme.own : theme.text, 1.8)},
+                                      {Kind::jacobian_bound, 0, tr("bound by σ max"),
+                                       tr("(σ max(W) · max f')^(T − t): what the largest singular value of the recurrent matrix lets it be "
+                                          "at most; without one recurrent matrix, the largest of all steps' Jacobians."),
+                                       QPen(theme.muted, 1.4, Qt::DashLine)},
+                                      {Kind::jacobian_bound, 1, tr("rate of |λ| max"),
+                                       tr("(ρ(W) · max f')^(T − t): the rate of the largest eigenvalue. It is no bound: where eigenvectors "
+                                          "are not at right angles, the measured curve may rise above it."),
+                                       QPen(theme.muted, 1.4, Qt::DotLine)}};
   double low = 0.0, high = 0.0;
   for (const LabCurve& entry : entries) {
     const TraceArray* array = find(*trace_, entry.kind);
@@ -365,12 +389,14 @@ void GradientLabPanel::showBounds() {
     }
     made->setName(entry.text);
     // A bound may go on far beyond what is measured: the axis is of that, and as much again.
-    const double least = entry.kind == Kind::jacobian ? -std::numeric_limits<double>::infinity() : low - (high - low) - 1.0, most = entry.kind == Kind::jacobian ? -least : high + (high - low) + 1.0;
+    const double least = entry.kind == Kind::jacobian ? -std::numeric_limits<double>::infinity() : low - (high - low) - 1.0,
+                 most = entry.kind == Kind::jacobian ? -least : high + (high - low) + 1.0;
     low = std::min(low, std::max(range.lower, least));
     high = std::max(high, std::min(range.upper, most));
     legend_->add(entry.text, entry.text, entry.pen, {made}, entry.tip);
   }
-  for (const TraceArray* array : trace_->matching(prefix_of(Kind::gradient) + prefix_of(Kind::state) + std::to_string(std::max(0, layer_->currentData().toInt())) + "/")) {
+  for (const TraceArray* array : trace_->matching(prefix_of(Kind::gradient) + prefix_of(Kind::state) +
+                                                  std::to_string(std::max(0, layer_->currentData().toInt())) + "/")) {
     if (!array->real || !array->has_rows() || array->row_size() != 1) continue;
     const QString name = QStringLiteral("|∂L/∂s| ") + QString::fromStdString(array->key).section(u'/', 3);
     QCPGraph* made = curve(norm_rect_, *trace_, *array, 0, theme.curve(std::max(0, placeOfState(*trace_, array->key)), 1.0));
@@ -395,13 +421,24 @@ void GradientLabPanel::showBounds() {
   values_->fit({low - pad, high + pad});
 }
 
-/// What each factor does at each step, in colours that are none of the run's nor of its states, and where they have the picture to themselves what the whole step does in pinned runs.
+/// What each factor does at each step, in colours that are none of the run's nor of its states, and where they have the picture to
+/// themselves what the whole step does in pinned runs.
 void GradientLabPanel::showFactors(const TraceArray& factors) {
   const Theme& theme = plot_->theme();
-  const std::vector<LabCurve> each{{Kind::jacobian_factor, matrix_factor, tr("matrix"), tr("What the recurrent matrices do to the length of the gradient that passes step t, after the slopes."), QPen(theme.series(6), 1.4)},
-                                {Kind::jacobian_factor, slope_factor, tr("slope of f"), tr("What the activations' slopes do, times the gates on the way to the matrices: below 1 where units are saturated or closed."), QPen(theme.series(4), 1.4)},
-                                {Kind::jacobian_factor, gate_factor, tr("gate"), tr("What passes no matrix: what a forget or update gate, a leak or an identity keeps of each unit. Slope × matrix comes beside it, as vectors add."), QPen(theme.series(2), 1.4)},
-                                {Kind::jacobian_factor, step_factor, tr("step"), tr("What the whole step does: the length of what the gate keeps and of what slope and matrix make, added as vectors."), QPen(theme.text, 1.4, Qt::DashLine)}};
+  const std::vector<LabCurve> each{
+      {Kind::jacobian_factor, matrix_factor, tr("matrix"),
+       tr("What the recurrent matrices do to the length of the gradient that passes step t, after the slopes."),
+       QPen(theme.series(6), 1.4)},
+      {Kind::jacobian_factor, slope_factor, tr("slope of f"),
+       tr("What the activations' slopes do, times the gates on the way to the matrices: below 1 where units are saturated or closed."),
+       QPen(theme.series(4), 1.4)},
+      {Kind::jacobian_factor, gate_factor, tr("gate"),
+       tr("What passes no matrix: what a forget or update gate, a leak or an identity keeps of each unit. Slope × matrix comes beside it, "
+          "as vectors add."),
+       QPen(theme.series(2), 1.4)},
+      {Kind::jacobian_factor, step_factor, tr("step"),
+       tr("What the whole step does: the length of what the gate keeps and of what slope and matrix make, added as vectors."),
+       QPen(theme.text, 1.4, Qt::DashLine)}};
   double least = 0.0, most = 0.0;
   int seen = 0;
   for (const LabCurve& entry : each) {
@@ -465,7 +502,8 @@ void GradientLabPanel::showTraining() {
   clip_->setVisible(norms_ && settings_->clip() > 0.0);
   if (clip_->visible())
     legend_->add(QStringLiteral("clip"), tr("clip |∂L/∂θ|"), clip_->pen(), {clip_},
-                 tr("The norm at which the gradient of all weights, |∂L/∂θ|, is clipped. The curves are of states: none of them is clipped where it crosses the line."));
+                 tr("The norm at which the gradient of all weights, |∂L/∂θ|, is clipped. The curves are of states: none of them is clipped "
+                    "where it crosses the line."));
   if (settings_->clip() > 0.0) {
     const double at = std::log10(settings_->clip());
     clip_->point1->setCoords(0, at);
@@ -474,7 +512,8 @@ void GradientLabPanel::showTraining() {
 }
 
 void GradientLabPanel::showMap() {
-  addPinsWithout(legend_, pinned_, plot_->theme(), tr("not in this view"), tr("The map is of the run that is looked at. Maps of pinned runs are seen side by side (Ctrl+B)."));
+  addPinsWithout(legend_, pinned_, plot_->theme(), tr("not in this view"),
+                 tr("The map is of the run that is looked at. Maps of pinned runs are seen side by side (Ctrl+B)."));
   rows_ = labSteps(*trace_, *map_);
   const auto units = std::ssize(rows_);
   if (view() == View::pairs) {
@@ -487,7 +526,9 @@ void GradientLabPanel::showMap() {
   }
   map_rect_->axis(QCPAxis::atLeft)->setLabel(view() == View::pairs ? tr("step s (changed)") : tr("other step"));
   const QSharedPointer<StepTicker> ticker(new StepTicker);
-  if (rows_.size() > 1) ticker->setTime(static_cast<double>(rows_.front()), static_cast<double>(rows_.back() - rows_.front()) / static_cast<double>(rows_.size() - 1));
+  if (rows_.size() > 1)
+    ticker->setTime(static_cast<double>(rows_.front()),
+                    static_cast<double>(rows_.back() - rows_.front()) / static_cast<double>(rows_.size() - 1));
   map_rect_->axis(QCPAxis::atLeft)->setTicker(ticker);
   map_rect_->axis(QCPAxis::atLeft)->setRange(-0.5, static_cast<double>(units) - 0.5);
 }
@@ -496,21 +537,26 @@ void GradientLabPanel::moveTime() {
   QStringList said;
   const std::int64_t last = trace_->info.length - 1;
   if (map_) {
-    const double first = static_cast<double>(rows_.front()), apart = rows_.size() > 1 ? static_cast<double>(rows_.back() - rows_.front()) / static_cast<double>(rows_.size() - 1) : 1.0;
+    const double first = static_cast<double>(rows_.front()),
+                 apart = rows_.size() > 1 ? static_cast<double>(rows_.back() - rows_.front()) / static_cast<double>(rows_.size() - 1) : 1.0;
     const double row = (static_cast<double>(step_) - first) / apart;
     input_->point1->setCoords(0, row);
     input_->point2->setCoords(1, row);
     if (view() == View::pairs) {
       const bool backward = runsBackward(*trace_, layer_->currentData().toString());
-      said << tr("How many times larger or smaller a change of the state at step s is by step t, in the direction that keeps most of it (the "
+      said << tr("How many times larger or smaller a change of the state at step s is by step t, in the direction that keeps most of it "
+                 "(the "
                  "largest singular value). The diagonal, where t is s, is 1; the %1 column is |%2|.")
                   .arg(backward ? tr("first") : tr("last"), backward ? QStringLiteral("∂s_0/∂s_t") : QStringLiteral("∂s_T/∂s_t"));
-      said << (backward ? tr("Without colour: s comes before t, where this layer, which runs from the end, has not been yet, or nothing is left.")
-                        : tr("Without colour: s comes after t, or nothing is left."));
+      said
+          << (backward
+                  ? tr("Without colour: s comes before t, where this layer, which runs from the end, has not been yet, or nothing is left.")
+                  : tr("Without colour: s comes after t, or nothing is left."));
       said << clippedText(colours_);
     } else {
-      said << tr("An error at the last step sends a gradient back to the state of every step. The colour is the cosine between those of two "
-                 "steps: 1 where they point the same way, 0 where they are at right angles, −1 where they are opposite.");
+      said << tr(
+          "An error at the last step sends a gradient back to the state of every step. The colour is the cosine between those of two "
+          "steps: 1 where they point the same way, 0 where they are at right angles, −1 where they are opposite.");
     }
     said << notesOn(*trace_, {view() == View::pairs ? Kind::jacobian_pairs : Kind::alignment});
   } else {
@@ -518,7 +564,8 @@ void GradientLabPanel::moveTime() {
     const bool backward = runsBackward(*trace_, layer);
     const auto measured = labValue(*trace_, find(*trace_, Kind::jacobian), step_, 0);
     const TraceArray* bound = find(*trace_, Kind::jacobian_bound);
-    const double singular = labValue(*trace_, bound, step_, 0), eigen = bound && bound->row_size() > 1 ? labValue(*trace_, bound, step_, 1) : lab_none;
+    const double singular = labValue(*trace_, bound, step_, 0),
+                 eigen = bound && bound->row_size() > 1 ? labValue(*trace_, bound, step_, 1) : lab_none;
     const std::int64_t over = backward ? step_ : last - step_;
     const QString product = backward ? QStringLiteral("∂s_0/∂s_t") : QStringLiteral("∂s_T/∂s_t"), end = backward ? tr("start") : tr("end");
     if (over == 0) {
@@ -526,7 +573,8 @@ void GradientLabPanel::moveTime() {
     } else {
       const QString steps = over == 1 ? tr("the one step") : tr("the %1 steps").arg(grouped(over));
       QString first = tr("Over %1 from step %2 to the %3, |%4| is %5").arg(steps, grouped(step_), end, product, labPower(measured));
-      const bool same = std::abs(singular - eigen) <= 1e-9 * std::max(1.0, std::abs(singular));  // as of a matrix that only turns and stretches
+      const bool same =
+          std::abs(singular - eigen) <= 1e-9 * std::max(1.0, std::abs(singular));  // as of a matrix that only turns and stretches
       if (!std::isnan(singular)) first += tr("; the largest singular value lets it be at most %1").arg(labPower(singular));
       if (!std::isnan(eigen))
         first += same ? tr(", and the largest eigenvalue is as large")
@@ -538,8 +586,12 @@ void GradientLabPanel::moveTime() {
       const Kind kind = view() == View::pairs ? Kind::jacobian_pairs : view() == View::alignment ? Kind::alignment : Kind::jacobian_factor;
       const auto absent = trace_->info.absent.find(kind);
       const QString noted = notesOn(*trace_, {kind});
-      said.prepend(absent != trace_->info.absent.end() ? QString::fromStdString(absent->second) : !noted.isEmpty() ? noted : tr("This run has none of it yet."));
-      said.prepend(view() == View::pairs ? tr("Without a map of pairs, the bounds.") : view() == View::alignment ? tr("Without a map of alignment, the bounds.") : tr("Without factors, the bounds."));
+      said.prepend(absent != trace_->info.absent.end() ? QString::fromStdString(absent->second)
+                   : !noted.isEmpty()                  ? noted
+                                                       : tr("This run has none of it yet."));
+      said.prepend(view() == View::pairs       ? tr("Without a map of pairs, the bounds.")
+                   : view() == View::alignment ? tr("Without a map of alignment, the bounds.")
+                                               : tr("Without factors, the bounds."));
     }
     if (const TraceArray* factors = find(*trace_, Kind::jacobian_factor)) {
       said << labStep(*trace_, *factors, find(*trace_, Kind::jacobian_share), step_);
@@ -547,9 +599,12 @@ void GradientLabPanel::moveTime() {
     } else if (const auto absent = trace_->info.absent.find(Kind::jacobian_factor); absent != trace_->info.absent.end()) {
       said << QString::fromStdString(absent->second);
     }
-    if (settings_->back() > 0) said << tr("Truncated backpropagation sees the last %1 steps before each change of the weights.").arg(grouped(settings_->back()));
+    if (settings_->back() > 0)
+      said << tr("Truncated backpropagation sees the last %1 steps before each change of the weights.").arg(grouped(settings_->back()));
     if (const double norm = labParameterNorm(*trace_); settings_->clip() > 0.0 && norm > 0.0)
-      said << (norm > settings_->clip() ? tr("|∂L/∂θ| = %1 is clipped: shortened %2 times.").arg(labPower(std::log10(norm)), number(norm / settings_->clip(), 3)) : tr("|∂L/∂θ| = %1 is not clipped.").arg(labPower(std::log10(norm))));
+      said << (norm > settings_->clip()
+                   ? tr("|∂L/∂θ| = %1 is clipped: shortened %2 times.").arg(labPower(std::log10(norm)), number(norm / settings_->clip(), 3))
+                   : tr("|∂L/∂θ| = %1 is not clipped.").arg(labPower(std::log10(norm))));
     said << notesOn(*trace_, {Kind::jacobian_bound, Kind::jacobian_factor});
   }
   said.removeAll(QString());
@@ -600,7 +655,9 @@ QString GradientLabPanel::dataAsCsv() const {
     text += ',' + csvCell(name).toUtf8();
   };
   if (map_) {
-    for (std::size_t i = 0; i < rows_.size(); ++i) add(*trace_, map_, static_cast<std::int64_t>(i), (view() == View::pairs ? QStringLiteral("log10 |ds_t/ds_s| of step %1") : QStringLiteral("cosine with step %1")).arg(rows_[i]));
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      add(*trace_, map_, static_cast<std::int64_t>(i),
+          (view() == View::pairs ? QStringLiteral("log10 |ds_t/ds_s| of step %1") : QStringLiteral("cosine with step %1")).arg(rows_[i]));
   } else {
     add(*trace_, find(*trace_, Kind::jacobian), 0, QStringLiteral("log10 |ds_T/ds_t|"));
     add(*trace_, find(*trace_, Kind::jacobian_bound), 0, QStringLiteral("log10 bound by singular value"));
@@ -620,12 +677,14 @@ QString GradientLabPanel::dataAsCsv() const {
   for (const std::int64_t step : steps) {
     const std::int64_t in_trace = trace_->row_of_step(step);
     const bool timed = in_trace >= 0 && trace_->steps[static_cast<std::size_t>(in_trace)] == step;
-    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' + (timed ? csvNumber(trace_->time[static_cast<std::size_t>(in_trace)]) : QByteArray());
+    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' +
+            (timed ? csvNumber(trace_->time[static_cast<std::size_t>(in_trace)]) : QByteArray());
     for (const Column& one : columns) {
       const auto& own = labSteps(*one.trace, *one.array);
       const auto same = std::ranges::lower_bound(own, step);
       text += ',';
-      if (same != own.end() && *same == step) text += csvNumber((*one.array->real)[static_cast<std::size_t>((same - own.begin()) * one.array->row_size() + one.column)]);
+      if (same != own.end() && *same == step)
+        text += csvNumber((*one.array->real)[static_cast<std::size_t>((same - own.begin()) * one.array->row_size() + one.column)]);
     }
     text += '\n';
   }

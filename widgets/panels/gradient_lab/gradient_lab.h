@@ -12,8 +12,8 @@
 
 namespace reclab {
 
-/// What becomes of a gradient on its way back: ds_T/ds_t beside its bounds and the factors of each step, |ds_t/ds_s| of all pairs, and how far the gradients of
-/// different steps are alike; with the settings of the model beside it.
+/// What becomes of a gradient on its way back: ds_T/ds_t beside its bounds and the factors of each step, |ds_t/ds_s| of all pairs, and how
+/// far the gradients of different steps are alike; with the settings of the model beside it.
 class GradientLabPanel : public PlotPanel {
   Q_OBJECT
  public:
@@ -21,9 +21,15 @@ class GradientLabPanel : public PlotPanel {
   QString id() const override { return QStringLiteral("gradient-lab"); }
   QString title() const override { return tr("Gradient lab"); }
   QString hint() const override;
-  Kinds needs() const override { return {Kind::gradient, Kind::jacobian, Kind::jacobian_pairs, Kind::jacobian_bound, Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment}; }
+  Kinds needs() const override {
+    return {Kind::gradient,        Kind::jacobian,       Kind::jacobian_pairs, Kind::jacobian_bound,
+            Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment};
+  }
   Kinds waitsFor() const override;
-  Places places() const override { return {.views = {QStringLiteral("bounds"), QStringLiteral("factors"), QStringLiteral("pairs"), QStringLiteral("alignment")}, .named = {}}; }
+  Places places() const override {
+    return {.views = {QStringLiteral("bounds"), QStringLiteral("factors"), QStringLiteral("pairs"), QStringLiteral("alignment")},
+            .named = {}};
+  }
   void lookAt(const QString& preset, const QString& detail, bool asked) override;
   void setPinned(const std::vector<Run>& runs) override;
   void setSettings(const std::vector<Setting>& settings) override;
@@ -78,13 +84,13 @@ class GradientLabPanel : public PlotPanel {
   ColourBar* bar_;
   ValueAxis *values_, *factor_values_;
   Paragraph* said_;
-  QCPItemRect* window_;             ///< the steps that truncated backpropagation sees from the end
+  QCPItemRect* window_;  ///< the steps that truncated backpropagation sees from the end
   QCPItemStraightLine *clip_, *one_, *input_;
   std::vector<QCPItemStraightLine*> updates_;  ///< where the weights were changed
   std::vector<std::int64_t> rows_;             ///< steps of the map's rows, and its columns'
   const TraceArray* map_ = nullptr;
   bool norms_ = true, low_ = false;  ///< whether ds_T/ds_t is drawn; what isLow() said
-  PowerColours colours_;  ///< of the map of pairs
+  PowerColours colours_;             ///< of the map of pairs
   std::vector<Run> pinned_;
   QHash<QString, QString> wanted_;
   bool by_hand_ = false;

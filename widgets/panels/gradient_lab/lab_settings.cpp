@@ -4,11 +4,11 @@
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFormLayout>
+#include <QKeyEvent>
 #include <QLabel>
 #include <QSlider>
 #include <QSpinBox>
 #include <QVBoxLayout>
-#include <QKeyEvent>
 #include <QWheelEvent>
 #include <memory>
 
@@ -74,8 +74,10 @@ LabSettings::LabSettings(QWidget* parent) : QScrollArea(parent) {
     connect(box, &QSpinBox::valueChanged, this, &LabSettings::truncationChanged);
     return box;
   };
-  every_ = steps("every", tr("Truncated backpropagation: the weights are changed after every so many steps of the sequence (k1 in the literature). Dotted lines in the picture."));
-  back_ = steps("back", tr("Truncated backpropagation: at each change of the weights the gradient goes back over so many steps (k2 in the literature); what was before them is not learned from. The tinted part of the picture."));
+  every_ = steps("every", tr("Truncated backpropagation: the weights are changed after every so many steps of the sequence (k1 in the "
+                             "literature). Dotted lines in the picture."));
+  back_ = steps("back", tr("Truncated backpropagation: at each change of the weights the gradient goes back over so many steps (k2 in the "
+                           "literature); what was before them is not learned from. The tinted part of the picture."));
   clip_ = new LabCalm<QDoubleSpinBox>;
   clip_->setObjectName(QStringLiteral("clip"));
   clip_->setRange(0.0, 1e9);
@@ -107,7 +109,9 @@ void LabSettings::setSettings(const std::vector<Panel::Setting>& settings) {
   const auto same = [&] {
     if (settings.size() != editors_.size()) return false;
     for (std::size_t i = 0; i < settings.size(); ++i)
-      if (settings[i].key != editors_[i].setting.key || settings[i].choices != editors_[i].setting.choices || settings[i].tip != editors_[i].setting.tip) return false;
+      if (settings[i].key != editors_[i].setting.key || settings[i].choices != editors_[i].setting.choices ||
+          settings[i].tip != editors_[i].setting.tip)
+        return false;
     return true;
   };
   showing_ = true;
@@ -142,15 +146,18 @@ LabSettings::Editor LabSettings::number(const Panel::Setting& setting) {
   slider->setPageStep(50);
   column->addWidget(name);
   column->addWidget(slider);
-  const auto label = [name, text = setting.label](const QString& value) { name->setText(QStringLiteral("%1 = <b>%2</b>").arg(text, value)); };
-  const auto now = std::make_shared<double>(setting.value.toDouble());
-  if (setting.stepped) slider->step = [this, slider, label, setting, now](int steps) {
-    *now = setting.stepped(*now, steps);
-    const QSignalBlocker quiet(slider);
-    slider->setValue(setting.position(*now));
-    label(setting.text(*now));
-    emit wanted(setting.key, setting.text(*now), false, ++gesture_);
+  const auto label = [name, text = setting.label](const QString& value) {
+    name->setText(QStringLiteral("%1 = <b>%2</b>").arg(text, value));
   };
+  const auto now = std::make_shared<double>(setting.value.toDouble());
+  if (setting.stepped)
+    slider->step = [this, slider, label, setting, now](int steps) {
+      *now = setting.stepped(*now, steps);
+      const QSignalBlocker quiet(slider);
+      slider->setValue(setting.position(*now));
+      label(setting.text(*now));
+      emit wanted(setting.key, setting.text(*now), false, ++gesture_);
+    };
   connect(slider, &QSlider::sliderPressed, this, [this] { ++gesture_; });
   connect(slider, &QSlider::valueChanged, this, [this, slider, label, setting, now](int position) {
     if (showing_) return;
@@ -160,7 +167,8 @@ LabSettings::Editor LabSettings::number(const Panel::Setting& setting) {
     emit wanted(setting.key, value, slider->isSliderDown(), slider->isSliderDown() ? gesture_ : ++gesture_);
   });
   // Let go: the same value once more, now at rest and in full.
-  connect(slider, &QSlider::sliderReleased, this, [this, slider, setting] { emit wanted(setting.key, setting.text(setting.at(slider->value())), false, gesture_++); });
+  connect(slider, &QSlider::sliderReleased, this,
+          [this, slider, setting] { emit wanted(setting.key, setting.text(setting.at(slider->value())), false, gesture_++); });
   return {setting, cell, [slider, label, now](const Panel::Setting& shown) {
             if (slider->isSliderDown()) return;
             *now = shown.value.toDouble();

@@ -109,7 +109,8 @@ std::vector<GradientsPanel::Curve> GradientsPanel::curves(const Trace& trace) co
       // That of a state has the state's key behind its own name.
       const auto parsed = parse_key(array->key);
       const auto at = kind == Kind::gradient ? parse_key(parsed->name) : parsed;
-      found.push_back({array, kind, QString::fromStdString(array->key), QString::number(at->layer), QString::fromStdString(at->name), tip, &trace});
+      found.push_back(
+          {array, kind, QString::fromStdString(array->key), QString::number(at->layer), QString::fromStdString(at->name), tip, &trace});
     }
   };
   add(Kind::gradient, tr("The norm of the loss's gradient with respect to this state at each step."));
@@ -138,14 +139,17 @@ QString GradientsPanel::whyEmpty() const {
   if (!found.empty()) return {};
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has no gradients, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
-  if (property("modelHas").toStringList().contains(QStringLiteral("states"))) return tr("The gradients of this run were not recorded. Press Run.");
+  if (property("modelHas").toStringList().contains(QStringLiteral("states")))
+    return tr("The gradients of this run were not recorded. Press Run.");
   const QString others = pinsThatHave(pinned_, {Kind::gradient, Kind::jacobian});
-  return tr("%1 has no state that one step hands to the next, so no gradient of one runs back through time.").arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title)) +
+  return tr("%1 has no state that one step hands to the next, so no gradient of one runs back through time.")
+             .arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title)) +
          u' ' + (others.isEmpty() ? tr("Choose another model.") : others);
 }
 
 void GradientsPanel::judge() {
-  // Where the loss counts at several steps each of them adds to the gradient, so only the Jacobian product tells what the memory itself does.
+  // Where the loss counts at several steps each of them adds to the gradient, so only the Jacobian product tells what the memory itself
+  // does.
   const std::int64_t counted = stepsOfLoss(*trace_), recorded = std::ssize(trace_->steps);
   const bool once = counted <= 1;
   verdict_ = {};
@@ -159,7 +163,9 @@ void GradientsPanel::judge() {
     std::vector<Verdict> verdicts;
     // The state that the preset names, where this run has it.
     const QString named = wanted_.value(QString::fromStdString(trace_->info.preset));
-    const auto is_named = [&](const TraceArray* array) { return !jacobian && !named.isEmpty() && QString::fromStdString(array->key).section(u'/', 3) == named; };
+    const auto is_named = [&](const TraceArray* array) {
+      return !jacobian && !named.isEmpty() && QString::fromStdString(array->key).section(u'/', 3) == named;
+    };
     const bool only = std::any_of(arrays.begin(), arrays.end(), is_named);
     for (const TraceArray* array : arrays) {
       if (!usable(*array) || (only && !is_named(array))) continue;
@@ -167,7 +173,8 @@ void GradientsPanel::judge() {
       const bool backward = runsBackward(*trace_, layer);
       QString subject = !jacobian ? tr("The gradient") : backward ? tr("The Jacobian ∂s_0/∂s_t") : tr("The Jacobian ∂s_T/∂s_t");
       if (arrays.size() > 1) {
-        subject = jacobian                  ? tr("The Jacobian %1 of %2").arg(backward ? QStringLiteral("∂s_0/∂s_t") : QStringLiteral("∂s_T/∂s_t"), layerName(*trace_, layer))
+        subject = jacobian ? tr("The Jacobian %1 of %2")
+                                 .arg(backward ? QStringLiteral("∂s_0/∂s_t") : QStringLiteral("∂s_T/∂s_t"), layerName(*trace_, layer))
                   : trace_->info.layers > 1 ? tr("The gradient of %1 in %2").arg(key.section(u'/', 3), layerName(*trace_, layer))
                                             : tr("The gradient of %1").arg(key.section(u'/', 3));
       }
@@ -182,8 +189,10 @@ void GradientsPanel::judge() {
       if (clearly && verdict_.fate == Fate::vanishes)
         note = jacobian ? tr(" Every other layer keeps less.") : tr(" Every other state gets less.");
       if (!once && !jacobian)
-        note += counted < recorded ? tr(" The loss counts at %1 of the %2 steps, and each of them adds to the gradient: this is not the memory alone.").arg(grouped(counted), grouped(recorded))
-                                   : tr(" The loss counts at every step, and each of them adds to the gradient: this is not the memory alone.");
+        note += counted < recorded
+                    ? tr(" The loss counts at %1 of the %2 steps, and each of them adds to the gradient: this is not the memory alone.")
+                          .arg(grouped(counted), grouped(recorded))
+                    : tr(" The loss counts at every step, and each of them adds to the gradient: this is not the memory alone.");
       break;
     }
   }
@@ -205,21 +214,26 @@ void GradientsPanel::drawPins() {
     for (const Curve& curve : found) {
       const bool gradient = curve.kind == Kind::gradient;
       const auto depth = static_cast<double>(layers.indexOf(curve.layer));
-      QColor ink = layers.size() > 1 ? mixed(run.colour, theme.base, 1.0 - 0.5 * depth / static_cast<double>(layers.size() - 1)) : run.colour;
+      QColor ink =
+          layers.size() > 1 ? mixed(run.colour, theme.base, 1.0 - 0.5 * depth / static_cast<double>(layers.size() - 1)) : run.colour;
       if (!gradient) ink.setAlphaF(0.7f);
-      QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.2 : 0.7, gradient ? curveStyle(static_cast<int>(states.indexOf(curve.state))) : Qt::DotLine);
+      QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.2 : 0.7,
+                                        gradient ? curveStyle(static_cast<int>(states.indexOf(curve.state))) : Qt::DotLine);
       graph->setProperty("least", curve.kind == Kind::jacobian_min);
       // At the cursor each of several runs has one number, that of its first state: more would pile up over the curves.
       if (!gradient || layers.size() > 1 || (pinned_.size() > 1 && states.indexOf(curve.state) > 0)) Plot::setQuiet(graph);
       // Counted back from the end, runs of other lengths end together.
-      fill(graph, stepsOf(*run.trace, *curve.array), column(*curve.array, 0), plot_->lag() ? trace_->info.length - run.trace->info.length : 0);
+      fill(graph, stepsOf(*run.trace, *curve.array), column(*curve.array, 0),
+           plot_->lag() ? trace_->info.length - run.trace->info.length : 0);
       shown << graph;
     }
     if (shown.isEmpty()) {
       addPinWithout(legend_, run, theme, tr("no gradients"));
       continue;
     }
-    QString how = states.size() > 1 ? tr("Its states by their dashes: solid %1, dashed %2; ").arg(states[0], states.mid(1).join(tr(" and on "))) : QString();
+    QString how = states.size() > 1
+                      ? tr("Its states by their dashes: solid %1, dashed %2; ").arg(states[0], states.mid(1).join(tr(" and on ")))
+                      : QString();
     how += layers.size() > 1 ? tr("deeper layers are fainter; dotted: σ max and σ min.") : tr("dotted: σ max and σ min.");
     how[0] = how[0].toUpper();
     addPin(legend_, run, QPen(run.colour, 1.2), shown, states.size() > 1 ? states : QStringList(), how);
@@ -293,7 +307,9 @@ void GradientsPanel::rebuild() {
       same->curves << graph;
       continue;
     }
-    const auto many = alone ? 1 : std::count_if(found.begin(), found.end(), [&](const Curve& other) { return other.kind == curve.kind && other.state == curve.state; });
+    const auto many = alone ? 1 : std::count_if(found.begin(), found.end(), [&](const Curve& other) {
+      return other.kind == curve.kind && other.state == curve.state;
+    });
     QString text = what, tip = curve.tip;
     if (layers.size() > 1) text += many == 1 ? QStringLiteral(", ") + layerName(*trace_, curve.layer) : tr(", %1 layers").arg(many);
     if (many > 1) tip += tr(" Deeper layers are fainter.");

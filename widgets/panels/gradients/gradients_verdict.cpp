@@ -48,7 +48,8 @@ Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const dou
   const std::size_t count = std::min(steps.size(), log10_norms.size());
   std::size_t end = count;
   while (end > 0 && !std::isfinite(log10_norms[end - 1])) --end;
-  // What is looked at goes back as far as anything is known. Zeros in its midst are steps that are not looked back at, not the end of the memory.
+  // What is looked at goes back as far as anything is known. Zeros in its midst are steps that are not looked back at, not the end of the
+  // memory.
   std::vector<std::size_t> points;  // where it is not zero, the last first
   for (std::size_t i = end; i > 0 && (std::isfinite(log10_norms[i - 1]) || log10_norms[i - 1] < 0); --i)
     if (std::isfinite(log10_norms[i - 1])) points.push_back(i - 1);
@@ -64,9 +65,12 @@ Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const dou
   const double span = static_cast<double>(last - steps[begin]);
   // What lies before the part that is looked at, and in its midst.
   QString before;
-  if (zeros > 0) before = QObject::tr("; it is exactly zero at %1 of these %2 steps").arg(grouped(static_cast<std::int64_t>(zeros)), grouped(static_cast<std::int64_t>(end - begin)));
+  if (zeros > 0)
+    before = QObject::tr("; it is exactly zero at %1 of these %2 steps")
+                 .arg(grouped(static_cast<std::int64_t>(zeros)), grouped(static_cast<std::int64_t>(end - begin)));
   if (begin > 0 && log10_norms[begin - 1] < 0)
-    before += (steps[begin] < 0 ? QObject::tr("; after step %1 it is exactly zero") : QObject::tr("; before step %1 it is exactly zero")).arg(grouped(std::abs(steps[begin])));
+    before += (steps[begin] < 0 ? QObject::tr("; after step %1 it is exactly zero") : QObject::tr("; before step %1 it is exactly zero"))
+                  .arg(grouped(std::abs(steps[begin])));
   if (points.size() < 4) {
     const QString known = points.size() == 1 ? QObject::tr("one step") : QObject::tr("%1 steps").arg(points.size());
     verdict.sentence = QObject::tr("%1 is known at %2 only, too few for a verdict%3.").arg(subject, known, before);
@@ -116,7 +120,8 @@ Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const dou
   const QString power = powerOfTen(sign * decades), steps_after = grouped(after);
   // Where the course is far from the line, the rate and the step at which it is past so many decades do not follow from each other.
   const double by_rate = decades / std::abs(verdict.slope), reached_after = static_cast<double>(after);
-  const QString evenly = reached_after > 1.5 * by_rate || 1.5 * reached_after < by_rate ? QObject::tr(" on the whole, but not evenly") : QString();
+  const QString evenly =
+      reached_after > 1.5 * by_rate || 1.5 * reached_after < by_rate ? QObject::tr(" on the whole, but not evenly") : QString();
   if (change < 0) {
     verdict.fate = Fate::vanishes;
     verdict.sentence = QObject::tr("%1 vanishes: it loses %2").arg(subject, rate(-verdict.slope)) + (after > 0 ? evenly : QString());

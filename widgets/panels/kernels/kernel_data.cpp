@@ -22,10 +22,13 @@ std::vector<KernelMemory> kernelMemories(const Trace& trace) {
     memory.key = QString::fromStdString(array->key).section(u'/', 1);
     const std::string key = memory.key.toStdString();
     const TraceArray *response = trace.find(key_of(Kind::response, key)), *constants = trace.find(prefix_of(Kind::time_constant) + key);
-    if (response && response->complex && response->shape.size() == 2 && response->shape[1] == memory.channels && response->shape[0] == std::ssize(responseFrequencies(trace))) memory.response = response;
+    if (response && response->complex && response->shape.size() == 2 && response->shape[1] == memory.channels &&
+        response->shape[0] == std::ssize(responseFrequencies(trace)))
+      memory.response = response;
     if (constants && constants->real && constants->size() == memory.channels) memory.constants = constants;
     const bool named = array->axes.size() == 2 && std::ssize(array->axes[1].labels) == memory.channels;
-    for (std::int64_t i = 0; i < memory.channels; ++i) memory.labels << (named ? QString::fromStdString(array->axes[1].labels[static_cast<std::size_t>(i)]) : QString::number(i));
+    for (std::int64_t i = 0; i < memory.channels; ++i)
+      memory.labels << (named ? QString::fromStdString(array->axes[1].labels[static_cast<std::size_t>(i)]) : QString::number(i));
     found.push_back(std::move(memory));
   }
   return found;
@@ -60,10 +63,13 @@ std::int64_t reachOf(const KernelMemory& memory, std::int64_t channel, double pa
 
 std::optional<StepTime> stepTime(const Trace& trace) {
   if (trace.time_name == "step" || trace.time.size() < 2 || trace.time.size() != trace.steps.size()) return {};
-  const double span = static_cast<double>(trace.steps.back() - trace.steps.front()), spacing = (trace.time.back() - trace.time.front()) / span;
+  const double span = static_cast<double>(trace.steps.back() - trace.steps.front()),
+               spacing = (trace.time.back() - trace.time.front()) / span;
   if (!(spacing > 0.0) || !std::isfinite(spacing)) return {};
   for (std::size_t i = 0; i < trace.time.size(); ++i)
-    if (!(std::abs(trace.time[i] - trace.time.front() - spacing * static_cast<double>(trace.steps[i] - trace.steps.front())) <= 0.5 * spacing)) return {};
+    if (!(std::abs(trace.time[i] - trace.time.front() - spacing * static_cast<double>(trace.steps[i] - trace.steps.front())) <=
+          0.5 * spacing))
+      return {};
   return StepTime{spacing, QString::fromStdString(trace.time_unit.empty() ? trace.time_name : trace.time_unit)};
 }
 

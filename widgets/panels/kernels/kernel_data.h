@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "trace/trace.h"
 #include "panels/step_time.h"
+#include "trace/trace.h"
 
 namespace reclab {
 
@@ -23,7 +23,9 @@ struct KernelMemory {
 
   std::int64_t lags() const { return kernel ? kernel->shape[0] : 0; }
   double at(std::int64_t lag, std::int64_t channel) const { return (*kernel->real)[static_cast<std::size_t>(lag * channels + channel)]; }
-  std::complex<double> gain(std::int64_t point, std::int64_t channel) const { return (*response->complex)[static_cast<std::size_t>(point * channels + channel)]; }
+  std::complex<double> gain(std::int64_t point, std::int64_t channel) const {
+    return (*response->complex)[static_cast<std::size_t>(point * channels + channel)];
+  }
   double timeConstant(std::int64_t channel) const;  ///< steps; NaN where it was not recorded
 };
 

@@ -16,7 +16,7 @@ namespace reclab {
 namespace {
 
 constexpr double missing_value = std::numeric_limits<double>::quiet_NaN();
-constexpr std::int64_t most_others = 32;          // of other channels behind the one that is chosen
+constexpr std::int64_t most_others = 32;                  // of other channels behind the one that is chosen
 constexpr double faded_part = 1e-3, faded_on_map = 0.02;  // parts of a kernel's largest value that are no longer worth a part of the axis
 
 /// Evenly over the channels, without one.
@@ -99,9 +99,7 @@ void KernelsPanel::makeControls() {
     key_ = memories_->itemData(index).toString();
     chosen();
   });
-  connect(channels_, &QComboBox::activated, this, [this](int index) {
-    pickChannel(index);
-  });
+  connect(channels_, &QComboBox::activated, this, [this](int index) { pickChannel(index); });
 }
 
 void KernelsPanel::makeRects() {
@@ -146,20 +144,25 @@ void KernelsPanel::makeRects() {
   map_rect_->axis(QCPAxis::atLeft)->setLabel(tr("channel"));
   map_rect_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new StepTicker));
   for (const QCPAxis::AxisType side : {QCPAxis::atLeft, QCPAxis::atBottom}) map_rect_->axis(side)->grid()->setVisible(false);
-  connect(gain_rect_->axis(QCPAxis::atBottom), qOverload<const QCPRange&>(&QCPAxis::rangeChanged), phase_rect_->axis(QCPAxis::atBottom), qOverload<const QCPRange&>(&QCPAxis::setRange));
-  connect(phase_rect_->axis(QCPAxis::atBottom), qOverload<const QCPRange&>(&QCPAxis::rangeChanged), gain_rect_->axis(QCPAxis::atBottom), qOverload<const QCPRange&>(&QCPAxis::setRange));
+  connect(gain_rect_->axis(QCPAxis::atBottom), qOverload<const QCPRange&>(&QCPAxis::rangeChanged), phase_rect_->axis(QCPAxis::atBottom),
+          qOverload<const QCPRange&>(&QCPAxis::setRange));
+  connect(phase_rect_->axis(QCPAxis::atBottom), qOverload<const QCPRange&>(&QCPAxis::rangeChanged), gain_rect_->axis(QCPAxis::atBottom),
+          qOverload<const QCPRange&>(&QCPAxis::setRange));
   heatmap_ = new Heatmap(map_rect_->axis(QCPAxis::atBottom), map_rect_->axis(QCPAxis::atLeft));
   auto* across = new QCPMarginGroup(plot_);
-  for (QCPLayoutElement* element : {static_cast<QCPLayoutElement*>(map_rect_), static_cast<QCPLayoutElement*>(bar_)}) element->setMarginGroup(QCP::msTop | QCP::msBottom, across);
+  for (QCPLayoutElement* element : {static_cast<QCPLayoutElement*>(map_rect_), static_cast<QCPLayoutElement*>(bar_)})
+    element->setMarginGroup(QCP::msTop | QCP::msBottom, across);
   constant_ = new QCPItemStraightLine(plot_);
   constant_->setLayer(QStringLiteral("grid"));
   constant_->setSelectable(false);
   constant_->setClipAxisRect(kernel_rect_);
-  for (QCPItemPosition* point : {constant_->point1, constant_->point2}) point->setAxes(kernel_rect_->axis(QCPAxis::atBottom), kernel_rect_->axis(QCPAxis::atLeft));
+  for (QCPItemPosition* point : {constant_->point1, constant_->point2})
+    point->setAxes(kernel_rect_->axis(QCPAxis::atBottom), kernel_rect_->axis(QCPAxis::atLeft));
 }
 
 QString KernelsPanel::hint() const {
-  return tr("What a memory that is the same at every step returns after an impulse, how long it remembers, and which frequencies it passes.");
+  return tr(
+      "What a memory that is the same at every step returns after an impulse, how long it remembers, and which frequencies it passes.");
 }
 
 QString KernelsPanel::memoryLabel(const QString& key) const {
@@ -178,12 +181,13 @@ QString KernelsPanel::whyEmpty() const {
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has no kernels, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
   const QString model = trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title);
-  if (const auto why = trace_->info.absent.find(Kind::kernel); why != trace_->info.absent.end())
-{
+  if (const auto why = trace_->info.absent.find(Kind::kernel); why != trace_->info.absent.end()) {
     const QString others = pinsThatHave(pinned_, {Kind::kernel});
-    return tr("%1: %2").arg(model, QString::fromStdString(why->second)) + u' ' + (others.isEmpty() ? tr("Choose a model that is the same at every step, such as S4D, LRU or SGConv.") : others);
+    return tr("%1: %2").arg(model, QString::fromStdString(why->second)) + u' ' +
+           (others.isEmpty() ? tr("Choose a model that is the same at every step, such as S4D, LRU or SGConv.") : others);
   }
-  if (const QString said = notesOn(*trace_, {Kind::kernel}); !said.isEmpty()) return (tr("%1: %2").arg(model, said) + u' ' + pinsThatHave(pinned_, {Kind::kernel})).trimmed();
+  if (const QString said = notesOn(*trace_, {Kind::kernel}); !said.isEmpty())
+    return (tr("%1: %2").arg(model, said) + u' ' + pinsThatHave(pinned_, {Kind::kernel})).trimmed();
   return tr("This run has no kernels yet: they come after states and gradients. If they do not, press Run.");
 }
 
@@ -265,7 +269,9 @@ void KernelsPanel::arrange() {
     if (on) pictures_->addElement(row, column, element);
   };
   place(kernel_rect_, false, 0, 0);
-  for (QCPLayoutElement* element : {static_cast<QCPLayoutElement*>(kernel_rect_), static_cast<QCPLayoutElement*>(gain_rect_), static_cast<QCPLayoutElement*>(phase_rect_), static_cast<QCPLayoutElement*>(map_rect_), static_cast<QCPLayoutElement*>(bar_)})
+  for (QCPLayoutElement* element :
+       {static_cast<QCPLayoutElement*>(kernel_rect_), static_cast<QCPLayoutElement*>(gain_rect_),
+        static_cast<QCPLayoutElement*>(phase_rect_), static_cast<QCPLayoutElement*>(map_rect_), static_cast<QCPLayoutElement*>(bar_)})
     place(element, false, 0, 0);
   pictures_->simplify();
   if (kernel) place(kernel_rect_, true, 0, 0);
@@ -317,9 +323,13 @@ void KernelsPanel::draw() {
       drawKernels(memory_, channel_, theme.shown(), 1.8, front);
     else
       drawResponses(memory_, frequencies_, channel_, theme.shown(), 1.8, false, front);
-    if (memory_.channels > 1) legend_->add(QStringLiteral("channel"), tr("channel %1").arg(memory_.labels[static_cast<qsizetype>(channel_)]), QPen(theme.shown(), 1.8), front);
+    if (memory_.channels > 1)
+      legend_->add(QStringLiteral("channel"), tr("channel %1").arg(memory_.labels[static_cast<qsizetype>(channel_)]),
+                   QPen(theme.shown(), 1.8), front);
     if (!behind.isEmpty())
-      legend_->add(QStringLiteral("others"), std::ssize(some) + 1 == memory_.channels ? tr("other channels") : tr("%1 of the others").arg(grouped(std::ssize(some))), QPen(faint, 0.8), behind);
+      legend_->add(QStringLiteral("others"),
+                   std::ssize(some) + 1 == memory_.channels ? tr("other channels") : tr("%1 of the others").arg(grouped(std::ssize(some))),
+                   QPen(faint, 0.8), behind);
   }
   drawPins();
   const double constant = memory_.timeConstant(channel_);
@@ -333,7 +343,8 @@ void KernelsPanel::draw() {
   fit();
 }
 
-void KernelsPanel::drawKernels(const KernelMemory& memory, std::int64_t channel, const QColor& ink, double width, QList<QCPLayerable*>& shown) {
+void KernelsPanel::drawKernels(const KernelMemory& memory, std::int64_t channel, const QColor& ink, double width,
+                               QList<QCPLayerable*>& shown) {
   QCPGraph* graph = plot_->addCurve(kernel_rect_, ink, width);
   QVector<QCPGraphData> points;
   for (std::int64_t lag = 0; lag < memory.lags(); ++lag) {
@@ -344,7 +355,8 @@ void KernelsPanel::drawKernels(const KernelMemory& memory, std::int64_t channel,
   shown << graph;
 }
 
-void KernelsPanel::drawResponses(const KernelMemory& memory, std::span<const double> frequencies, std::int64_t channel, const QColor& ink, double width, bool quiet, QList<QCPLayerable*>& shown) {
+void KernelsPanel::drawResponses(const KernelMemory& memory, std::span<const double> frequencies, std::int64_t channel, const QColor& ink,
+                                 double width, bool quiet, QList<QCPLayerable*>& shown) {
   if (!memory.response) return;
   QVector<QCPGraphData> gains, phases;
   const std::vector<double> turned = quiet ? std::vector<double>() : unwrappedPhases(memory, channel);
@@ -366,10 +378,12 @@ void KernelsPanel::drawResponses(const KernelMemory& memory, std::span<const dou
 void KernelsPanel::drawMap() {
   std::vector<double> largest(static_cast<std::size_t>(memory_.channels), 0.0);
   for (std::int64_t lag = 0; lag < memory_.lags(); ++lag)
-    for (std::int64_t c = 0; c < memory_.channels; ++c) largest[static_cast<std::size_t>(c)] = std::max(largest[static_cast<std::size_t>(c)], std::abs(memory_.at(lag, c)));
+    for (std::int64_t c = 0; c < memory_.channels; ++c)
+      largest[static_cast<std::size_t>(c)] = std::max(largest[static_cast<std::size_t>(c)], std::abs(memory_.at(lag, c)));
   auto values = std::make_shared<std::vector<double>>();
   for (std::int64_t lag = 0; lag < memory_.lags(); ++lag)
-    for (std::int64_t c = 0; c < memory_.channels; ++c) values->push_back(largest[static_cast<std::size_t>(c)] > 0.0 ? memory_.at(lag, c) / largest[static_cast<std::size_t>(c)] : 0.0);
+    for (std::int64_t c = 0; c < memory_.channels; ++c)
+      values->push_back(largest[static_cast<std::size_t>(c)] > 0.0 ? memory_.at(lag, c) / largest[static_cast<std::size_t>(c)] : 0.0);
   std::vector<std::int64_t> lags(static_cast<std::size_t>(memory_.lags()));
   std::iota(lags.begin(), lags.end(), 0);
   const double low = *std::ranges::min_element(*values);
@@ -382,7 +396,8 @@ void KernelsPanel::drawMap() {
 /// The same channel of the same memory, or its first one where there are fewer.
 void KernelsPanel::drawPins() {
   const Theme& theme = plot_->theme();
-  if (view_ == u"map") return addPinsWithout(legend_, pinned_, theme, tr("not in this view"), tr("Pinned runs are in the views of one channel."));
+  if (view_ == u"map")
+    return addPinsWithout(legend_, pinned_, theme, tr("not in this view"), tr("Pinned runs are in the views of one channel."));
   for (const Run& run : pinned_) {
     if (!run.trace) continue;
     const std::vector<KernelMemory> all = kernelMemories(*run.trace);
@@ -393,7 +408,8 @@ void KernelsPanel::drawPins() {
     // Another model calls its memory otherwise: that of the same layer, or its first.
     auto same = std::ranges::find(all, memory_.key, &KernelMemory::key);
     const bool named = same != all.end();
-    if (!named) same = std::ranges::find(all, memory_.key.section(u'/', 0, 0), [](const KernelMemory& one) { return one.key.section(u'/', 0, 0); });
+    if (!named)
+      same = std::ranges::find(all, memory_.key.section(u'/', 0, 0), [](const KernelMemory& one) { return one.key.section(u'/', 0, 0); });
     if (same == all.end()) same = all.begin();
     const std::int64_t channel = channel_ < same->channels ? channel_ : 0;
     QList<QCPLayerable*> shown;
@@ -417,7 +433,8 @@ void KernelsPanel::fit() {
     for (std::int64_t c = 0; c < memory_.channels; ++c) reach = std::max(reach, reachOf(memory_, c, faded_on_map));
     map_rect_->axis(QCPAxis::atBottom)->setRange(-0.5, static_cast<double>(std::min(reach, memory_.lags() - 1)) + 0.5);
   } else if (view_ == u"kernel") {
-    const std::int64_t reach = std::min(std::max<std::int64_t>(15, reachOf(memory_, channel_, faded_part)), std::max<std::int64_t>(1, memory_.lags() - 1));
+    const std::int64_t reach =
+        std::min(std::max<std::int64_t>(15, reachOf(memory_, channel_, faded_part)), std::max<std::int64_t>(1, memory_.lags() - 1));
     kernel_rect_->axis(QCPAxis::atBottom)->setRange(0.0, static_cast<double>(reach));
     kernel_values_->fit(drawnValues(kernel_rect_, 1e-12));
   } else if (!frequencies_.empty()) {
@@ -450,15 +467,19 @@ void KernelsPanel::writeNote() {
     said << tr("%1 does not fall off.").arg(which);
   if (memory_.constants && memory_.channels > 1) {
     const auto [least, most] = std::ranges::minmax(*memory_.constants->real);
-    if (most > least) said << (std::isfinite(most) ? tr("Over all channels %1 to %2.").arg(number(least), spanOf(most)) : tr("Over all channels from %1 on; some do not fall off.").arg(spanOf(least)));
+    if (most > least)
+      said << (std::isfinite(most) ? tr("Over all channels %1 to %2.").arg(number(least), spanOf(most))
+                                   : tr("Over all channels from %1 on; some do not fall off.").arg(spanOf(least)));
   }
   if (view_ == u"response" && memory_.response) {
     std::size_t at = 0;
     double largest = 0.0;
     for (std::size_t i = 0; i < frequencies_.size(); ++i)
-      if (const double gain = std::abs(memory_.gain(static_cast<std::int64_t>(i), channel_)); std::isfinite(gain) && gain > largest) largest = gain, at = i;
+      if (const double gain = std::abs(memory_.gain(static_cast<std::int64_t>(i), channel_)); std::isfinite(gain) && gain > largest)
+        largest = gain, at = i;
     if (largest > 0.0)
-      said << (at == 0 ? tr("It passes slow signals most, with gain %1.").arg(number(largest)) : tr("Its gain is largest, %1, at %2.").arg(number(largest), describedFrequency(frequencies_[at])));
+      said << (at == 0 ? tr("It passes slow signals most, with gain %1.").arg(number(largest))
+                       : tr("Its gain is largest, %1, at %2.").arg(number(largest), describedFrequency(frequencies_[at])));
   } else if (view_ == u"response") {
     said << tr("Its frequency response was not recorded.");
     on_screen << tr("Press Run.");
@@ -494,21 +515,25 @@ QString KernelsPanel::tipAt(const QPointF& position) const {
     std::int64_t lag = 0, channel = 0;
     double value = 0.0;
     if (!heatmap_->at(position, &lag, &channel, &value)) return {};
-    return tr("channel %1 at a lag of %2: %3").arg(memory_.labels[static_cast<qsizetype>(channel)], spanOf(static_cast<double>(lag)), number(memory_.at(lag, channel), 4));
+    return tr("channel %1 at a lag of %2: %3")
+        .arg(memory_.labels[static_cast<qsizetype>(channel)], spanOf(static_cast<double>(lag)), number(memory_.at(lag, channel), 4));
   }
   const QString channel = memory_.labels[static_cast<qsizetype>(channel_)];
   if (view_ == u"kernel" && kernel_rect_->rect().contains(at)) {
-    const auto lag = std::clamp<std::int64_t>(std::llround(kernel_rect_->axis(QCPAxis::atBottom)->pixelToCoord(position.x())), 0, memory_.lags() - 1);
+    const auto lag =
+        std::clamp<std::int64_t>(std::llround(kernel_rect_->axis(QCPAxis::atBottom)->pixelToCoord(position.x())), 0, memory_.lags() - 1);
     return tr("channel %1 at a lag of %2: %3").arg(channel, spanOf(static_cast<double>(lag)), number(memory_.at(lag, channel_), 4));
   }
   if (view_ == u"response" && memory_.response && (gain_rect_->rect().contains(at) || phase_rect_->rect().contains(at))) {
     const double wanted = std::pow(10.0, gain_rect_->axis(QCPAxis::atBottom)->pixelToCoord(position.x()));
-    auto found = std::clamp<std::ptrdiff_t>(std::ranges::lower_bound(frequencies_, wanted) - frequencies_.begin(), 1, std::ssize(frequencies_) - 1);
-    if (wanted * wanted < frequencies_[static_cast<std::size_t>(found)] * frequencies_[static_cast<std::size_t>(found - 1)]) --found;  // the nearer one on the axis
+    auto found =
+        std::clamp<std::ptrdiff_t>(std::ranges::lower_bound(frequencies_, wanted) - frequencies_.begin(), 1, std::ssize(frequencies_) - 1);
+    if (wanted * wanted < frequencies_[static_cast<std::size_t>(found)] * frequencies_[static_cast<std::size_t>(found - 1)])
+      --found;  // the nearer one on the axis
     const double gain = std::abs(memory_.gain(found, channel_));
     return tr("channel %1 at %2:\ngain %3 (%4 dB), phase %5°")
-        .arg(channel, describedFrequency(frequencies_[static_cast<std::size_t>(found)]), number(gain, 4), number(20.0 * std::log10(gain), 3),
-             number(unwrappedPhases(memory_, channel_)[static_cast<std::size_t>(found)], 4));
+        .arg(channel, describedFrequency(frequencies_[static_cast<std::size_t>(found)]), number(gain, 4),
+             number(20.0 * std::log10(gain), 3), number(unwrappedPhases(memory_, channel_)[static_cast<std::size_t>(found)], 4));
   }
   return {};
 }
@@ -538,7 +563,8 @@ QString KernelsPanel::dataAsCsv() const {
   for (const Run& run : pinned_) {
     if (!run.trace || view_ == u"map") continue;
     for (const KernelMemory& memory : kernelMemories(*run.trace))
-      if (memory.key == memory_.key && (!response || memory.response)) add(memory, channel_ < memory.channels ? channel_ : 0, QStringLiteral(" [%1]").arg(run.label));
+      if (memory.key == memory_.key && (!response || memory.response))
+        add(memory, channel_ < memory.channels ? channel_ : 0, QStringLiteral(" [%1]").arg(run.label));
   }
   std::int64_t rows = response ? std::ssize(frequencies_) : 0;
   for (const Column& column : columns) rows = std::max(rows, response ? rows : column.memory.lags());
@@ -549,7 +575,8 @@ QString KernelsPanel::dataAsCsv() const {
     if (time_) text += ',' + csvNumber(response ? at / time_->spacing : at * time_->spacing);
     for (const Column& column : columns) {
       if (response)
-        text += ',' + csvNumber(std::abs(column.memory.gain(row, column.channel))) + ',' + csvNumber(column.phases[static_cast<std::size_t>(row)]);
+        text += ',' + csvNumber(std::abs(column.memory.gain(row, column.channel))) + ',' +
+                csvNumber(column.phases[static_cast<std::size_t>(row)]);
       else
         text += ',' + (row < column.memory.lags() ? csvNumber(column.memory.at(row, column.channel)) : QByteArray());
     }

@@ -21,7 +21,9 @@ class KernelsPanel : public PlotPanel {
   QString title() const override { return tr("Kernels"); }
   QString hint() const override;
   Kinds needs() const override { return {Kind::kernel, Kind::response, Kind::time_constant}; }
-  Places places() const override { return {{QStringLiteral("kernel"), QStringLiteral("response"), QStringLiteral("map")}, tr("a state"), QStringLiteral("h")}; }
+  Places places() const override {
+    return {{QStringLiteral("kernel"), QStringLiteral("response"), QStringLiteral("map")}, tr("a state"), QStringLiteral("h")};
+  }
   void setPinned(const std::vector<Run>& runs) override;
   void lookAt(const QString& preset, const QString& detail, bool asked) override;
   void holdAxes(bool hold) override;
@@ -53,7 +55,8 @@ class KernelsPanel : public PlotPanel {
   void arrange();
   void draw();
   void drawKernels(const KernelMemory& memory, std::int64_t channel, const QColor& ink, double width, QList<QCPLayerable*>& shown);
-  void drawResponses(const KernelMemory& memory, std::span<const double> frequencies, std::int64_t channel, const QColor& ink, double width, bool quiet, QList<QCPLayerable*>& shown);
+  void drawResponses(const KernelMemory& memory, std::span<const double> frequencies, std::int64_t channel, const QColor& ink, double width,
+                     bool quiet, QList<QCPLayerable*>& shown);
   void drawMap();
   void drawPins();
   void fit();
@@ -77,12 +80,12 @@ class KernelsPanel : public PlotPanel {
   std::optional<StepTime> time_;
   QString view_ = QStringLiteral("kernel"), key_;
   std::int64_t channel_ = 0;
-  QMap<QString, QString> wanted_;          // by preset: the place that it names
+  QMap<QString, QString> wanted_;  // by preset: the place that it names
   struct Left {
     QString view, key;
   };
-  std::optional<Left> left_;  // what was looked at before a preset named a place of its own
-  QMap<QString, QStringList> by_hand_;     // by preset: the view and the memory that were chosen
+  std::optional<Left> left_;                      // what was looked at before a preset named a place of its own
+  QMap<QString, QStringList> by_hand_;            // by preset: the view and the memory that were chosen
   QMap<QString, std::int64_t> channels_by_hand_;  // by preset
   std::vector<Run> pinned_;
 };

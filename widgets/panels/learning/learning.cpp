@@ -25,18 +25,22 @@ double plain(double value) { return std::isfinite(value) ? value : nothing_there
 /// A value of each step, the first of which is that after `first`.
 void fillSteps(QCPGraph* graph, std::int64_t first, const std::vector<double>& values, double (*shown)(double)) {
   QVector<QCPGraphData> points(static_cast<qsizetype>(values.size()));
-  for (qsizetype i = 0; i < points.size(); ++i) points[i] = {static_cast<double>(first + i + 1), shown(values[static_cast<std::size_t>(i)])};
+  for (qsizetype i = 0; i < points.size(); ++i)
+    points[i] = {static_cast<double>(first + i + 1), shown(values[static_cast<std::size_t>(i)])};
   graph->data()->set(points, true);
 }
 
 void fillJudged(QCPGraph* graph, const LearningCurve& curve, const std::vector<double>& values, double (*shown)(double)) {
   QVector<QCPGraphData> points;
-  for (std::size_t i = 0; i < std::min(values.size(), curve.judged.size()); ++i) points.append({static_cast<double>(curve.judged[i]), shown(values[i])});
+  for (std::size_t i = 0; i < std::min(values.size(), curve.judged.size()); ++i)
+    points.append({static_cast<double>(curve.judged[i]), shown(values[i])});
   graph->data()->set(points, true);
 }
 
 /// What a task's loss is of one output, as its metric tells.
-QString lossOf(const LearningCurve& curve) { return curve.metric == "accuracy" ? Panel::tr("cross-entropy") : Panel::tr("½ squared error"); }
+QString lossOf(const LearningCurve& curve) {
+  return curve.metric == "accuracy" ? Panel::tr("cross-entropy") : Panel::tr("½ squared error");
+}
 
 constexpr double reach = 14.0;  ///< pixels from a curve within which a click is on it
 
@@ -59,7 +63,8 @@ LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
   below_ = new QComboBox;
   below_->setObjectName(QStringLiteral("below"));
   below_->addItems({tr("gradient norm"), tr("changes of weights"), tr("learning rate")});
-  below_->setToolTip(tr("Below: the norm of the gradient before and after clipping, |change| / |weight| of each parameter, or the learning rate."));
+  below_->setToolTip(
+      tr("Below: the norm of the gradient before and after clipping, |change| / |weight| of each parameter, or the learning rate."));
   controls_->addWidget(what_);
   controls_->addWidget(below_);
   controls_->addStretch();
@@ -68,7 +73,9 @@ LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
   upper_ = plot_->makeRect([this] { nameValues(); });
   lower_ = plot_->makeRect([this] {  // a name longer than the axis would be cut
     const auto what = static_cast<Lower>(below_->currentIndex());
-    const QString name = what == Lower::norms ? tr("gradient norm") : what == Lower::changes ? tr("|change| / |weight|") : tr("learning rate");
+    const QString name = what == Lower::norms     ? tr("gradient norm")
+                         : what == Lower::changes ? tr("|change| / |weight|")
+                                                  : tr("learning rate");
     const QString brief = what == Lower::norms ? tr("norm") : what == Lower::changes ? tr("change") : tr("rate");
     const bool room = QFontMetrics(plot_->theme().normal, plot_).horizontalAdvance(name) <= lower_->height();
     lower_->axis(QCPAxis::atLeft)->setLabel(room ? name : brief);
@@ -126,7 +133,9 @@ LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
 }
 
 QString LearningPanel::hint() const {
-  return tr("How training goes, step by step: the loss falls below what the best constant has, or it does not. Click on a curve to look at the weights that its run had at that step.");
+  return tr(
+      "How training goes, step by step: the loss falls below what the best constant has, or it does not. Click on a curve to look at the "
+      "weights that its run had at that step.");
 }
 
 QString LearningPanel::subject() const { return showsMetric() ? tr("metric") : tr("loss"); }
@@ -136,7 +145,9 @@ void LearningPanel::setLearning(std::shared_ptr<const Learning> learning) {
   refresh();
 }
 
-QVariantMap LearningPanel::choices() const { return {{QStringLiteral("what"), what_->currentIndex()}, {QStringLiteral("below"), below_->currentIndex()}}; }
+QVariantMap LearningPanel::choices() const {
+  return {{QStringLiteral("what"), what_->currentIndex()}, {QStringLiteral("below"), below_->currentIndex()}};
+}
 
 void LearningPanel::setChoices(const QVariantMap& saved) {
   what_->setCurrentIndex(std::clamp(saved.value(QStringLiteral("what")).toInt(), 0, what_->count() - 1));
@@ -147,12 +158,14 @@ void LearningPanel::setChoices(const QVariantMap& saved) {
 QString LearningPanel::whyEmpty() const {
   const bool empty = !learning_ || learning_->trainings.empty();
   offer_->setVisible(empty);
-  return empty ? tr("Nothing has learned yet. Train this model, and its loss appears here; all other panels follow it while it learns.") : QString();
+  return empty ? tr("Nothing has learned yet. Train this model, and its loss appears here; all other panels follow it while it learns.")
+               : QString();
 }
 
 /// Accuracies are shares; all else falls over powers of ten.
 bool LearningPanel::logarithmic() const {
-  return !showsMetric() || std::ranges::none_of(learning_->trainings, [](const LearningCurvePtr& one) { return one->metric == "accuracy"; });
+  return !showsMetric() ||
+         std::ranges::none_of(learning_->trainings, [](const LearningCurvePtr& one) { return one->metric == "accuracy"; });
 }
 
 QString LearningPanel::judged() const {
@@ -165,16 +178,20 @@ QString LearningPanel::judged() const {
   if (learning_->pace > 0.0 && learning_->running) text += tr(", %1 steps/s").arg(number(learning_->pace, 2));
   const auto judgement = line.judgement(step);
   if (!judgement) return text + u'.';
-  const QString value = number(line.judged_metric[*judgement]), baseline = number(line.baseline_metric), what = QString::fromStdString(line.metric);
+  const QString value = number(line.judged_metric[*judgement]), baseline = number(line.baseline_metric),
+                what = QString::fromStdString(line.metric);
   const std::int64_t after = line.judged[*judgement];
-  text += after == step ? tr(": on what is held out its %1 is %2").arg(what, value) : tr(": on what is held out its %1 was %2 after step %3").arg(what, value, grouped(after));
+  text += after == step ? tr(": on what is held out its %1 is %2").arg(what, value)
+                        : tr(": on what is held out its %1 was %2 after step %3").arg(what, value, grouped(after));
   return text + tr("; the baseline, %1, has %2.").arg(QString::fromStdString(line.baseline), baseline);
 }
 
 QString LearningPanel::makeHeadline() const {
   const LearningCurve& line = ofTheLine();
   const auto judgement = line.judgement(learning_->line != 0 ? learning_->line_step : line.done);
-  return judgement ? tr("held out: %1 %2, baseline %3").arg(QString::fromStdString(line.metric), number(line.judged_metric[*judgement]), number(line.baseline_metric)) : QString();
+  return judgement ? tr("held out: %1 %2, baseline %3")
+                         .arg(QString::fromStdString(line.metric), number(line.judged_metric[*judgement]), number(line.baseline_metric))
+                   : QString();
 }
 
 QString LearningPanel::noted() const {
@@ -182,10 +199,13 @@ QString LearningPanel::noted() const {
   if (now == nullptr) return {};
   QStringList said;
   if (!now->from.empty()) said << tr("Learned from %1.").arg(QString::fromStdString(now->from));
-  if (!showsMetric()) said << tr("The loss is %1: thin, of each batch before its step; thick, of what is held out.").arg(now->metric == "accuracy" ? tr("the cross-entropy") : tr("half the squared error"));
+  if (!showsMetric())
+    said << tr("The loss is %1: thin, of each batch before its step; thick, of what is held out.")
+                .arg(now->metric == "accuracy" ? tr("the cross-entropy") : tr("half the squared error"));
   if (!now->note.empty()) said << QString::fromStdString(now->note);
   if (below_->currentIndex() == static_cast<int>(Lower::changes) && now->weights.size() > most_named_weights)
-    said << tr("Of %1 parameters the %2 that changed most last are drawn; all are in the data.").arg(grouped(std::ssize(now->weights)), grouped(static_cast<std::int64_t>(most_named_weights)));
+    said << tr("Of %1 parameters the %2 that changed most last are drawn; all are in the data.")
+                .arg(grouped(std::ssize(now->weights)), grouped(static_cast<std::int64_t>(most_named_weights)));
   return said.join(u' ');
 }
 
@@ -264,7 +284,8 @@ void LearningPanel::drawTraining(const LearningCurve& curve, const QPen& pen, bo
   if (!std::isfinite(level)) return;
   QCPGraph* baseline = plot_->addCurve(upper_, theme.text, 1.0, Qt::DashLine);
   baseline->setData({0.0, static_cast<double>(curve.scale())}, {level, level}, true);
-  legend_->add(QStringLiteral("baseline"), tr("baseline"), QPen(theme.text, 1.0, Qt::DashLine), {baseline}, tr("What the best constant has: %1.").arg(QString::fromStdString(curve.baseline)));
+  legend_->add(QStringLiteral("baseline"), tr("baseline"), QPen(theme.text, 1.0, Qt::DashLine), {baseline},
+               tr("What the best constant has: %1.").arg(QString::fromStdString(curve.baseline)));
 }
 
 /// Of the training that is current: the weights whose last change was largest, in colours of their own, which are none of a run's.
@@ -276,14 +297,16 @@ void LearningPanel::drawChanges(const LearningCurve& curve) {
   if (order.size() > most_named_weights) order.resize(most_named_weights);
   std::ranges::sort(order);
   for (std::size_t place = 0; place < order.size(); ++place) {
-    QCPGraph* graph = plot_->addCurve(lower_, plot_->theme().series(1 + static_cast<int>(place % 6)), 1.3, curveStyle(static_cast<int>(place / 6)));
+    QCPGraph* graph =
+        plot_->addCurve(lower_, plot_->theme().series(1 + static_cast<int>(place % 6)), 1.3, curveStyle(static_cast<int>(place / 6)));
     graph->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, 3));
     QVector<QCPGraphData> points;
     for (std::size_t row = 0; row < curve.changes.size() && row + 1 < curve.judged.size(); ++row)
       points.append({static_cast<double>(curve.judged[row + 1]), logOf(curve.changes[row][order[place]])});
     graph->data()->set(points, true);
     const QString name = QString::fromStdString(curve.weights[order[place]]);
-    legend_->add(QStringLiteral("weight/") + name, name, graph->pen(), {graph}, tr("|change| / |weight| of %1 in the step before each judgement.").arg(name));
+    legend_->add(QStringLiteral("weight/") + name, name, graph->pen(), {graph},
+                 tr("|change| / |weight| of %1 in the step before each judgement.").arg(name));
   }
 }
 
@@ -302,7 +325,8 @@ void LearningPanel::drawMark() {
 void LearningPanel::fitAxes() {
   if (!learning_) return;
   double last = 1.0;
-  for (const LearningCurvePtr& one : learning_->trainings) last = std::max(last, static_cast<double>(std::ranges::count(learning_->together, one->training) > 0 ? one->scale() : one->done));
+  for (const LearningCurvePtr& one : learning_->trainings)
+    last = std::max(last, static_cast<double>(std::ranges::count(learning_->together, one->training) > 0 ? one->scale() : one->done));
   for (QCPAxisRect* rect : {upper_, lower_}) rect->axis(QCPAxis::atBottom)->setRange(-0.01 * last, 1.01 * last);
   const auto fit = [](QCPAxisRect* rect, ValueAxis* axis, double least) {
     std::optional<QCPRange> all;
@@ -354,7 +378,8 @@ QString LearningPanel::tipAt(const QPointF& position) const {
     if (!at) continue;
     const std::size_t i = *at;
     lines << tr("<b>%1</b>, step %2: loss of the batch %3, gradient %4, after clipping %5, rate %6")
-                 .arg(nameOf(*one).toHtmlEscaped(), grouped(step), number(one->loss[i]), number(one->norm[i]), number(one->clipped[i]), number(one->rate[i]));
+                 .arg(nameOf(*one).toHtmlEscaped(), grouped(step), number(one->loss[i]), number(one->norm[i]), number(one->clipped[i]),
+                      number(one->rate[i]));
   }
   return htmlTip(lines.join(QStringLiteral("<br>")));
 }
@@ -363,7 +388,8 @@ QString LearningPanel::tipAt(const QPointF& position) const {
 QString LearningPanel::fileModel(const QString&) const {
   if (!learning_ || learning_->trainings.empty()) return {};
   const LearningCurve* current = learning_->find(learning_->current);
-  static const QRegularExpression number(QStringLiteral("[(,].*")), other(QStringLiteral("[^\\w]+"), QRegularExpression::UseUnicodePropertiesOption);
+  static const QRegularExpression number(QStringLiteral("[(,].*")),
+      other(QStringLiteral("[^\\w]+"), QRegularExpression::UseUnicodePropertiesOption);
   QString name = nameOf(current != nullptr ? *current : *learning_->trainings.back()).remove(number).trimmed().toLower();
   return name.replace(other, QStringLiteral("-"));
 }
@@ -372,7 +398,8 @@ QString LearningPanel::fileModel(const QString&) const {
 FigureDrawing LearningPanel::drawing(const FigureStyle& style) {
   QStringList names, commands;
   for (const LearningCurvePtr& one : learning_->trainings) {
-    names << tr("%1 learned from %2, %3 of %4 steps").arg(nameOf(*one), QString::fromStdString(one->from), grouped(one->done), grouped(one->wanted));
+    names << tr("%1 learned from %2, %3 of %4 steps")
+                 .arg(nameOf(*one), QString::fromStdString(one->from), grouped(one->done), grouped(one->wanted));
     commands << QString::fromStdString(one->command);
   }
   FigureText text(QStringLiteral("%1: %2 – %3").arg(title(), subject(), nameOf(*learning_->trainings.back())));
@@ -398,13 +425,17 @@ QString LearningPanel::dataAsCsv() const {
       const bool there = judged < one->judged.size() && one->judged[judged] == step;
       const auto at = one->at(step);
       if (!at && !there) continue;
-      text += QByteArray::number(static_cast<qulonglong>(one->training)) + ',' + csvCell(nameOf(*one)).toUtf8() + ',' + QByteArray::number(static_cast<qlonglong>(step));
-      for (const auto* values : {&one->loss, &one->rate, &one->norm, &one->clipped}) text += ',' + (at ? csvNumber((*values)[*at]) : QByteArray());
-      for (const auto* values : {&one->judged_loss, &one->judged_metric}) text += ',' + (there ? csvNumber((*values)[judged]) : QByteArray());
+      text += QByteArray::number(static_cast<qulonglong>(one->training)) + ',' + csvCell(nameOf(*one)).toUtf8() + ',' +
+              QByteArray::number(static_cast<qlonglong>(step));
+      for (const auto* values : {&one->loss, &one->rate, &one->norm, &one->clipped})
+        text += ',' + (at ? csvNumber((*values)[*at]) : QByteArray());
+      for (const auto* values : {&one->judged_loss, &one->judged_metric})
+        text += ',' + (there ? csvNumber((*values)[judged]) : QByteArray());
       for (const std::string& name : names) {
         const auto found = std::ranges::find(one->weights, name);
         const bool changed = there && judged > 0 && judged - 1 < one->changes.size() && found != one->weights.end();
-        text += ',' + (changed ? csvNumber(one->changes[judged - 1][static_cast<std::size_t>(found - one->weights.begin())]) : QByteArray());
+        text +=
+            ',' + (changed ? csvNumber(one->changes[judged - 1][static_cast<std::size_t>(found - one->weights.begin())]) : QByteArray());
       }
       text += '\n';
     }

@@ -8,8 +8,8 @@
 
 namespace reclab {
 
-/// How trainings go, step by step: loss or metric beside what the best constant has, and below it the gradient's norm before and after clipping,
-/// how much each weight changes, or the rate. A click looks at the weights of that step.
+/// How trainings go, step by step: loss or metric beside what the best constant has, and below it the gradient's norm before and after
+/// clipping, how much each weight changes, or the rate. A click looks at the weights of that step.
 class LearningPanel : public PlotPanel {
   Q_OBJECT
  public:

@@ -18,8 +18,12 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity(), no_value = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t most_curves = 48;
 
-bool usable(const TraceArray* array) { return array && array->real && !array->shape.empty() && array->shape[0] > 0 && array->row_size() > 0; }
-const std::vector<std::int64_t>& stepsIn(const Trace& trace, const TraceArray& array) { return array.steps.empty() ? trace.steps : array.steps; }
+bool usable(const TraceArray* array) {
+  return array && array->real && !array->shape.empty() && array->shape[0] > 0 && array->row_size() > 0;
+}
+const std::vector<std::int64_t>& stepsIn(const Trace& trace, const TraceArray& array) {
+  return array.steps.empty() ? trace.steps : array.steps;
+}
 
 /// Those of a row; of the last by default, which is the mean over most of the sequence. A layer that runs backward ends at the first.
 std::span<const double> rowOf(const TraceArray& array, std::int64_t row) {
@@ -88,7 +92,8 @@ LyapunovPanel::LyapunovPanel(QWidget* parent) : PlotPanel(parent) {
   zero_->setLayer(QStringLiteral("grid"));
   zero_->setSelectable(false);
   zero_->setClipAxisRect(rect_);
-  for (QCPItemPosition* point : {zero_->point1, zero_->point2}) point->setAxes(rect_->axis(QCPAxis::atBottom), rect_->axis(QCPAxis::atLeft));
+  for (QCPItemPosition* point : {zero_->point1, zero_->point2})
+    point->setAxes(rect_->axis(QCPAxis::atBottom), rect_->axis(QCPAxis::atLeft));
   zero_->point1->setCoords(0, 0);
   zero_->point2->setCoords(1, 0);
   addActions({values_->lockAction(), values_->resetAction()});
@@ -102,7 +107,9 @@ LyapunovPanel::LyapunovPanel(QWidget* parent) : PlotPanel(parent) {
 }
 
 QString LyapunovPanel::hint() const {
-  return tr("How fast states that begin close to each other part, direction by direction: above 0 gradients explode, below 0 the past is forgotten.");
+  return tr(
+      "How fast states that begin close to each other part, direction by direction: above 0 gradients explode, below 0 the past is "
+      "forgotten.");
 }
 
 QString LyapunovPanel::subject() const { return layers_->count() > 1 ? layerName(*trace_, layer_) : QString(); }
@@ -114,7 +121,9 @@ QString LyapunovPanel::whyEmpty() const {
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has no Lyapunov exponents, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
   if (const QString said = notesOn(*trace_, {Kind::lyapunov}); !said.isEmpty())
-    return (tr("%1: %2").arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title), said) + u' ' + pinsThatHave(pinned_, {Kind::lyapunov})).trimmed();
+    return (tr("%1: %2").arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title), said) + u' ' +
+            pinsThatHave(pinned_, {Kind::lyapunov}))
+        .trimmed();
   return tr("This run has no Lyapunov exponents yet: they come after states and gradients. If they do not, press Run.");
 }
 
@@ -132,11 +141,14 @@ QString LyapunovPanel::judged() const {
   if (largest == -infinity)
     text = tr("Every direction of the state is forgotten within a step: λ₁ = −∞.");
   else if (std::abs(largest) * static_cast<double>(trace_->info.length) < std::numbers::ln2)
-    text = tr("Nearby states keep their distance: λ₁ = %1 a step, less than a factor of 2 over the whole sequence.").arg(signedNumber(largest));
+    text = tr("Nearby states keep their distance: λ₁ = %1 a step, less than a factor of 2 over the whole sequence.")
+               .arg(signedNumber(largest));
   else if (largest > 0)
-    text = tr("Nearby states part and gradients explode: λ₁ = %1 a step, tenfold in %2 steps.").arg(signedNumber(largest), number(tenfold, 2));
+    text =
+        tr("Nearby states part and gradients explode: λ₁ = %1 a step, tenfold in %2 steps.").arg(signedNumber(largest), number(tenfold, 2));
   else
-    text = tr("Nearby states meet and the past is forgotten: λ₁ = %1 a step, a tenth in %2 steps.").arg(number(largest), number(tenfold, 2));
+    text =
+        tr("Nearby states meet and the past is forgotten: λ₁ = %1 a step, a tenth in %2 steps.").arg(number(largest), number(tenfold, 2));
   if (const auto dimension = kaplanYorke(last)) text += tr(" Attractor dimension (Kaplan–Yorke) %1.").arg(number(*dimension));
   return text;
 }
@@ -197,7 +209,8 @@ void LyapunovPanel::drawExponents() {
   QCPGraph* largest = plot_->addCurve(rect_, theme.shown(), 1.8);
   largest->setName(rank(1));
   fill(largest, *trace_, *array_, 0);
-  legend_->add(QStringLiteral("largest"), rank(1), largest->pen(), {largest}, tr("The largest exponent: how fast nearby states part in the direction that grows most."));
+  legend_->add(QStringLiteral("largest"), rank(1), largest->pen(), {largest},
+               tr("The largest exponent: how fast nearby states part in the direction that grows most."));
   if (!others.isEmpty())
     legend_->add(QStringLiteral("others"), finite == 2 ? rank(2) : tr("%1 to %2").arg(rank(2), rank(finite)), pen, others,
                  tr("The other directions, each at right angles to those before it; the lower, the fainter."));
@@ -215,12 +228,13 @@ void LyapunovPanel::drawPins() {
     }
     QCPGraph* graph = plot_->addCurve(rect_, run.colour, 1.2);
     fill(graph, *run.trace, *array, 0);
-    addPin(legend_, run, QPen(run.colour, 1.2), {graph}, {}, tr("Its largest exponent, at the end %1 a step.").arg(signedNumber(lastOf(*run.trace, *array).front())));
+    addPin(legend_, run, QPen(run.colour, 1.2), {graph}, {},
+           tr("Its largest exponent, at the end %1 a step.").arg(signedNumber(lastOf(*run.trace, *array).front())));
   }
 }
 
-/// The value axis holds 0 and the largest exponents of all runs. What lies far below may take half of it, and the wild beginning of the means
-/// no more than the rest needs.
+/// The value axis holds 0 and the largest exponents of all runs. What lies far below may take half of it, and the wild beginning of the
+/// means no more than the rest needs.
 void LyapunovPanel::fitValues() {
   if (!array_) return;
   const QCPRange visible = rect_->axis(QCPAxis::atBottom)->range();
@@ -268,7 +282,8 @@ QString LyapunovPanel::dataAsCsv() const {
   const auto add = [&](const Trace& trace, const QString& run) {
     for (const TraceArray* array : trace.of(Kind::lyapunov)) {
       if (!usable(array)) continue;
-      for (std::int64_t i = 0; i < array->row_size(); ++i) header << csvCell(QStringLiteral("%1/%2").arg(QString::fromStdString(array->key)).arg(i) + run);
+      for (std::int64_t i = 0; i < array->row_size(); ++i)
+        header << csvCell(QStringLiteral("%1/%2").arg(QString::fromStdString(array->key)).arg(i) + run);
       columns.push_back({&trace, array});
       std::vector<std::int64_t> both;
       std::ranges::set_union(all, stepsIn(trace, *array), std::back_inserter(both));
@@ -282,13 +297,15 @@ QString LyapunovPanel::dataAsCsv() const {
   for (const std::int64_t step : all) {
     const std::int64_t row = trace_->row_of_step(step);
     const bool timed = row >= 0 && trace_->steps[static_cast<std::size_t>(row)] == step;
-    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' + (timed ? csvNumber(trace_->time[static_cast<std::size_t>(row)]) : QByteArray());
+    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' +
+            (timed ? csvNumber(trace_->time[static_cast<std::size_t>(row)]) : QByteArray());
     for (Column& column : columns) {
       const std::vector<std::int64_t>& steps = stepsIn(*column.trace, *column.array);
       while (column.row < steps.size() && steps[column.row] < step) ++column.row;
       const bool there = column.row < steps.size() && steps[column.row] == step;
       for (std::int64_t i = 0; i < column.array->row_size(); ++i)
-        text += ',' + (there ? csvNumber(rowOf(*column.array, static_cast<std::int64_t>(column.row))[static_cast<std::size_t>(i)]) : QByteArray());
+        text += ',' + (there ? csvNumber(rowOf(*column.array, static_cast<std::int64_t>(column.row))[static_cast<std::size_t>(i)])
+                             : QByteArray());
     }
     text += '\n';
   }

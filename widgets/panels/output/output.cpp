@@ -16,9 +16,10 @@ namespace reclab {
 namespace {
 
 constexpr double gap_value = std::numeric_limits<double>::quiet_NaN();
-constexpr double pale = 0.4, broad = 3.5;         // of a target's line
-constexpr std::size_t most_in_colour = 7;         // as many as one tells apart
-constexpr std::int64_t most_points = 200'000, most_grey = 1'000'000;  // of a curve, and of all grey ones together; beyond it they are extremes
+constexpr double pale = 0.4, broad = 3.5;  // of a target's line
+constexpr std::size_t most_in_colour = 7;  // as many as one tells apart
+constexpr std::int64_t most_points = 200'000,
+                       most_grey = 1'000'000;  // of a curve, and of all grey ones together; beyond it they are extremes
 
 QString percent(double share) { return QStringLiteral("%1 %").arg(number(100.0 * share)); }
 
@@ -26,7 +27,9 @@ QString percent(double share) { return QStringLiteral("%1 %").arg(number(100.0 *
 template <class Value>
 void fill(QCPGraph* graph, const std::vector<std::int64_t>& steps, std::int64_t rows, std::int64_t most, const Value& value) {
   QVector<QCPGraphData> points;
-  const auto add = [&](std::int64_t row, double v) { points.append({static_cast<double>(steps[static_cast<std::size_t>(row)]), std::isfinite(v) ? v : gap_value}); };
+  const auto add = [&](std::int64_t row, double v) {
+    points.append({static_cast<double>(steps[static_cast<std::size_t>(row)]), std::isfinite(v) ? v : gap_value});
+  };
   const std::int64_t together = std::max<std::int64_t>(1, (2 * rows + most - 1) / most);
   for (std::int64_t first = 0; first < rows; first += together) {
     std::int64_t least = first, largest = first;
@@ -82,7 +85,9 @@ OutputPanel::OutputPanel(QWidget* parent) : PlotPanel(parent) {
 }
 
 QString OutputPanel::hint() const {
-  return tr("What the model returns at every step, beside the target where the sequence brings one, and beside the best constant, which needs no memory at all.");
+  return tr(
+      "What the model returns at every step, beside the target where the sequence brings one, and beside the best constant, which needs no "
+      "memory at all.");
 }
 
 QString OutputPanel::subject() const { return data_.classes() ? scale_->currentText() : QString(); }
@@ -91,8 +96,10 @@ QString OutputPanel::whyEmpty() const {
   if (const QString said = noRunSentence(trace_.get(), tr("what the model returns appears here")); !trace_) return said;
   const OutputData recorded(trace_);
   if (recorded.anyFinite()) return {};
-  if (recorded.some()) return tr("The output is not finite from its first step on, so there is nothing to draw: lower the weights or the input.");
-  if (trace_->info.outcome != Outcome::finished) return tr("This run has no output, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
+  if (recorded.some())
+    return tr("The output is not finite from its first step on, so there is nothing to draw: lower the weights or the input.");
+  if (trace_->info.outcome != Outcome::finished)
+    return tr("This run has no output, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
   return tr("The output of this run was not recorded. Press Run.");
 }
 
@@ -167,7 +174,9 @@ void OutputPanel::choose() {
   // One output of each of many runs can be told apart, five of each cannot; best one that all have.
   const auto drawn = [this](const OutputData& pin) { return pin.some() && pin.classes() == data_.classes(); };
   if (std::ranges::count_if(pins_, drawn) > 1) {
-    const auto shared = std::ranges::find_if(order, [&](std::int64_t j) { return std::ranges::all_of(pins_, [&](const OutputData& pin) { return !drawn(pin) || j < pin.channels(); }); });
+    const auto shared = std::ranges::find_if(order, [&](std::int64_t j) {
+      return std::ranges::all_of(pins_, [&](const OutputData& pin) { return !drawn(pin) || j < pin.channels(); });
+    });
     order = {shared == order.end() ? order.front() : *shared};
   } else if (order.size() > most_in_colour)
     order.resize(5);
@@ -179,16 +188,20 @@ void OutputPanel::choose() {
 QString OutputPanel::judged() const {
   if (!score_) {
     if (data_.hasTarget()) return tr("The target counts at none of the recorded steps.");
-    return data_.channels() == 1 ? tr("One output, and no target to compare it with.") : tr("%1 outputs, and no target to compare them with.").arg(grouped(data_.channels()));
+    return data_.channels() == 1 ? tr("One output, and no target to compare it with.")
+                                 : tr("%1 outputs, and no target to compare them with.").arg(grouped(data_.channels()));
   }
-  const QString steps = score_->counted == 1 ? tr("At the one step that counts") : tr("Over the %1 steps that count").arg(grouped(score_->counted));
+  const QString steps =
+      score_->counted == 1 ? tr("At the one step that counts") : tr("Over the %1 steps that count").arg(grouped(score_->counted));
   // One target says nothing of how well a constant does.
   const bool compared = score_->counted > 1;
   if (data_.classes()) {
-    QString text = score_->counted == 1 ? tr("At the one step that counts the output is %1").arg(score_->right > 0 ? tr("right") : tr("wrong"))
-                                        : tr("%1 the output is right at %2").arg(steps, percent(score_->right));
+    QString text = score_->counted == 1
+                       ? tr("At the one step that counts the output is %1").arg(score_->right > 0 ? tr("right") : tr("wrong"))
+                       : tr("%1 the output is right at %2").arg(steps, percent(score_->right));
     text += tr(", its cross-entropy %1 nats").arg(number(score_->loss));
-    if (compared) text += tr("; the best constant is right at %1, and has %2").arg(percent(score_->most_frequent), number(score_->constant));
+    if (compared)
+      text += tr("; the best constant is right at %1, and has %2").arg(percent(score_->most_frequent), number(score_->constant));
     return text + u'.';
   }
   QString text = tr("%1 half the squared error is %2").arg(steps, number(score_->loss));
@@ -198,10 +211,15 @@ QString OutputPanel::judged() const {
 
 QString OutputPanel::noted() const {
   QStringList said;
-  if (!unknown_.isEmpty()) said << tr("There is no output %1: they are numbered from 0 to %2.").arg(unknown_.join(QStringLiteral(", ")), grouped(data_.channels() - 1));
+  if (!unknown_.isEmpty())
+    said << tr("There is no output %1: they are numbered from 0 to %2.")
+                .arg(unknown_.join(QStringLiteral(", ")), grouped(data_.channels() - 1));
   if (chosen_.size() > most_in_colour) said << tr("Seven have a colour of their own, beyond them colours repeat.");
-  if (data_.classes() && data_.hasTarget()) said << (probabilities() ? tr("A ring at 1 is the class that the output should be.") : tr("A ring is on the logit that should be the largest."));
-  if (score_ && trace_->info.every > 1) said << tr("Of every %1 steps one was recorded, and counted here.").arg(grouped(trace_->info.every));
+  if (data_.classes() && data_.hasTarget())
+    said << (probabilities() ? tr("A ring at 1 is the class that the output should be.")
+                             : tr("A ring is on the logit that should be the largest."));
+  if (score_ && trace_->info.every > 1)
+    said << tr("Of every %1 steps one was recorded, and counted here.").arg(grouped(trace_->info.every));
   said << notesOn(*trace_, {Kind::output, Kind::target});
   said.removeAll(QString());
   return said.join(u' ');
@@ -236,10 +254,12 @@ void OutputPanel::drawOthers() {
     if (std::ranges::find(chosen_, j) != chosen_.end()) continue;
     QCPGraph* graph = plot_->addCurve(rect_, ink, 0.7);
     Plot::setQuiet(graph);
-    fill(graph, data_.steps(), data_.rows(), std::clamp<std::int64_t>(most_grey / others, 1000, most_points), [&](std::int64_t row) { return shown(data_, row, j); });
+    fill(graph, data_.steps(), data_.rows(), std::clamp<std::int64_t>(most_grey / others, 1000, most_points),
+         [&](std::int64_t row) { return shown(data_, row, j); });
     drawn << graph;
   }
-  legend_->add(QStringLiteral("others"), others == 1 ? tr("1 other") : tr("%1 others").arg(grouped(others)), QPen(ink, 0.7), drawn, tr("The outputs that are not in colour."));
+  legend_->add(QStringLiteral("others"), others == 1 ? tr("1 other") : tr("%1 others").arg(grouped(others)), QPen(ink, 0.7), drawn,
+               tr("The outputs that are not in colour."));
 }
 
 /// The same outputs of pinned runs, thin, in the run's colour; which is which by their dashes.
@@ -265,7 +285,8 @@ void OutputPanel::drawPins() {
     if (drawn.isEmpty())
       addPinWithout(legend_, run, plot_->theme(), tr("none of these outputs"));
     else
-      addPin(legend_, run, QPen(run.colour, 1.0), drawn, {}, drawn.size() > 1 ? tr("The same outputs, by their dashes: %1.").arg(names.join(QStringLiteral(", "))) : QString());
+      addPin(legend_, run, QPen(run.colour, 1.0), drawn, {},
+             drawn.size() > 1 ? tr("The same outputs, by their dashes: %1.").arg(names.join(QStringLiteral(", "))) : QString());
   }
 }
 
@@ -326,10 +347,12 @@ void OutputPanel::drawChosen() {
   }
   const QColor ink = one ? theme.text : theme.muted;
   if (!targets.isEmpty())
-    legend_->add(QStringLiteral("target"), tr("target"), data_.classes() ? QPen(ink, 1.3) : QPen(mixed(ink, theme.base, pale), broad), targets, tr("What the output should be where that counts, in the colour of the output."));
+    legend_->add(QStringLiteral("target"), tr("target"), data_.classes() ? QPen(ink, 1.3) : QPen(mixed(ink, theme.base, pale), broad),
+                 targets, tr("What the output should be where that counts, in the colour of the output."));
   if (!constants.isEmpty())
     legend_->add(QStringLiteral("constant"), tr("best constant"), QPen(theme.muted, 1.0, Qt::DotLine), constants,
-                 data_.classes() ? tr("How often each class is the target: the best that is the same at every step.") : tr("The target's mean: the best that is the same at every step."));
+                 data_.classes() ? tr("How often each class is the target: the best that is the same at every step.")
+                                 : tr("The target's mean: the best that is the same at every step."));
 }
 
 void OutputPanel::fitValues() {
@@ -355,7 +378,9 @@ void OutputPanel::fitValues() {
 }
 
 QString OutputPanel::makeHeadline() const {
-  if (score_) return data_.classes() ? tr("%1 right").arg(percent(score_->right)) : tr("RMSE %1").arg(number(std::sqrt(2.0 * score_->loss / static_cast<double>(data_.channels()))));
+  if (score_)
+    return data_.classes() ? tr("%1 right").arg(percent(score_->right))
+                           : tr("RMSE %1").arg(number(std::sqrt(2.0 * score_->loss / static_cast<double>(data_.channels()))));
   const std::int64_t row = std::min(data_.rowOf(step_), data_.rows() - 1);
   if (data_.channels() == 1) return QStringLiteral("%1 = %2").arg(data_.name(0), number(data_.value(row, 0)));
   double squares = 0.0;
@@ -366,7 +391,8 @@ QString OutputPanel::makeHeadline() const {
 QString OutputPanel::tipAt(const QPointF& position) const {
   if (!data_.some() || !rect_->rect().contains(position.toPoint())) return {};
   const QCPAxis* values = rect_->axis(QCPAxis::atLeft);
-  const std::int64_t row = std::min(data_.rowOf(std::llround(rect_->axis(QCPAxis::atBottom)->pixelToCoord(position.x()))), data_.rows() - 1);
+  const std::int64_t row =
+      std::min(data_.rowOf(std::llround(rect_->axis(QCPAxis::atBottom)->pixelToCoord(position.x()))), data_.rows() - 1);
   // The nearest curve, and of equally near ones that in colour.
   std::int64_t nearest = -1;
   double least = 12.0;
@@ -380,11 +406,13 @@ QString OutputPanel::tipAt(const QPointF& position) const {
   QStringList said;
   const double value = data_.value(row, nearest);
   if (data_.classes())
-    said << tr("%1 at step %2: probability %3, logit %4").arg(data_.name(nearest).toHtmlEscaped(), grouped(step), number(data_.probability(row, nearest), 4), number(value, 4));
+    said << tr("%1 at step %2: probability %3, logit %4")
+                .arg(data_.name(nearest).toHtmlEscaped(), grouped(step), number(data_.probability(row, nearest), 4), number(value, 4));
   else
     said << tr("%1 at step %2: %3").arg(data_.name(nearest).toHtmlEscaped(), grouped(step), number(value, 4));
   if (const auto target = data_.target(row, nearest))
-    said << (data_.classes() ? tr("target: %1").arg(data_.name(data_.targetClass(row)).toHtmlEscaped()) : tr("target %1, error %2").arg(number(*target, 4), number(value - *target, 3)));
+    said << (data_.classes() ? tr("target: %1").arg(data_.name(data_.targetClass(row)).toHtmlEscaped())
+                             : tr("target %1, error %2").arg(number(*target, 4), number(value - *target, 3)));
   else if (data_.hasTarget())
     said << tr("No target counts here.");
   auto pin = pins_.begin();
@@ -393,7 +421,8 @@ QString OutputPanel::tipAt(const QPointF& position) const {
     const OutputData& other = *pin++;
     if (!other.some() || nearest >= other.channels() || other.classes() != data_.classes()) continue;
     const std::int64_t its = other.rowOf(step);
-    if (other.steps()[static_cast<std::size_t>(its)] == step) said << tr("%1: %2").arg(run.label.toHtmlEscaped(), number(shown(other, its, nearest), 4));
+    if (other.steps()[static_cast<std::size_t>(its)] == step)
+      said << tr("%1: %2").arg(run.label.toHtmlEscaped(), number(shown(other, its, nearest), 4));
   }
   return htmlTip(said.join(QStringLiteral("<br>")));
 }
@@ -431,11 +460,14 @@ QString OutputPanel::dataAsCsv() const {
   QByteArray text = header.join(u',').toUtf8() + '\n';
   for (const std::int64_t step : all) {
     const auto row = at(data_, step);
-    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' + (row >= 0 && row < std::ssize(trace_->time) ? csvNumber(trace_->time[static_cast<std::size_t>(row)]) : QByteArray());
+    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' +
+            (row >= 0 && row < std::ssize(trace_->time) ? csvNumber(trace_->time[static_cast<std::size_t>(row)]) : QByteArray());
     for (std::int64_t j = 0; j < data_.channels(); ++j) text += ',' + (row >= 0 ? csvNumber(shown(data_, row, j)) : QByteArray());
     for (std::int64_t j = 0; j < targets; ++j) {
       const bool counts = row >= 0 && data_.weight(row) != 0.0;
-      text += ',' + (!counts ? QByteArray() : data_.classes() ? QByteArray::number(static_cast<qlonglong>(data_.targetClass(row))) : csvNumber(*data_.target(row, j)));
+      text += ',' + (!counts           ? QByteArray()
+                     : data_.classes() ? QByteArray::number(static_cast<qlonglong>(data_.targetClass(row)))
+                                       : csvNumber(*data_.target(row, j)));
     }
     if (targets > 0) text += ',' + (row >= 0 ? csvNumber(data_.weight(row)) : QByteArray());
     for (const auto& [other, channels] : others) {

@@ -11,8 +11,8 @@
 
 namespace reclab {
 
-/// What the run returns over time, beside what it was to return and what the best constant would: some channels in colour, all others in grey
-/// behind them; of classes the probabilities or the logits.
+/// What the run returns over time, beside what it was to return and what the best constant would: some channels in colour, all others in
+/// grey behind them; of classes the probabilities or the logits.
 class OutputPanel : public PlotPanel {
   Q_OBJECT
  public:
@@ -63,13 +63,13 @@ class OutputPanel : public PlotPanel {
   Paragraph* note_;
   QComboBox* scale_;
   QLineEdit* which_;
-  OutputData data_;                           // of trace_
+  OutputData data_;  // of trace_
   std::optional<OutputScore> score_;
   std::vector<std::int64_t> chosen_;
   QStringList unknown_;                       ///< what was asked for and is no output
   QHash<QString, QString> by_hand_, wanted_;  ///< what was typed, and what a preset names, by preset
   std::vector<Run> pinned_;
-  std::vector<OutputData> pins_;              ///< of the runs with a trace, in their order
+  std::vector<OutputData> pins_;  ///< of the runs with a trace, in their order
 };
 
 }  // namespace reclab

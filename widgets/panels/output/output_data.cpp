@@ -25,7 +25,9 @@ OutputData::OutputData(std::shared_ptr<const Trace> trace) : trace_(std::move(tr
   classes_ = output_->unit == "logit";
   target_ = trace_->find(key_of(Kind::target));
   mask_ = trace_->find(key_of(Kind::mask));
-  const auto fits = [&](const TraceArray* array, std::int64_t width) { return array && array->real && !array->shape.empty() && array->shape[0] >= rows_ && array->row_size() == width; };
+  const auto fits = [&](const TraceArray* array, std::int64_t width) {
+    return array && array->real && !array->shape.empty() && array->shape[0] >= rows_ && array->row_size() == width;
+  };
   if (!fits(target_, classes_ ? 1 : channels_) || !fits(mask_, 1)) target_ = mask_ = nullptr;
   if (!classes_) return;
   for (std::int64_t row = 0; row < rows_; ++row) {
@@ -40,13 +42,17 @@ const std::vector<std::int64_t>& OutputData::steps() const { return output_->ste
 
 QString OutputData::name(std::int64_t channel) const {
   const auto at = static_cast<std::size_t>(channel);
-  if (output_->axes.size() == 2 && at < output_->axes[1].labels.size() && !output_->axes[1].labels[at].empty()) return QString::fromStdString(output_->axes[1].labels[at]);
-  if (at < trace_->output_names.size() && std::ssize(trace_->output_names) == channels_) return QString::fromStdString(trace_->output_names[at]);
+  if (output_->axes.size() == 2 && at < output_->axes[1].labels.size() && !output_->axes[1].labels[at].empty())
+    return QString::fromStdString(output_->axes[1].labels[at]);
+  if (at < trace_->output_names.size() && std::ssize(trace_->output_names) == channels_)
+    return QString::fromStdString(trace_->output_names[at]);
   if (classes_) return QCoreApplication::translate("reclab::OutputPanel", "class %1").arg(channel);
   return channels_ == 1 ? QStringLiteral("y") : QStringLiteral("y %1").arg(channel);
 }
 
-double OutputData::probability(std::int64_t row, std::int64_t channel) const { return std::exp(value(row, channel) - log_sums_[static_cast<std::size_t>(row)]); }
+double OutputData::probability(std::int64_t row, std::int64_t channel) const {
+  return std::exp(value(row, channel) - log_sums_[static_cast<std::size_t>(row)]);
+}
 
 double OutputData::weight(std::int64_t row) const { return mask_ ? (*mask_->real)[static_cast<std::size_t>(row)] : 0.0; }
 
@@ -57,7 +63,8 @@ std::optional<double> OutputData::target(std::int64_t row, std::int64_t channel)
 }
 
 std::int64_t OutputData::targetClass(std::int64_t row) const {
-  return weight(row) == 0.0 ? -1 : std::clamp<std::int64_t>(std::llround((*target_->real)[static_cast<std::size_t>(row)]), 0, channels_ - 1);
+  return weight(row) == 0.0 ? -1
+                            : std::clamp<std::int64_t>(std::llround((*target_->real)[static_cast<std::size_t>(row)]), 0, channels_ - 1);
 }
 
 bool OutputData::anyFinite() const {
@@ -78,7 +85,8 @@ std::vector<std::int64_t> OutputData::byVariance() const {
   }
   std::vector<std::int64_t> order(spread.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, [&](std::int64_t a, std::int64_t b) { return spread[static_cast<std::size_t>(a)] > spread[static_cast<std::size_t>(b)]; });
+  std::ranges::stable_sort(
+      order, [&](std::int64_t a, std::int64_t b) { return spread[static_cast<std::size_t>(a)] > spread[static_cast<std::size_t>(b)]; });
   return order;
 }
 

@@ -15,10 +15,10 @@ namespace reclab {
 /// How far the output is from its target over the recorded steps that count, and how far the best constant is: the target's mean, or the
 /// frequencies of its classes.
 struct OutputScore {
-  std::int64_t counted = 0;  ///< recorded steps that count
-  double loss = 0.0;         ///< half the squared error, or the cross-entropy in nats, in the mean; NaN where an output is not finite
-  double constant = 0.0;     ///< the same of the best constant
-  double right = 0.0;        ///< of classes: the share of steps whose largest logit is the target's
+  std::int64_t counted = 0;    ///< recorded steps that count
+  double loss = 0.0;           ///< half the squared error, or the cross-entropy in nats, in the mean; NaN where an output is not finite
+  double constant = 0.0;       ///< the same of the best constant
+  double right = 0.0;          ///< of classes: the share of steps whose largest logit is the target's
   double most_frequent = 0.0;  ///< the same of the answer that is most often right
   std::vector<double> answer;  ///< the best constant: a mean for each channel, or a frequency for each class
 };

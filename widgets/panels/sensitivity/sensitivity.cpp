@@ -17,7 +17,9 @@ constexpr int room_for_row = 340;       // height of the plot
 constexpr double a_hundredth = 2.0;     // decades
 constexpr double no_sensitivity = std::numeric_limits<double>::quiet_NaN();
 
-QString sensitivityText(double log10) { return std::isfinite(log10) ? powerAsNumber(log10, 3) : log10 < 0 ? QStringLiteral("0") : SensitivityPanel::tr("not finite"); }
+QString sensitivityText(double log10) {
+  return std::isfinite(log10) ? powerAsNumber(log10, 3) : log10 < 0 ? QStringLiteral("0") : SensitivityPanel::tr("not finite");
+}
 
 }  // namespace
 
@@ -26,7 +28,8 @@ SensitivityPanel::SensitivityPanel(QWidget* parent) : PlotPanel(parent) {
   view_->setObjectName(QStringLiteral("view"));
   view_->addItem(tr("Sensitivity"), false);
   view_->addItem(tr("Mixing matrix"), true);
-  view_->setToolTip(tr("How the inputs move the outputs, through all of the model; or which weights one memory gives to what was written into it."));
+  view_->setToolTip(
+      tr("How the inputs move the outputs, through all of the model; or which weights one memory gives to what was written into it."));
   memory_ = new QComboBox;
   memory_->setObjectName(QStringLiteral("memory"));
   group_ = new QComboBox;
@@ -69,7 +72,9 @@ SensitivityPanel::SensitivityPanel(QWidget* parent) : PlotPanel(parent) {
   plot_->plotLayout()->addElement(1, 0, legend_);
   plot_->plotLayout()->addElement(2, 0, said_);
   map_rect_ = plot_->makeRect();
-  row_rect_ = plot_->makeRect([this] { row_rect_->axis(QCPAxis::atLeft)->setLabel(plot_->drawsCursor() ? tr("at the cursor") : tr("at step %1").arg(grouped(step_))); });
+  row_rect_ = plot_->makeRect([this] {
+    row_rect_->axis(QCPAxis::atLeft)->setLabel(plot_->drawsCursor() ? tr("at the cursor") : tr("at step %1").arg(grouped(step_)));
+  });
   bar_ = new ColourBar(plot_);
   grid_->addElement(0, 0, map_rect_);
   grid_->addElement(0, 1, bar_);
@@ -97,7 +102,8 @@ SensitivityPanel::SensitivityPanel(QWidget* parent) : PlotPanel(parent) {
   input_->setSelectable(false);
   plot_->addCursorMark(input_);
   input_->setClipAxisRect(map_rect_);
-  for (QCPItemPosition* point : {input_->point1, input_->point2}) point->setAxes(map_rect_->axis(QCPAxis::atBottom), map_rect_->axis(QCPAxis::atLeft));
+  for (QCPItemPosition* point : {input_->point1, input_->point2})
+    point->setAxes(map_rect_->axis(QCPAxis::atBottom), map_rect_->axis(QCPAxis::atLeft));
   logarithmic_ = new QAction(tr("Logarithmic colours"), this);
   logarithmic_->setCheckable(true);
   logarithmic_->setChecked(true);
@@ -115,12 +121,15 @@ SensitivityPanel::SensitivityPanel(QWidget* parent) : PlotPanel(parent) {
 }
 
 QString SensitivityPanel::hint() const {
-  return tr("How much the input of each step moves the output of each, |dy/du|, or which weights a memory that is linear in what it holds gives to the steps before: attention and recurrence in one picture.");
+  return tr(
+      "How much the input of each step moves the output of each, |dy/du|, or which weights a memory that is linear in what it holds gives "
+      "to the steps before: attention and recurrence in one picture.");
 }
 
 namespace {
 
-/// "0/S" of the last mixing matrix of the first layer that has one: what stands before the memory in a layer (a short convolution) is no memory to look at.
+/// "0/S" of the last mixing matrix of the first layer that has one: what stands before the memory in a layer (a short convolution) is no
+/// memory to look at.
 QString mixingMemory(const Trace& trace, const QString& wanted) {
   QString found;
   for (const TraceArray* array : trace.of(Kind::mixing)) {
@@ -140,10 +149,13 @@ const TraceArray* mixingUnnormalised(const Trace& trace, const QString& memory) 
 SensitivityPanel::Blocks SensitivityPanel::blocksOf(const Trace& trace, const Choice& choice) {
   Blocks blocks;
   const QString memory = mixingMemory(trace, choice.memory);
-  const TraceArray* array = choice.mixing ? trace.find(prefix_of(Kind::mixing) + memory.toStdString()) : trace.find(key_of(Kind::sensitivity));
+  const TraceArray* array =
+      choice.mixing ? trace.find(prefix_of(Kind::mixing) + memory.toStdString()) : trace.find(key_of(Kind::sensitivity));
   if (const TraceArray* plain = mixingUnnormalised(trace, memory); choice.mixing && plain && !choice.normalised) array = plain;
   const std::size_t dimensions = choice.mixing ? 3 : 2;
-  if (!array || array->shape.size() != dimensions || array->size() == 0 || array->axes.size() != dimensions || std::ssize(array->axes[1].labels) != array->shape[1]) return blocks;
+  if (!array || array->shape.size() != dimensions || array->size() == 0 || array->axes.size() != dimensions ||
+      std::ssize(array->axes[1].labels) != array->shape[1])
+    return blocks;
   if (!choice.mixing && !array->real) return blocks;
   blocks.array = array;
   blocks.rows = array->steps.empty() ? trace.steps : array->steps;
@@ -179,7 +191,9 @@ QString SensitivityPanel::symbol() const { return choice().mixing ? tr("M") : tr
 QString SensitivityPanel::valueText(const Blocks& blocks, std::int64_t row, std::int64_t column) const {
   if (!choice().mixing) return sensitivityText(blocks.at(row, column));
   const double value = blocks.value(row, column);
-  return value == 0.0 ? QStringLiteral("0") : std::isfinite(value) ? (value < 0.0 ? QStringLiteral("−") : QString()) + sensitivityText(std::log10(std::abs(value))) : tr("not finite");
+  return value == 0.0           ? QStringLiteral("0")
+         : std::isfinite(value) ? (value < 0.0 ? QStringLiteral("−") : QString()) + sensitivityText(std::log10(std::abs(value)))
+                                : tr("not finite");
 }
 
 /// What there is to choose of the run.
@@ -193,14 +207,16 @@ void SensitivityPanel::fillControls() {
   if (mixing)
     for (const TraceArray* array : trace_->of(Kind::mixing)) {
       const QString name = QString::fromStdString(array->key).section(u'/', 1), layer = name.section(u'/', 0, 0);
-      memory_->addItem(trace_->info.layers > 1 ? tr("%1, %2").arg(name.section(u'/', 1), layerName(*trace_, layer)) : name.section(u'/', 1), name);
+      memory_->addItem(trace_->info.layers > 1 ? tr("%1, %2").arg(name.section(u'/', 1), layerName(*trace_, layer)) : name.section(u'/', 1),
+                       name);
     }
   memory_->setCurrentIndex(memory_->findData(memory));
   memory_->setVisible(memory_->count() > 1);
   group_->clear();
   const Blocks blocks = mixing ? blocksOf(*trace_, choice()) : Blocks{};
   if (blocks.array)
-    for (const std::string& label : blocks.array->axes[2].labels) group_->addItem(tr("%1 %2").arg(QString::fromStdString(blocks.array->axes[2].name), QString::fromStdString(label)));
+    for (const std::string& label : blocks.array->axes[2].labels)
+      group_->addItem(tr("%1 %2").arg(QString::fromStdString(blocks.array->axes[2].name), QString::fromStdString(label)));
   group_->setCurrentIndex(static_cast<int>(std::clamp<std::int64_t>(choice().group, 0, std::max(0, group_->count() - 1))));
   group_->setVisible(group_->count() > 1);
   normalised_->setVisible(mixing && mixingUnnormalised(*trace_, memory));
@@ -218,11 +234,14 @@ QString SensitivityPanel::whyEmpty() const {
   if (const QString said = noRunSentence(trace_.get(), tr("how its inputs move its outputs appears here")); !trace_) return said;
   if (blocksOf(*trace_, choice()).array) return {};
   const auto absent = trace_->info.absent.find(choice().mixing ? Kind::mixing : Kind::sensitivity);
-  if (absent != trace_->info.absent.end()) return (QString::fromStdString(absent->second) + u' ' + pinsThatHave(pinned_, {choice().mixing ? Kind::mixing : Kind::sensitivity})).trimmed();
+  if (absent != trace_->info.absent.end())
+    return (QString::fromStdString(absent->second) + u' ' + pinsThatHave(pinned_, {choice().mixing ? Kind::mixing : Kind::sensitivity}))
+        .trimmed();
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has none of what is drawn here, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
-  return choice().mixing ? tr("This run has no mixing matrices yet: they are made while this panel is in front of others, after states and gradients.")
-                        : tr("This run has no sensitivities yet: they are made while this panel is in front of others, after states and gradients.");
+  return choice().mixing
+             ? tr("This run has no mixing matrices yet: they are made while this panel is in front of others, after states and gradients.")
+             : tr("This run has no sensitivities yet: they are made while this panel is in front of others, after states and gradients.");
 }
 
 void SensitivityPanel::setPinned(const std::vector<Run>& runs) {
@@ -248,7 +267,8 @@ void SensitivityPanel::rebuild() {
   colours_ = showPowers(*heatmap_, *bar_, *blocks_.logarithms, std::ssize(blocks_.columns), blocks_.rows, decades_shown, {});
   const double high = colours_.high;
   if (!logarithmic_->isChecked()) {
-    // What is exactly 0 has no colour, as in the other scale; what is too small or too large for a number has that of the smallest or largest one.
+    // What is exactly 0 has no colour, as in the other scale; what is too small or too large for a number has that of the smallest or
+    // largest one.
     constexpr double smallest = std::numeric_limits<double>::min(), largest = std::numeric_limits<double>::max();
     auto shown = std::make_shared<std::vector<double>>(*blocks_.values);
     for (std::size_t i = 0; i < shown->size(); ++i)
@@ -271,7 +291,8 @@ void SensitivityPanel::rebuild() {
   QCPAxis* inputs = map_rect_->axis(QCPAxis::atLeft);
   const QSharedPointer<StepTicker> ticker(new StepTicker);
   if (blocks_.columns.size() > 1)
-    ticker->setTime(static_cast<double>(blocks_.columns.front()), static_cast<double>(blocks_.columns.back() - blocks_.columns.front()) / static_cast<double>(blocks_.columns.size() - 1));
+    ticker->setTime(static_cast<double>(blocks_.columns.front()), static_cast<double>(blocks_.columns.back() - blocks_.columns.front()) /
+                                                                      static_cast<double>(blocks_.columns.size() - 1));
   inputs->setTicker(ticker);
   inputs->setRange(-0.5, static_cast<double>(blocks_.columns.size()) - 0.5);
   row_->setPen(QPen(theme.shown(), 1.6));
@@ -287,19 +308,26 @@ void SensitivityPanel::makePins() {
   pins_.clear();
   legend_->clear();
   if (pinned_.empty()) return;
-  if (low_plot_) return addPinsWithout(legend_, pinned_, plot_->theme(), tr("in a higher panel"), tr("The map is of the run that is looked at. What pinned runs have at the cursor is under it where the panel is higher; their maps are seen side by side (Ctrl+B)."));
-  legend_->add(QStringLiteral("shown"), tr("shown"), QPen(plot_->theme().shown(), 1.6), {row_}, tr("The run that is looked at; the map is its own. Those of pinned runs are seen side by side (Ctrl+B)."));
+  if (low_plot_)
+    return addPinsWithout(legend_, pinned_, plot_->theme(), tr("in a higher panel"),
+                          tr("The map is of the run that is looked at. What pinned runs have at the cursor is under it where the panel is "
+                             "higher; their maps are seen side by side (Ctrl+B)."));
+  legend_->add(QStringLiteral("shown"), tr("shown"), QPen(plot_->theme().shown(), 1.6), {row_},
+               tr("The run that is looked at; the map is its own. Those of pinned runs are seen side by side (Ctrl+B)."));
   for (const Run& run : pinned_) {
     if (!run.trace) continue;
     Blocks blocks = blocksOf(*run.trace, choice());
     if (!blocks.array) {
-      addPinWithout(legend_, run, plot_->theme(), choice().mixing ? tr("no mixing matrix of that name") : tr("no sensitivities"), notesOn(*run.trace, {choice().mixing ? Kind::mixing : Kind::sensitivity}));
+      addPinWithout(legend_, run, plot_->theme(), choice().mixing ? tr("no mixing matrix of that name") : tr("no sensitivities"),
+                    notesOn(*run.trace, {choice().mixing ? Kind::mixing : Kind::sensitivity}));
       continue;
     }
     QCPGraph* curve = plot_->addCurve(row_rect_, run.colour, 1.2);
     curve->setLayer(QStringLiteral("now"));
     pins_.push_back({run.trace, std::move(blocks), curve});
-    addPin(legend_, run, QPen(run.colour, 1.2), {curve}, {}, choice().mixing ? tr("Which weights its memory gives to the steps before the cursor.") : tr("How much its inputs move its output at the cursor."));
+    addPin(legend_, run, QPen(run.colour, 1.2), {curve}, {},
+           choice().mixing ? tr("Which weights its memory gives to the steps before the cursor.")
+                           : tr("How much its inputs move its output at the cursor."));
   }
 }
 
@@ -318,7 +346,8 @@ SensitivityPanel::Reach SensitivityPanel::reachOf(std::int64_t row) const {
   const std::int64_t t = blocks_.rows[static_cast<std::size_t>(row)];
   double largest = -std::numeric_limits<double>::infinity();
   for (std::int64_t column = 0; column < std::ssize(blocks_.columns); ++column)
-    if (const double x = blocks_.at(row, column); std::isfinite(x) && x > largest) largest = x, reach.strongest = blocks_.columns[static_cast<std::size_t>(column)];
+    if (const double x = blocks_.at(row, column); std::isfinite(x) && x > largest)
+      largest = x, reach.strongest = blocks_.columns[static_cast<std::size_t>(column)];
   reach.largest = largest;
   for (std::int64_t column = 0; column < std::ssize(blocks_.columns); ++column) {
     const std::int64_t s = blocks_.columns[static_cast<std::size_t>(column)];
@@ -331,7 +360,8 @@ SensitivityPanel::Reach SensitivityPanel::reachOf(std::int64_t row) const {
 
 void SensitivityPanel::moveTime() {
   // Columns are evenly apart, the last one may be a step nearer.
-  const double first = static_cast<double>(blocks_.columns.front()), apart = blocks_.columns.size() > 1 ? static_cast<double>(blocks_.columns[1]) - first : 1.0;
+  const double first = static_cast<double>(blocks_.columns.front()),
+               apart = blocks_.columns.size() > 1 ? static_cast<double>(blocks_.columns[1]) - first : 1.0;
   const double column = std::min((static_cast<double>(step_) - first) / apart, static_cast<double>(blocks_.columns.size() - 1));
   input_->point1->setCoords(0, column);
   input_->point2->setCoords(1, column);
@@ -342,18 +372,24 @@ void SensitivityPanel::moveTime() {
   QStringList said;
   const auto value = [&](std::int64_t s) { return valueText(blocks_, row, blocks_.columnNear(s)); };
   if (reach.strongest < 0) {
-    said << (choice().mixing ? tr("Nothing that was written is read at step %1.") : tr("No input moves the output of step %1.")).arg(grouped(t));
+    said << (choice().mixing ? tr("Nothing that was written is read at step %1.") : tr("No input moves the output of step %1."))
+                .arg(grouped(t));
   } else {
     const bool alone = reach.back == 0 && reach.ahead == 0 && reach.strongest == t;
-    QString text = (choice().mixing ? tr("What is read at step %1 has most weight on what was written at step %2, M = %3") : tr("The output of step %1 is moved most by the input of step %2, |dy/du| = %3")).arg(grouped(t), grouped(reach.strongest), value(reach.strongest));
+    QString text = (choice().mixing ? tr("What is read at step %1 has most weight on what was written at step %2, M = %3")
+                                    : tr("The output of step %1 is moved most by the input of step %2, |dy/du| = %3"))
+                       .arg(grouped(t), grouped(reach.strongest), value(reach.strongest));
     if (alone)
       text += choice().mixing ? tr("; nothing else has a hundredth of that weight.") : tr("; no other moves it by a hundredth of that.");
     else
-      text += (choice().mixing ? tr("; what has a hundredth of that weight or more is up to %1 steps back") : tr("; those that move it by a hundredth of that or more are up to %1 steps back")).arg(grouped(reach.back)) +
+      text += (choice().mixing ? tr("; what has a hundredth of that weight or more is up to %1 steps back")
+                               : tr("; those that move it by a hundredth of that or more are up to %1 steps back"))
+                  .arg(grouped(reach.back)) +
               (reach.ahead > 0 ? tr(" and up to %1 ahead.").arg(grouped(reach.ahead)) : QStringLiteral("."));
     said << text;
   }
-  said << (choice().mixing ? tr("y_t = Σ M[t, s] v_s; without colour: what was written has no weight.") : tr("Without colour: the output does not depend on the input, |dy/du| is 0."));
+  said << (choice().mixing ? tr("y_t = Σ M[t, s] v_s; without colour: what was written has no weight.")
+                           : tr("Without colour: the output does not depend on the input, |dy/du| is 0."));
   if (logarithmic_->isChecked()) said << clippedText(colours_);
   said << notesOn(*trace_, {choice().mixing ? Kind::mixing : Kind::sensitivity});
   said.removeAll(QString());
@@ -365,7 +401,9 @@ void SensitivityPanel::moveTime() {
 
 QString SensitivityPanel::makeHeadline() const {
   const Reach reach = reachOf(trace_->row_of_step(*blocks_.array, step_));
-  return reach.strongest < 0 ? QString() : reach.ahead > 0 ? tr("reaches %1 steps back, %2 ahead").arg(grouped(reach.back), grouped(reach.ahead)) : tr("reaches %1 steps back").arg(grouped(reach.back));
+  return reach.strongest < 0 ? QString()
+         : reach.ahead > 0   ? tr("reaches %1 steps back, %2 ahead").arg(grouped(reach.back), grouped(reach.ahead))
+                             : tr("reaches %1 steps back").arg(grouped(reach.back));
 }
 
 /// In a low panel the map is alone.
@@ -393,7 +431,8 @@ QString SensitivityPanel::tipAt(const QPointF& position) const {
   double value = 0.0;
   const auto text = [&](std::int64_t row) {
     const QString s = grouped(blocks_.columns[static_cast<std::size_t>(column)]), x = valueText(blocks_, row, column);
-    return choice().mixing ? tr("read at step %1, written at step %2: M = %3").arg(grouped(t), s, x) : tr("output of step %1, input of step %2: |dy/du| = %3").arg(grouped(t), s, x);
+    return choice().mixing ? tr("read at step %1, written at step %2: M = %3").arg(grouped(t), s, x)
+                           : tr("output of step %1, input of step %2: |dy/du| = %3").arg(grouped(t), s, x);
   };
   if (heatmap_->at(position, &t, &column, &value)) return text(trace_->row_of_step(*blocks_.array, t));
   if (row_rect_->visible() && row_rect_->rect().contains(position.toPoint())) {
@@ -406,7 +445,9 @@ QString SensitivityPanel::tipAt(const QPointF& position) const {
 }
 
 QVariantMap SensitivityPanel::choices() const {
-  QVariantMap chosen{{QStringLiteral("logarithmic"), logarithmic_->isChecked()}, {QStringLiteral("normalised"), choice().normalised}, {QStringLiteral("group"), QVariant::fromValue(static_cast<qlonglong>(choice().group))}};
+  QVariantMap chosen{{QStringLiteral("logarithmic"), logarithmic_->isChecked()},
+                     {QStringLiteral("normalised"), choice().normalised},
+                     {QStringLiteral("group"), QVariant::fromValue(static_cast<qlonglong>(choice().group))}};
   if (by_hand_) chosen.insert(QStringLiteral("view"), choice().mixing ? QStringLiteral("mixing") : QStringLiteral("sensitivity"));
   if (!choice().memory.isEmpty()) chosen.insert(QStringLiteral("memory"), choice().memory);
   return chosen;
@@ -437,7 +478,9 @@ QString SensitivityPanel::dataAsCsv() const {
   // Pinned runs have the rows of the same steps.
   QByteArray text = "step,time";
   const auto header = [&](const Blocks& blocks, const QString& run) {
-    for (const std::int64_t s : blocks.columns) text += ',' + csvCell((mixing ? QStringLiteral("M of step %1%2") : QStringLiteral("log10 |dy/du| of step %1%2")).arg(s).arg(run)).toUtf8();
+    for (const std::int64_t s : blocks.columns)
+      text += ',' +
+              csvCell((mixing ? QStringLiteral("M of step %1%2") : QStringLiteral("log10 |dy/du| of step %1%2")).arg(s).arg(run)).toUtf8();
   };
   header(blocks_, {});
   std::vector<Blocks> others;
@@ -450,12 +493,17 @@ QString SensitivityPanel::dataAsCsv() const {
   for (std::int64_t row = 0; row < std::ssize(blocks_.rows); ++row) {
     const std::int64_t step = blocks_.rows[static_cast<std::size_t>(row)], in_trace = trace_->row_of_step(step);
     const bool timed = in_trace >= 0 && trace_->steps[static_cast<std::size_t>(in_trace)] == step;
-    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' + (timed ? csvNumber(trace_->time[static_cast<std::size_t>(in_trace)]) : QByteArray());
-    for (std::int64_t column = 0; column < std::ssize(blocks_.columns); ++column) text += ',' + csvNumber(mixing ? blocks_.value(row, column) : blocks_.at(row, column));
+    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' +
+            (timed ? csvNumber(trace_->time[static_cast<std::size_t>(in_trace)]) : QByteArray());
+    for (std::int64_t column = 0; column < std::ssize(blocks_.columns); ++column)
+      text += ',' + csvNumber(mixing ? blocks_.value(row, column) : blocks_.at(row, column));
     for (const Blocks& other : others) {
       const auto same = std::ranges::lower_bound(other.rows, step);
       const bool there = same != other.rows.end() && *same == step;
-      for (std::int64_t column = 0; column < std::ssize(other.columns); ++column) text += ',' + (there ? csvNumber(mixing ? other.value(same - other.rows.begin(), column) : other.at(same - other.rows.begin(), column)) : QByteArray());
+      for (std::int64_t column = 0; column < std::ssize(other.columns); ++column)
+        text +=
+            ',' + (there ? csvNumber(mixing ? other.value(same - other.rows.begin(), column) : other.at(same - other.rows.begin(), column))
+                         : QByteArray());
     }
     text += '\n';
   }

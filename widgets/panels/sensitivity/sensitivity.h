@@ -42,7 +42,7 @@ class SensitivityPanel : public PlotPanel {
   /// What is looked at: the sensitivities, or of a mixing matrix one head or channel.
   struct Choice {
     bool mixing = false;
-    QString memory;          ///< "0/S": the key of the mixing matrix without its kind; empty: the last one of the first layer
+    QString memory;  ///< "0/S": the key of the mixing matrix without its kind; empty: the last one of the first layer
     std::int64_t group = 0;
     bool normalised = true;  ///< where there are both
   };
@@ -51,8 +51,12 @@ class SensitivityPanel : public PlotPanel {
     const TraceArray* array = nullptr;
     std::vector<std::int64_t> rows, columns;
     std::shared_ptr<const std::vector<double>> values, logarithms;
-    double at(std::int64_t row, std::int64_t column) const { return (*logarithms)[static_cast<std::size_t>(row * std::ssize(columns) + column)]; }
-    double value(std::int64_t row, std::int64_t column) const { return (*values)[static_cast<std::size_t>(row * std::ssize(columns) + column)]; }
+    double at(std::int64_t row, std::int64_t column) const {
+      return (*logarithms)[static_cast<std::size_t>(row * std::ssize(columns) + column)];
+    }
+    double value(std::int64_t row, std::int64_t column) const {
+      return (*values)[static_cast<std::size_t>(row * std::ssize(columns) + column)];
+    }
     std::int64_t columnNear(std::int64_t step) const;
   };
   static Blocks blocksOf(const Trace& trace, const Choice& choice);
@@ -81,7 +85,7 @@ class SensitivityPanel : public PlotPanel {
   void drawRow(QCPGraph* curve, const Trace& trace, const Blocks& blocks) const;
   void fitHeight();
   void fillControls();
-  Choice choice() const;  ///< by hand, or what the preset names
+  Choice choice() const;   ///< by hand, or what the preset names
   QString symbol() const;  ///< of what is looked at
   QString valueText(const Blocks& blocks, std::int64_t row, std::int64_t column) const;
 
@@ -100,7 +104,7 @@ class SensitivityPanel : public PlotPanel {
   Choice choice_;
   QHash<QString, QString> wanted_;  ///< the view that a preset names, by preset
   bool by_hand_ = false;            ///< the view was chosen here
-  Blocks blocks_;  // of trace_
+  Blocks blocks_;                   // of trace_
   PowerColours colours_;
   std::vector<Pinned> pins_;
   std::vector<Run> pinned_;

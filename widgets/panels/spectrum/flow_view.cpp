@@ -16,14 +16,18 @@ constexpr double full = 2.0 * std::numbers::pi, farthest = 4.0;
 
 bool isFinite(const Complex& z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }
 
-QString complexText(const Complex& z) { return QStringLiteral("%1 %2 %3 i").arg(number(z.real(), 4), z.imag() < 0 ? QStringLiteral("−") : QStringLiteral("+"), number(std::abs(z.imag()), 4)); }
+QString complexText(const Complex& z) {
+  return QStringLiteral("%1 %2 %3 i")
+      .arg(number(z.real(), 4), z.imag() < 0 ? QStringLiteral("−") : QStringLiteral("+"), number(std::abs(z.imag()), 4));
+}
 
 }  // namespace
 
 /// The half-plane with its eigenvalues, or what one rule makes of them in the disk.
 class FlowPicture : public QCPLayerable {
  public:
-  FlowPicture(FlowView* view, int rule) : QCPLayerable(view->plot_, rule < 0 ? QStringLiteral("main") : QStringLiteral("now")), view_(view), rule_(rule) {}
+  FlowPicture(FlowView* view, int rule)
+      : QCPLayerable(view->plot_, rule < 0 ? QStringLiteral("main") : QStringLiteral("now")), view_(view), rule_(rule) {}
   void toTop() { moveToLayer(layer(), false); }
 
  protected:
@@ -81,7 +85,13 @@ class FlowPicture : public QCPLayerable {
 };
 
 FlowView::FlowView(Plot* plot, Legend* legend, QCPAxisRect* plane, QCPAxisRect* disk)
-    : QObject(plot), plot_(plot), legend_(legend), plane_(plane), disk_(disk), ground_(new FlowPicture(this, -1)), rules_(discretisations()) {
+    : QObject(plot),
+      plot_(plot),
+      legend_(legend),
+      plane_(plane),
+      disk_(disk),
+      ground_(new FlowPicture(this, -1)),
+      rules_(discretisations()) {
   for (int rule = 0; rule < rules; ++rule) pictures_[static_cast<std::size_t>(rule)] = new FlowPicture(this, rule);
 }
 
@@ -148,13 +158,16 @@ void FlowView::addToLegend() {
   for (int rule = 0; rule < rules; ++rule) {
     const Discretisation& one = rules_[static_cast<std::size_t>(rule)];
     const bool own_rule = rule == own();
-    QString tip = one.name == "exponential" ? tr("exp(hλ): exact. A zero-order hold and an exponential step differ in how the input enters, not here.")
-                  : one.name == "forward"   ? tr("1 + hλ: stable inside the dashed circle alone.")
-                  : one.name == "backward"  ? tr("1/(1 − hλ): stable wherever λ is, and fades what turns fast.")
-                  : one.name == "bilinear"  ? tr("(1 + hλ/2)/(1 − hλ/2): the half-plane becomes the disk, and frequencies are pressed together.")
-                                            : tr("(1 + (1 − α)hλ)/(1 − αhλ): forward Euler at 0, bilinear at ½, backward Euler at 1.");
+    QString tip = one.name == "exponential"
+                      ? tr("exp(hλ): exact. A zero-order hold and an exponential step differ in how the input enters, not here.")
+                  : one.name == "forward"  ? tr("1 + hλ: stable inside the dashed circle alone.")
+                  : one.name == "backward" ? tr("1/(1 − hλ): stable wherever λ is, and fades what turns fast.")
+                  : one.name == "bilinear"
+                      ? tr("(1 + hλ/2)/(1 − hλ/2): the half-plane becomes the disk, and frequencies are pressed together.")
+                      : tr("(1 + (1 − α)hλ)/(1 − αhλ): forward Euler at 0, bilinear at ½, backward Euler at 1.");
     if (own_rule) tip += u' ' + tr("This is what the run does, the filled discs.");
-    legend_->add(QStringLiteral("rule/%1").arg(QString::fromUtf8(one.name.data(), static_cast<qsizetype>(one.name.size()))), own_rule ? tr("%1 (the run)").arg(nameOf(one)) : nameOf(one), QPen(inkOf(rule), own_rule ? 2.2 : 1.2),
+    legend_->add(QStringLiteral("rule/%1").arg(QString::fromUtf8(one.name.data(), static_cast<qsizetype>(one.name.size()))),
+                 own_rule ? tr("%1 (the run)").arg(nameOf(one)) : nameOf(one), QPen(inkOf(rule), own_rule ? 2.2 : 1.2),
                  {pictures_[static_cast<std::size_t>(rule)]}, tip);
   }
 }
@@ -183,7 +196,8 @@ QString FlowView::headline() const {
 }
 
 QString FlowView::note() const {
-  QStringList said{tr("Left: eigenvalues in continuous time. Right: where each rule puts them after h = %1. The run: %2, h = %3.").arg(stepText(), nameOf(own_), timeText(1.0))};
+  QStringList said{tr("Left: eigenvalues in continuous time. Right: where each rule puts them after h = %1. The run: %2, h = %3.")
+                       .arg(stepText(), nameOf(own_), timeText(1.0))};
   const auto unstable = std::ranges::count_if(exponents_, [](const Complex& w) { return w.real() > 1e-12; });
   if (unstable > 0) said << tr("%1 of %2 grow in continuous time.").arg(grouped(unstable), grouped(std::ssize(exponents_)));
   for (int rule = 0; rule < rules; ++rule) {
@@ -197,16 +211,21 @@ QString FlowView::note() const {
       outside += size > 1.0 + 1e-12;
       largest = std::max(largest, size);
     }
-    if (outside > 0) said << tr("With %1 %2 of %3 that fade leave the circle, up to |z| = %4.").arg(nameOf(rules_[static_cast<std::size_t>(rule)]), grouped(outside), grouped(fading), number(largest, 5));
+    if (outside > 0)
+      said << tr("With %1 %2 of %3 that fade leave the circle, up to |z| = %4.")
+                  .arg(nameOf(rules_[static_cast<std::size_t>(rule)]), grouped(outside), grouped(fading), number(largest, 5));
   }
   return said.join(u' ');
 }
 
 QPointF FlowView::inPlane(Complex w) const {
-  return {plane_->axis(QCPAxis::atBottom)->coordToPixel(w.real() / time_.spacing), plane_->axis(QCPAxis::atLeft)->coordToPixel(w.imag() / time_.spacing)};
+  return {plane_->axis(QCPAxis::atBottom)->coordToPixel(w.real() / time_.spacing),
+          plane_->axis(QCPAxis::atLeft)->coordToPixel(w.imag() / time_.spacing)};
 }
 
-QPointF FlowView::inDisk(Complex z) const { return {disk_->axis(QCPAxis::atBottom)->coordToPixel(z.real()), disk_->axis(QCPAxis::atLeft)->coordToPixel(z.imag())}; }
+QPointF FlowView::inDisk(Complex z) const {
+  return {disk_->axis(QCPAxis::atBottom)->coordToPixel(z.real()), disk_->axis(QCPAxis::atLeft)->coordToPixel(z.imag())};
+}
 
 QString FlowView::tipAt(const QPointF& position) const {
   const bool plane = plane_->rect().contains(position.toPoint());
@@ -225,17 +244,26 @@ QString FlowView::tipAt(const QPointF& position) const {
   }
   if (by == -2) return {};
   const QString unit = time_.unit.isEmpty() ? tr("step") : time_.unit;
-  const auto cycles = [&](double steps) { return tr("frequency %1 cycles per %2").arg(number(std::abs(steps) / full / time_.spacing, 4), unit); };
+  const auto cycles = [&](double steps) {
+    return tr("frequency %1 cycles per %2").arg(number(std::abs(steps) / full / time_.spacing, 4), unit);
+  };
   const Complex w = exponents_[hit];
   QStringList said{tr("λ = %1 per %2").arg(complexText(w / time_.spacing), unit)};
-  said << (w.real() == 0.0 ? tr("neither fades nor grows") : (w.real() < 0 ? tr("time constant %1") : tr("grows e-fold in %1")).arg(timeText(1.0 / std::abs(w.real()))));
+  said << (w.real() == 0.0 ? tr("neither fades nor grows")
+                           : (w.real() < 0 ? tr("time constant %1") : tr("grows e-fold in %1")).arg(timeText(1.0 / std::abs(w.real()))));
   said << cycles(w.imag());
   if (by < 0) return said.join(u'\n');
   const Complex z = placed(by, hit), back = std::log(z) / step_;
   said << tr("with %1: z = %2, |z| = %3").arg(nameOf(rules_[static_cast<std::size_t>(by)]), complexText(z), number(std::abs(z), 5));
   // What a mode that is exactly so discretised looks like.
-  if (z != 0.0 && by != rules - 1) said << tr("it then acts like one with %1, %2").arg(back.real() == 0.0 ? tr("no decay") : (back.real() < 0 ? tr("time constant %1") : tr("an e-fold growth in %1")).arg(timeText(1.0 / std::abs(back.real()))), cycles(back.imag()));
-  if (by == rules - 1 && std::abs(w.imag()) * step_ > std::numbers::pi) said << tr("it turns by more than half a turn a step, and looks slower than it is");
+  if (z != 0.0 && by != rules - 1)
+    said << tr("it then acts like one with %1, %2")
+                .arg(back.real() == 0.0 ? tr("no decay")
+                                        : (back.real() < 0 ? tr("time constant %1") : tr("an e-fold growth in %1"))
+                                              .arg(timeText(1.0 / std::abs(back.real()))),
+                     cycles(back.imag()));
+  if (by == rules - 1 && std::abs(w.imag()) * step_ > std::numbers::pi)
+    said << tr("it turns by more than half a turn a step, and looks slower than it is");
   return said.join(u'\n');
 }
 
@@ -248,7 +276,8 @@ QString FlowView::csv() const {
   text += '\n';
   for (std::size_t i = 0; i < exponents_.size(); ++i) {
     const Complex rate = exponents_[i] / time_.spacing;
-    text += QByteArray::number(static_cast<qlonglong>(i)) + ',' + csvNumber(rate.real()) + ',' + csvNumber(rate.imag()) + ',' + csvNumber(-1.0 / rate.real()) + ',' + csvNumber(std::abs(rate.imag()) / full) + ',' + csvNumber(step_ * time_.spacing);
+    text += QByteArray::number(static_cast<qlonglong>(i)) + ',' + csvNumber(rate.real()) + ',' + csvNumber(rate.imag()) + ',' +
+            csvNumber(-1.0 / rate.real()) + ',' + csvNumber(std::abs(rate.imag()) / full) + ',' + csvNumber(step_ * time_.spacing);
     for (int rule = 0; rule < rules; ++rule) {
       const Complex z = placed(rule, i);
       text += ',' + csvNumber(z.real()) + ',' + csvNumber(z.imag());

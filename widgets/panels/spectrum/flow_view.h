@@ -6,14 +6,13 @@
 #include <complex>
 #include <vector>
 
+#include "panels/step_time.h"
 #include "plot/plot.h"
 #include "trace/discretisation.h"
-#include "panels/step_time.h"
 
 namespace reclab {
 
 class FlowPicture;
-
 
 class FlowView : public QObject {
   Q_OBJECT
@@ -34,9 +33,9 @@ class FlowView : public QObject {
   void addToLegend();
   QCPRange planeRe() const { return plane_re_; }  ///< what holds all eigenvalues, and some of the unstable side
   QCPRange planeIm() const { return plane_im_; }
-  double diskReach() const;                       ///< what holds what runs, at most 4
-  QString rateName(const QString& part) const;    ///< "Re λ (1/year)"
-  QString stepText() const;                       ///< "0.083 year, 1 step"
+  double diskReach() const;                     ///< what holds what runs, at most 4
+  QString rateName(const QString& part) const;  ///< "Re λ (1/year)"
+  QString stepText() const;                     ///< "0.083 year, 1 step"
   QString note() const;
   QString headline() const;
   QString tipAt(const QPointF& position) const;
@@ -48,7 +47,9 @@ class FlowView : public QObject {
  private:
   friend class FlowPicture;
   int own() const;  ///< which of the rules
-  std::complex<double> placed(int rule, std::size_t i) const { return discrete(rules_[static_cast<std::size_t>(rule)], exponents_[i] * step_); }
+  std::complex<double> placed(int rule, std::size_t i) const {
+    return discrete(rules_[static_cast<std::size_t>(rule)], exponents_[i] * step_);
+  }
   QString timeText(double steps) const;
   QColor inkOf(int rule) const;
   void redraw();

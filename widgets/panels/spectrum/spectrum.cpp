@@ -193,12 +193,14 @@ SpectrumPanel::SpectrumPanel(QWidget* parent) : PlotPanel(parent) {
   view_->setObjectName(QStringLiteral("view"));
   view_->addItems({tr("transition"), tr("from continuous to discrete")});
   view_->setMinimumWidth(90);
-  view_->setToolTip(tr("The eigenvalues of a step, or those in continuous time that the step was made of, and what other rules would make of them."));
+  view_->setToolTip(
+      tr("The eigenvalues of a step, or those in continuous time that the step was made of, and what other rules would make of them."));
   makeFlowControls();
   controls_->addWidget(layers_);
   controls_->addWidget(view_);
   controls_->addStretch();
-  static_cast<QVBoxLayout*>(control_row_->parentWidget()->layout())->insertWidget(1, flow_controls_);  // a row of its own, for narrow panels
+  static_cast<QVBoxLayout*>(control_row_->parentWidget()->layout())
+      ->insertWidget(1, flow_controls_);  // a row of its own, for narrow panels
   note_ = new Paragraph(plot_);
   note_->setLayer(QStringLiteral("overlay"));  // it moves with the cursor
   rect_ = plot_->makeRect([this] { keepRound(); });
@@ -269,7 +271,8 @@ void SpectrumPanel::makeFlowControls() {
   step_slider_->setRange(-200, 200);
   step_slider_->setPageStep(25);
   step_slider_->setMinimumWidth(60);
-  step_slider_->setToolTip(tr("The length h of a step, from a hundredth to a hundred times that of the sequence. A double click on the picture puts it back."));
+  step_slider_->setToolTip(
+      tr("The length h of a step, from a hundredth to a hundred times that of the sequence. A double click on the picture puts it back."));
   step_label_ = plainLabel();
   step_label_->setObjectName(QStringLiteral("stepLength"));
   share_ = new QDoubleSpinBox;
@@ -349,7 +352,8 @@ void SpectrumPanel::showFlow() {
     for (const Complex& z : rowAt(*trace_, step_)) exponents.push_back(continuous(own, z));
   }
   StepTime time;
-  if (!plot_->timeIsSteps()) time = {plot_->timeSpacing(), QString::fromStdString(trace_->time_unit.empty() ? trace_->time_name : trace_->time_unit)};
+  if (!plot_->timeIsSteps())
+    time = {plot_->timeSpacing(), QString::fromStdString(trace_->time_unit.empty() ? trace_->time_name : trace_->time_unit)};
   const bool before = flow_->shown();
   flow_->set(std::move(exponents), own, time);
   if (!before && own.name == "generalised") share_->setValue(own.share);
@@ -370,7 +374,11 @@ QString SpectrumPanel::whyEmpty() const {
   // A model without a transition says so in place of what its spectrum would hold.
   for (const SpectrumInfo& info : trace_->info.spectra)
     if (info.of.starts_with("none"))
-      return (tr("%1 has no spectrum: %2.").arg(QString::fromStdString(trace_->info.title), mathText(QString::fromStdString(info.of).section(QStringLiteral(": "), 1))) + u' ' + pinsThatHave(pinned_, {Kind::spectrum})).trimmed();
+      return (tr("%1 has no spectrum: %2.")
+                  .arg(QString::fromStdString(trace_->info.title),
+                       mathText(QString::fromStdString(info.of).section(QStringLiteral(": "), 1))) +
+              u' ' + pinsThatHave(pinned_, {Kind::spectrum}))
+          .trimmed();
   return tr("This run has no spectrum yet: it comes after states and gradients. If it does not, press Run.");
 }
 
@@ -456,7 +464,8 @@ void SpectrumPanel::findHome() {
     }
   const double across = std::max(0.08 * (right - left), 1e-6), up = std::max(0.08 * (top - bottom), 1e-6);
   const QCPRange re(left - across, right + across), im(bottom - up, top + up);
-  // Eigenvalues that leave the plane while a slider moves are what one looks for: it grows, by a quarter more than it must, so that it is seldom.
+  // Eigenvalues that leave the plane while a slider moves are what one looks for: it grows, by a quarter more than it must, so that it is
+  // seldom.
   const auto grown = [this](const QCPRange& home, const QCPRange& wanted) {
     if (!held_ || !(home.size() > 0)) return wanted;
     QCPRange range = home;
@@ -468,7 +477,8 @@ void SpectrumPanel::findHome() {
   if (before_re != home_re_ || before_im != home_im_) imposed_ = false;
 }
 
-/// A circle is to be round: the axis that has pixels to spare shows more. A plane that somebody else gave it, as to all that stand side by side, stays.
+/// A circle is to be round: the axis that has pixels to spare shows more. A plane that somebody else gave it, as to all that stand side by
+/// side, stays.
 void SpectrumPanel::keepRound() {
   QCPAxis *re = rect_->axis(QCPAxis::atBottom), *im = rect_->axis(QCPAxis::atLeft);
   if (std::exchange(continuous_, fromContinuous()) != fromContinuous())
@@ -514,9 +524,12 @@ void SpectrumPanel::writeNote() {
   if (info_.per_step && at != step_) text += tr(", the nearest to step %1 that was computed").arg(grouped(step_));
   if (!info_.per_step && !text.contains(u"every step")) text += tr(", the same at every step");
   const auto unstable = std::count_if(values.begin(), values.end(), [&](const Complex& z) { return std::abs(z) > 1.0 + 1e-12; });
-  if (unstable > 0) text += tr("; %1 of %2 outside the unit circle").arg(grouped(unstable), grouped(static_cast<std::int64_t>(values.size())));
+  if (unstable > 0)
+    text += tr("; %1 of %2 outside the unit circle").arg(grouped(unstable), grouped(static_cast<std::int64_t>(values.size())));
   text += u'.';
-  if (far_rows_ > 0) text += tr(" At %1 of %2 steps some are far outside the picture, up to |λ| = %3.").arg(grouped(far_rows_), grouped(array_->shape[0]), number(far_reach_, 3));
+  if (far_rows_ > 0)
+    text += tr(" At %1 of %2 steps some are far outside the picture, up to |λ| = %3.")
+                .arg(grouped(far_rows_), grouped(array_->shape[0]), number(far_reach_, 3));
   if (trail_.past().size() > 1)
     text += tr(" Small dots: where they were at %1 steps of training, from %2 (dark) to %3 (bright).")
                 .arg(grouped(std::ssize(trail_.past())), grouped(trail_.past().front().steps), grouped(trail_.past().back().steps));
@@ -594,7 +607,9 @@ void SpectrumPanel::showPins() {
     addPinsWithout(legend_, pinned_, plot_->theme(), tr("under “transition”"), tr("This view has room for one run."));
     return plot_->redraw();
   }
-  if (!pinned_.empty()) legend_->add(QStringLiteral("shown"), tr("shown"), QPen(plot_->theme().shown(), 2.0), {cloud_, now_}, tr("The run that is looked at: its eigenvalues at the cursor are the discs, those of its other steps are faint."));
+  if (!pinned_.empty())
+    legend_->add(QStringLiteral("shown"), tr("shown"), QPen(plot_->theme().shown(), 2.0), {cloud_, now_},
+                 tr("The run that is looked at: its eigenvalues at the cursor are the discs, those of its other steps are faint."));
   for (const Run& run : pinned_) {
     if (!run.trace) continue;
     if (rowAt(*run.trace, step_).empty()) {

@@ -68,7 +68,7 @@ class SpectrumPanel : public PlotPanel {
   void showPins();
 
   Paragraph* note_;
-  Legend* legend_;  ///< of pinned runs
+  Legend* legend_;                          ///< of pinned runs
   std::vector<SpectrumPicture*> pictures_;  ///< one for each that has a spectrum
   QCPAxisRect* rect_;
   SpectrumPicture* cloud_;
@@ -76,14 +76,14 @@ class SpectrumPanel : public PlotPanel {
   QComboBox* layers_;
   QComboBox* view_;
   QWidget* flow_controls_;
-  QSlider* step_slider_;   ///< hundredths of a power of ten of the sequence's step
+  QSlider* step_slider_;  ///< hundredths of a power of ten of the sequence's step
   QLabel* step_label_;
   QDoubleSpinBox* share_;  ///< of the generalised rule
   QCPLayoutGrid* grid_;
-  QCPAxisRect* plane_;     ///< the half-plane
+  QCPAxisRect* plane_;  ///< the half-plane
   FlowView* flow_;
   QHash<QString, bool> by_hand_, wanted_;  ///< by preset: whether the view from continuous time was picked, and whether the preset names it
-  const TraceArray* array_ = nullptr;  // of trace_, the layer that is shown
+  const TraceArray* array_ = nullptr;      // of trace_, the layer that is shown
   /// Whose rows are the cloud: array_, or, while that has the cursor's step alone, the same layer's of the run before.
   const TraceArray* cloudArray_ = nullptr;
   SpectrumInfo info_;

@@ -26,7 +26,9 @@ QString written(const std::complex<double>& z) {
 
 }  // namespace
 
-QString stepsText(int first, int last) { return first == last ? trSchedule("step %1").arg(last) : trSchedule("steps %1 to %2").arg(first).arg(last); }
+QString stepsText(int first, int last) {
+  return first == last ? trSchedule("step %1").arg(last) : trSchedule("steps %1 to %2").arg(first).arg(last);
+}
 
 std::vector<QString> StepSchedule::forms(const Trace& trace) {
   std::vector<QString> found;
@@ -40,9 +42,9 @@ std::vector<QString> StepSchedule::forms(const Trace& trace) {
 std::optional<StepSchedule> StepSchedule::read(const Trace& trace, const QString& form) {
   const std::string at = key_of(Kind::schedule, form.toStdString() + "/");
   const auto get = [&](const char* name) { return trace.find(at + name); };
-  const auto *nodes = get("nodes"), *edges = get("edges"), *kinds = get("kinds"), *rules = get("rules"), *rounds = get("rounds"), *work = get("work"),
-             *depth = get("depth"), *drawing = get("drawing"), *value = get("value"), *product = get("product"), *error = get("error"),
-             *steps = trace.find(key_of(Kind::schedule, "steps"));
+  const auto *nodes = get("nodes"), *edges = get("edges"), *kinds = get("kinds"), *rules = get("rules"), *rounds = get("rounds"),
+             *work = get("work"), *depth = get("depth"), *drawing = get("drawing"), *value = get("value"), *product = get("product"),
+             *error = get("error"), *steps = trace.find(key_of(Kind::schedule, "steps"));
   for (const TraceArray* needed : {nodes, edges, kinds, rules, rounds, work, depth, drawing, steps})
     if (!needed || !needed->real) return {};
   StepSchedule made;
@@ -66,7 +68,16 @@ std::optional<StepSchedule> StepSchedule::read(const Trace& trace, const QString
   const auto columns = static_cast<std::size_t>(nodes->shape[1]);
   for (std::size_t i = 0; i < static_cast<std::size_t>(nodes->shape[0]); ++i) {
     const auto column = [&](std::size_t j) { return static_cast<int>((*nodes->real)[i * columns + j]); };
-    made.nodes.push_back({column(0), column(1), column(2), column(3), column(4), column(5), (*nodes->real)[i * columns + 6], entry(value, i), entry(product, i), {}});
+    made.nodes.push_back({column(0),
+                          column(1),
+                          column(2),
+                          column(3),
+                          column(4),
+                          column(5),
+                          (*nodes->real)[i * columns + 6],
+                          entry(value, i),
+                          entry(product, i),
+                          {}});
     if (made.nodes.back().round > 0) made.kinds[static_cast<std::size_t>(made.nodes.back().kind)].given = false;
   }
   for (std::size_t i = 0; i + 1 < edges->real->size(); i += 2)
@@ -95,7 +106,9 @@ QString StepSchedule::tip(int number_of) const {
   const Node& node = nodes[static_cast<std::size_t>(number_of)];
   const NodeKind& kind = kinds[static_cast<std::size_t>(node.kind)];
   QStringList lines;
-  const QString when = node.round == 0 ? trSchedule("given") : node.begin == node.round ? trSchedule("round %1").arg(node.round) : trSchedule("rounds %1 to %2").arg(node.begin).arg(node.round);
+  const QString when = node.round == 0            ? trSchedule("given")
+                       : node.begin == node.round ? trSchedule("round %1").arg(node.round)
+                                                  : trSchedule("rounds %1 to %2").arg(node.begin).arg(node.round);
   lines << QStringLiteral("<b>%1</b>, %2").arg(kind.name.toHtmlEscaped(), when);
   if (kind.place == Place::cell)
     lines << trSchedule("step %1 looks at step %2").arg(node.last).arg(node.first);
@@ -107,7 +120,8 @@ QString StepSchedule::tip(int number_of) const {
     lines << stepsText(node.first, node.last);
   const bool composed = !std::isnan(node.product.real());
   if (!std::isnan(node.value.real()))
-    lines << (composed ? trSchedule("a = %1, b = %2").arg(written(node.product), written(node.value)) : trSchedule("value %1").arg(written(node.value)));
+    lines << (composed ? trSchedule("a = %1, b = %2").arg(written(node.product), written(node.value))
+                       : trSchedule("value %1").arg(written(node.value)));
   if (!node.needs.empty()) {
     std::map<int, std::pair<int, QStringList>> from;  // by kind: how many, and the steps of the first few
     for (const int one : node.needs) {
@@ -118,7 +132,8 @@ QString StepSchedule::tip(int number_of) const {
     QStringList parts;
     for (const auto& [of, found] : from) {
       const QString name = kinds[static_cast<std::size_t>(of)].name;
-      parts << (found.first > 2 ? trSchedule("%1 × %2").arg(found.first).arg(name) : trSchedule("%1 (%2)").arg(name, found.second.join(QStringLiteral("; "))));
+      parts << (found.first > 2 ? trSchedule("%1 × %2").arg(found.first).arg(name)
+                                : trSchedule("%1 (%2)").arg(name, found.second.join(QStringLiteral("; "))));
     }
     lines << trSchedule("from %1").arg(parts.join(QStringLiteral(", ")).toHtmlEscaped());
   }

@@ -59,9 +59,14 @@ int ScheduleView::legendHeight() const { return QFontMetrics(theme().small, mPar
 ScheduleView::Frame ScheduleView::frame() const {
   const QFontMetrics metrics(theme().small, mParentPlot);
   Frame made;
-  const double left = metrics.horizontalAdvance(QStringLiteral("000")) + metrics.height() + 2.0 * gap, bottom = 2.0 * metrics.height() + legendHeight() + 6.0;
+  const double left = metrics.horizontalAdvance(QStringLiteral("000")) + metrics.height() + 2.0 * gap,
+               bottom = 2.0 * metrics.height() + legendHeight() + 6.0;
   const bool iterations = schedule_->drawing == Drawing::iterations, triangle = schedule_->drawing == Drawing::triangle;
-  const double right = iterations ? (static_cast<const Plot*>(mParentPlot)->drawsFigure() ? widthInFigure(QStringLiteral("10⁻¹⁶"), metrics) : metrics.horizontalAdvance(QStringLiteral("10⁻¹⁶"))) + 26.0 : gap;
+  const double right = iterations
+                           ? (static_cast<const Plot*>(mParentPlot)->drawsFigure() ? widthInFigure(QStringLiteral("10⁻¹⁶"), metrics)
+                                                                                   : metrics.horizontalAdvance(QStringLiteral("10⁻¹⁶"))) +
+                                 26.0
+                           : gap;
   made.area = QRectF(rect()).adjusted(left, 4, -right, -bottom);
   if (triangle)
     for (const int lane : lane_) made.lanes = std::max(made.lanes, lane + 1);
@@ -85,8 +90,8 @@ QRectF ScheduleView::boxOf(const Frame& f, int index) const {
   if (schedule_->drawing == Drawing::triangle) {
     const double inset = std::min(1.0, 0.1 * std::min(f.column, f.row));
     const auto cells = [&](double first, double last, double top, double share) {
-      return QRectF(f.area.left() + first * f.column + inset, top + f.row * (1 - share) / 2 + inset, (last - first + 1) * f.column - 2 * inset,
-                    f.row * share - 2 * inset);
+      return QRectF(f.area.left() + first * f.column + inset, top + f.row * (1 - share) / 2 + inset,
+                    (last - first + 1) * f.column - 2 * inset, f.row * share - 2 * inset);
     };
     switch (kind.place) {
       case Place::lane: {
@@ -101,7 +106,9 @@ QRectF ScheduleView::boxOf(const Frame& f, int index) const {
     }
   }
   const bool half = node.round <= halves_;
-  const auto place = [&](double x) { return half ? f.area.left() + (x - f.area.left()) / 2 + (node.row < 0 ? f.area.width() / 2 : 0.0) : x; };
+  const auto place = [&](double x) {
+    return half ? f.area.left() + (x - f.area.left()) / 2 + (node.row < 0 ? f.area.width() / 2 : 0.0) : x;
+  };
   if (kind.place == Place::box) {
     const double left = place(f.area.left() + node.first * f.column), right = place(f.area.left() + (node.last + 1) * f.column);
     return {QPointF(left + 2, f.area.top() + node.begin * f.row + 2), QPointF(right - 2, f.area.top() + (node.round + 1) * f.row - 2)};
@@ -115,7 +122,8 @@ int ScheduleView::nodeAt(const QPointF& position) const {
   if (!schedule_ || !QRectF(rect()).contains(position)) return -1;
   const Frame f = frame();
   if (schedule_->drawing == Drawing::iterations) {
-    const int step = static_cast<int>(std::floor((position.x() - f.area.left()) / f.column)), row = static_cast<int>(std::floor((position.y() - f.area.top()) / f.row));
+    const int step = static_cast<int>(std::floor((position.x() - f.area.left()) / f.column)),
+              row = static_cast<int>(std::floor((position.y() - f.area.top()) / f.row));
     if (step < 0 || step >= schedule_->steps || row < 0 || row > position_) return -1;
     for (int i = static_cast<int>(schedule_->nodes.size()) - 1; i >= 0; --i)  // the last one of a step is its state
       if (const auto& node = schedule_->nodes[static_cast<std::size_t>(i)]; node.row == row && node.last == step) return i;
@@ -139,8 +147,10 @@ QString ScheduleView::tipAt(const QPointF& position) const {
   if (schedule_->drawing != Drawing::iterations) return schedule_->tip(node);
   const auto& one = schedule_->nodes[static_cast<std::size_t>(node)];
   const double error = schedule_->error[static_cast<std::size_t>(one.row * schedule_->steps + one.last)];
-  const QString off = error <= lowest_error ? tr("nothing is wrong with it any more") : tr("off by %1 of the largest state").arg(powerAsNumber(error));
-  QString said = one.row == 0 ? tr("<b>guess</b> of step %1: %2").arg(one.last).arg(off) : tr("<b>iteration %1</b>, step %2: %3").arg(one.row).arg(one.last).arg(off);
+  const QString off =
+      error <= lowest_error ? tr("nothing is wrong with it any more") : tr("off by %1 of the largest state").arg(powerAsNumber(error));
+  QString said = one.row == 0 ? tr("<b>guess</b> of step %1: %2").arg(one.last).arg(off)
+                              : tr("<b>iteration %1</b>, step %2: %3").arg(one.row).arg(one.last).arg(off);
   if (!std::isnan(one.value.real())) said += tr("<br>value %1").arg(number(one.value.real()));
   if (one.row > 0) said += tr("<br>from the iteration before: %1").arg(stepsText(0, one.last));
   return htmlTip(QStringLiteral("<div style='max-width:320px'>%1</div>").arg(said));
@@ -187,12 +197,14 @@ void ScheduleView::drawAxes(QCPPainter* painter, const Frame& f) const {
   const int rows = triangle ? schedule_->steps : schedule_->positions() + 1, skip = every(f.row, metrics.height() + 1.0);
   painter->setPen(theme().muted);
   for (int row = 0; row < rows; row += skip)
-    painter->drawText(QRectF(rect().left() + metrics.height(), top + (row + 0.5) * f.row - metrics.height(), f.area.left() - rect().left() - metrics.height() - 6, 2 * metrics.height()),
+    painter->drawText(QRectF(rect().left() + metrics.height(), top + (row + 0.5) * f.row - metrics.height(),
+                             f.area.left() - rect().left() - metrics.height() - 6, 2 * metrics.height()),
                       Qt::AlignRight | Qt::AlignVCenter, QString::number(row));
   for (std::size_t k = 0; triangle && k < lane_.size(); ++k) {
     const QString& name = schedule_->kinds[k].name;
     if (lane_[k] >= 0 && metrics.horizontalAdvance(name) <= 1.6 * f.column + gap - 6 && f.row >= 0.7 * metrics.height())
-      painter->drawText(QRectF(f.area.left() + schedule_->steps * f.column + 6, f.area.top() + (lane_[k] + 0.5) * f.row - metrics.height() / 2.0, 200, metrics.height()),
+      painter->drawText(QRectF(f.area.left() + schedule_->steps * f.column + 6,
+                               f.area.top() + (lane_[k] + 0.5) * f.row - metrics.height() / 2.0, 200, metrics.height()),
                         Qt::AlignLeft | Qt::AlignVCenter, name);
   }
   const QString label = triangle ? tr("step that looks") : schedule_->drawing == Drawing::iterations ? tr("iteration ↓") : tr("round ↓");
@@ -264,7 +276,9 @@ void ScheduleView::drawNodes(QCPPainter* painter, const Frame& f) const {
       const double strength = chosen ? (cone_[i] ? 0.30 : 0.05) : now(node) ? 0.35 : done(node) ? 0.20 : 0.06;
       painter->setPen(Qt::NoPen);
       painter->setBrush(mixed(colourOf(node.kind), theme().base, strength));  // not see-through: bands of one round lie in each other
-      painter->drawRoundedRect(QRectF(QPointF(xOf(f, node.first) - 0.4 * f.column, yOf(f, node.round) - thick), QPointF(xOf(f, node.last), yOf(f, node.round) + thick)), thick, thick);
+      painter->drawRoundedRect(QRectF(QPointF(xOf(f, node.first) - 0.4 * f.column, yOf(f, node.round) - thick),
+                                      QPointF(xOf(f, node.last), yOf(f, node.round) + thick)),
+                               thick, thick);
     }
     for (std::size_t i = 0; i < nodes.size(); ++i)
       for (const int from : nodes[i].needs) {
@@ -292,7 +306,8 @@ void ScheduleView::drawNodes(QCPPainter* painter, const Frame& f) const {
   // In a triangle only the chosen node's own lines are few enough to be seen.
   if (triangle && chosen) {
     painter->setPen(QPen(faded(theme().text, 0.7), 1));
-    for (const int from : nodes[static_cast<std::size_t>(chosen_)].needs) painter->drawLine(boxOf(f, from).center(), boxOf(f, chosen_).center());
+    for (const int from : nodes[static_cast<std::size_t>(chosen_)].needs)
+      painter->drawLine(boxOf(f, from).center(), boxOf(f, chosen_).center());
   }
   if (triangle && f.row > 6) {  // the memory goes from chunk to chunk
     painter->setPen(QPen(faded(theme().text, 0.7), 1.2));
@@ -356,7 +371,8 @@ void ScheduleView::drawErrors(QCPPainter* painter, const Frame& f) const {
   const int ends = bar.height() > 5 * metrics.height() ? 4 : 1;
   for (int i = 0; i <= ends; ++i) {
     const double y = bar.bottom() - bar.height() * i / ends;
-    const QRectF box(bar.right() + 4, std::clamp(y - metrics.height() / 2.0, bar.top(), bar.bottom() - metrics.height()), 60, metrics.height());
+    const QRectF box(bar.right() + 4, std::clamp(y - metrics.height() / 2.0, bar.top(), bar.bottom() - metrics.height()), 60,
+                     metrics.height());
     const QString value = i == ends ? QStringLiteral("1") : powerOfTen(lowest_error + 16.0 * i / ends);
     if (static_cast<const Plot*>(mParentPlot)->drawsFigure())
       drawInFigure(painter, box, value, metrics);
@@ -371,8 +387,10 @@ void ScheduleView::drawLegend(QCPPainter* painter) const {
   painter->setFont(theme().small);
   if (schedule_->drawing == Drawing::iterations) {
     painter->setPen(theme().text);
-    painter->drawText(QRectF(rect().left() + gap, y - metrics.height() / 2.0, rect().width() - 2 * gap, metrics.height()), Qt::AlignLeft | Qt::AlignVCenter,
-                      metrics.elidedText(tr("error, of the largest state; white line: right to 12 digits up to here"), Qt::ElideRight, rect().width() - 2 * gap));
+    painter->drawText(QRectF(rect().left() + gap, y - metrics.height() / 2.0, rect().width() - 2 * gap, metrics.height()),
+                      Qt::AlignLeft | Qt::AlignVCenter,
+                      metrics.elidedText(tr("error, of the largest state; white line: right to 12 digits up to here"), Qt::ElideRight,
+                                         rect().width() - 2 * gap));
     return;
   }
   double x = rect().left() + gap;

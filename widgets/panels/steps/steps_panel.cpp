@@ -15,8 +15,8 @@ namespace reclab {
 
 namespace {
 
-constexpr int round_ms = 900;    // at 1×
-constexpr int narrow = 520;      // pixels, below which the controls take two rows
+constexpr int round_ms = 900;  // at 1×
+constexpr int narrow = 520;    // pixels, below which the controls take two rows
 
 /// A button with a triangle or bars on it, in the colour of the palette.
 class GlyphButton : public QToolButton {
@@ -42,7 +42,9 @@ class GlyphButton : public QToolButton {
     painter.setPen(Qt::NoPen);
     painter.setBrush(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, QPalette::ButtonText));
     const QPointF c = QRectF(rect()).center();
-    const auto triangle = [&](double x, double way) { painter.drawPolygon(QPolygonF({c + QPointF(x + 5 * way, 0), c + QPointF(x - 4 * way, -5), c + QPointF(x - 4 * way, 5)})); };
+    const auto triangle = [&](double x, double way) {
+      painter.drawPolygon(QPolygonF({c + QPointF(x + 5 * way, 0), c + QPointF(x - 4 * way, -5), c + QPointF(x - 4 * way, 5)}));
+    };
     if (glyph_ == Glyph::play && pause_) {
       painter.drawRect(QRectF(c.x() - 4.5, c.y() - 5, 3, 10));
       painter.drawRect(QRectF(c.x() + 1.5, c.y() - 5, 3, 10));
@@ -85,7 +87,8 @@ StepsPanel::StepsPanel(QWidget* parent) : PlotPanel(parent) {
   round_->setToolTip(tr("The round under way"));
   speed_ = new QComboBox;
   speed_->setObjectName(QStringLiteral("speed"));
-  for (const auto& [text, value] : {std::pair{"½×", 0.5}, {"1×", 1.0}, {"2×", 2.0}, {"4×", 4.0}}) speed_->addItem(QString::fromUtf8(text), value);
+  for (const auto& [text, value] : {std::pair{"½×", 0.5}, {"1×", 1.0}, {"2×", 2.0}, {"4×", 4.0}})
+    speed_->addItem(QString::fromUtf8(text), value);
   speed_->setCurrentIndex(1);
   speed_->setToolTip(tr("Speed: at 1× about a round a second"));
 
@@ -133,7 +136,8 @@ StepsPanel::StepsPanel(QWidget* parent) : PlotPanel(parent) {
   connect(forward_, &QToolButton::clicked, this, [this] { setPosition(view_->position() + 1); });
   connect(play_, &QToolButton::clicked, this, [this] { setPlaying(!playing()); });
   connect(round_, &QSlider::valueChanged, this, [this](int position) { setPosition(position); });
-  connect(speed_, &QComboBox::activated, this, [this] { clock_.setInterval(static_cast<int>(round_ms / speed_->currentData().toDouble())); });
+  connect(speed_, &QComboBox::activated, this,
+          [this] { clock_.setInterval(static_cast<int>(round_ms / speed_->currentData().toDouble())); });
   connect(&clock_, &QTimer::timeout, this, &StepsPanel::advance);
   clock_.setInterval(round_ms);
   refresh();
@@ -146,12 +150,15 @@ void StepsPanel::setPinned(const std::vector<Run>& runs) {
 }
 
 QString StepsPanel::hint() const {
-  return tr("Why a form is parallel: the pieces of work it falls into for the first few steps, which of them wait for which, and what runs side by side, round by round.");
+  return tr(
+      "Why a form is parallel: the pieces of work it falls into for the first few steps, which of them wait for which, and what runs side "
+      "by side, round by round.");
 }
 
 bool StepsPanel::outOfDate() const {
   const TraceArray* steps = trace_->find(key_of(Kind::schedule, "steps"));
-  return !steps || !steps->real || static_cast<std::int64_t>(steps->real->at(0)) != std::min<std::int64_t>(wanted(), std::max<std::int64_t>(1, trace_->info.length));
+  return !steps || !steps->real ||
+         static_cast<std::int64_t>(steps->real->at(0)) != std::min<std::int64_t>(wanted(), std::max<std::int64_t>(1, trace_->info.length));
 }
 
 QString StepsPanel::whyEmpty() const {
@@ -248,19 +255,24 @@ QString StepsPanel::worded(const StepSchedule& schedule, bool in_full) const {
   if (schedule.drawing == StepSchedule::Drawing::iterations)
     text = tr("%1: %2 iterations, %3 rounds").arg(schedule.form, counted(schedule.iterations()), counted(schedule.rounds));
   if (stepByStep_ && schedule.form != stepByStep_->form)
-    text += (in_full ? tr("; step by step: %1 %3 in %2 rounds").arg(counted(stepByStep_->work), counted(stepByStep_->rounds), stepByStep_->unit)
-                     : tr("; step by step: %1 in %2").arg(counted(stepByStep_->work), counted(stepByStep_->rounds)));
+    text +=
+        (in_full ? tr("; step by step: %1 %3 in %2 rounds").arg(counted(stepByStep_->work), counted(stepByStep_->rounds), stepByStep_->unit)
+                 : tr("; step by step: %1 in %2").arg(counted(stepByStep_->work), counted(stepByStep_->rounds)));
   return text;
 }
 
 QString StepsPanel::makeHeadline() const { return view_->schedule() ? worded(*view_->schedule()) : QString(); }
 
-QString StepsPanel::subject() const { return view_->schedule() ? tr("%1 of %2 steps").arg(form_).arg(view_->schedule()->steps) : QString(); }
+QString StepsPanel::subject() const {
+  return view_->schedule() ? tr("%1 of %2 steps").arg(form_).arg(view_->schedule()->steps) : QString();
+}
 
 /// Why the form is parallel, and where that is no gain.
 QString StepsPanel::whole(const StepSchedule& schedule) const {
   const bool gain = !stepByStep_ || schedule.form == stepByStep_->form || schedule.rounds < stepByStep_->rounds || schedule.steps == 1;
-  return gain ? schedule.why : schedule.why + u' ' + tr("So short a sequence gains nothing by it; a long one can, since its rounds are fewer than its steps.");
+  return gain ? schedule.why
+              : schedule.why + u' ' +
+                    tr("So short a sequence gains nothing by it; a long one can, since its rounds are fewer than its steps.");
 }
 
 void StepsPanel::say() {
@@ -273,7 +285,8 @@ void StepsPanel::say() {
   if (schedule.drawing == StepSchedule::Drawing::iterations) {
     const int right = schedule.exactAfter(position);
     const QString so_far = position == 0 ? tr("At the guess") : tr("After iteration %1 of %2").arg(position).arg(schedule.iterations());
-    text += u' ' + (right == schedule.steps ? tr("%1 all %2 steps are right.").arg(so_far).arg(right) : tr("%1 the first %2 of %3 steps are right.").arg(so_far).arg(right).arg(schedule.steps));
+    text += u' ' + (right == schedule.steps ? tr("%1 all %2 steps are right.").arg(so_far).arg(right)
+                                            : tr("%1 the first %2 of %3 steps are right.").arg(so_far).arg(right).arg(schedule.steps));
   } else if (position > 0) {
     int count = 0;
     for (const auto& node : schedule.nodes) count += node.round > 0 && node.begin <= position && position <= node.round ? 1 : 0;
@@ -283,7 +296,8 @@ void StepsPanel::say() {
     text += u' ' + tr("Before the first round: what is given.");
   }
   said_->setText(text);
-  why_->setText(pinned_ ? whole(schedule) + u' ' + tr("Pinned runs are not here: this is how one run is computed.") : whole(schedule), true);
+  why_->setText(pinned_ ? whole(schedule) + u' ' + tr("Pinned runs are not here: this is how one run is computed.") : whole(schedule),
+                true);
 }
 
 void StepsPanel::point(const QPointF& at) {
@@ -351,15 +365,19 @@ QString StepsPanel::dataAsCsv() const {
     if (!schedule) continue;
     for (std::size_t i = 0; i < schedule->nodes.size(); ++i) {
       const auto& node = schedule->nodes[i];
-      const auto parts = [](const std::complex<double>& z) { return csvNumber(z.real()) + ',' + (std::isnan(z.real()) ? QByteArray() : csvNumber(z.imag())); };
+      const auto parts = [](const std::complex<double>& z) {
+        return csvNumber(z.real()) + ',' + (std::isnan(z.real()) ? QByteArray() : csvNumber(z.imag()));
+      };
       QByteArray needs;
       for (const int from : node.needs) needs += (needs.isEmpty() ? "" : " ") + QByteArray::number(from);
-      text += csvCell(form).toUtf8() + ',' + QByteArray::number(static_cast<qulonglong>(i)) + ',' + csvCell(schedule->kinds[static_cast<std::size_t>(node.kind)].name).toUtf8();
+      text += csvCell(form).toUtf8() + ',' + QByteArray::number(static_cast<qulonglong>(i)) + ',' +
+              csvCell(schedule->kinds[static_cast<std::size_t>(node.kind)].name).toUtf8();
       for (const int x : {node.round, node.begin, node.first, node.last, node.row}) text += ',' + QByteArray::number(x);
       // The state that an iteration gives to a step has an error.
       const bool has_error = !schedule->error.empty() && !std::isnan(node.value.real());
       const double error = has_error ? schedule->error[static_cast<std::size_t>(node.row * schedule->steps + node.last)] : std::nan("");
-      text += ',' + csvNumber(node.work) + ',' + parts(node.value) + ',' + parts(node.product) + ',' + csvNumber(error) + ',' + needs + '\n';
+      text +=
+          ',' + csvNumber(node.work) + ',' + parts(node.value) + ',' + parts(node.product) + ',' + csvNumber(error) + ',' + needs + '\n';
     }
   }
   return QString::fromUtf8(text);

@@ -41,7 +41,7 @@ class StepsPanel : public PlotPanel {
 
  private:
   int wanted() const { return steps_->currentData().toInt(); }  ///< steps that are chosen
-  bool outOfDate() const;  ///< the trace has no schedule, or one of another length than is chosen
+  bool outOfDate() const;                                       ///< the trace has no schedule, or one of another length than is chosen
   void ask();
   void choose(const QString& form);
   void setPosition(int position);
@@ -63,7 +63,7 @@ class StepsPanel : public PlotPanel {
   QTimer clock_;
   QString form_;
   bool pinned_ = false;  ///< there are runs that this panel does not show, which it says
-  int held_ = -1;  ///< the node whose cone a click keeps
+  int held_ = -1;        ///< the node whose cone a click keeps
   std::optional<StepSchedule> stepByStep_;
 };
 

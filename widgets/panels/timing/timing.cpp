@@ -173,7 +173,8 @@ void TimingPanel::makeControls() {
 
 /// As much in the row as there is room for: segments, then a box in their place, then the passes go into the sheet, then words are short.
 void TimingPanel::arrange() {
-  const bool row = width() >= choices_->rowWidth() && height() >= 320, passes = pass_box_->isVisibleTo(pass_row_), views = view_box_->count() > 0;
+  const bool row = width() >= choices_->rowWidth() && height() >= 320, passes = pass_box_->isVisibleTo(pass_row_),
+             views = view_box_->count() > 0;
   const auto wanted = [](const QWidget* one) { return one->sizeHint().width() + controls_gap; };
   int level = 0;
   for (;; ++level) {
@@ -181,8 +182,8 @@ void TimingPanel::arrange() {
     time_->setText(running_ ? tr("Stop") : level < 2 ? tr("Time the forms") : tr("Time"));
     if (level == 3) break;
     const bool sheet = !row || (passes && level == 2);
-    const int taken = (!views ? 0 : wanted(level == 0 ? segments_ : static_cast<QWidget*>(view_box_))) + (passes && level < 2 ? wanted(pass_box_) : 0) +
-                      (sheet ? wanted(more_) : 0) + wanted(time_);
+    const int taken = (!views ? 0 : wanted(level == 0 ? segments_ : static_cast<QWidget*>(view_box_))) +
+                      (passes && level < 2 ? wanted(pass_box_) : 0) + (sheet ? wanted(more_) : 0) + wanted(time_);
     if (taken + controls_gap <= width()) break;
   }
   segments_->setVisible(views && level == 0);
@@ -212,9 +213,7 @@ void TimingPanel::resizeEvent(QResizeEvent* event) {
   PlotPanel::resizeEvent(event);
   arrange();
   // The legend and the caption are as long as there is room for.
-  if (emptyReason().isEmpty())
-    QMetaObject::invokeMethod(
-        this, [this] { refresh(); }, Qt::QueuedConnection);
+  if (emptyReason().isEmpty()) QMetaObject::invokeMethod(this, [this] { refresh(); }, Qt::QueuedConnection);
 }
 
 QVariantMap TimingPanel::choices() const {
@@ -243,8 +242,9 @@ QString TimingPanel::whyEmpty() const {
   if (!none) return {};
   if (running_) return doing() + u'…';
   if (!waits_.isEmpty()) return waits_;
-  return tr("Press “Time the forms” to see how long each execution form of this model takes on this machine. "
-            "It also begins by itself when nothing runs and no hand moves for a while.");
+  return tr(
+      "Press “Time the forms” to see how long each execution form of this model takes on this machine. "
+      "It also begins by itself when nothing runs and no hand moves for a while.");
 }
 
 void TimingPanel::forget() {
@@ -343,7 +343,7 @@ void TimingPanel::showViews() {
 
 void TimingPanel::showButtons() {
   time_->setToolTip(safeTip(running_ ? tr("Stop the timing; what has been timed stays")
-                             : tr("Time the forms that are chosen, at the lengths that are chosen")));
+                                     : tr("Time the forms that are chosen, at the lengths that are chosen")));
   time_->setVisible(!offer_->isVisibleTo(this));
   const bool stands_out = changed_ && !running_;
   if (time_->property("primary").toBool() != stands_out) {
@@ -410,7 +410,9 @@ void TimingPanel::showCaption() {
   };
   if (std::isfinite(timings_.noise)) append(tr("; this machine's noise: ±%1").arg(percentage(timings_.noise)));
   const std::size_t notes = timings_.info.notes.size();
-  const QString more = notes == 0 ? QString() : notes == 1 ? tr("; one note, rest the pointer here") : tr("; %1 notes, rest the pointer here").arg(notes);
+  const QString more = notes == 0   ? QString()
+                       : notes == 1 ? tr("; one note, rest the pointer here")
+                                    : tr("; %1 notes, rest the pointer here").arg(notes);
   caption_->setText(text, true, metrics.horizontalAdvance(text + more) < plot_->width() - 24 ? more : QString());
 }
 

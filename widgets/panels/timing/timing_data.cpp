@@ -113,8 +113,7 @@ Measured throughputOf(const TimedForm& form, const Measured& seconds, double bat
 
 QString leader(const std::vector<std::pair<const TimedForm*, Measured>>& curves, const QString& overtakes, const QString& best) {
   std::vector<Curve> all;
-  for (const auto& [form, values] : curves)
-    all.push_back({form->name.toStdString(), form->length, values.value, values.low, values.high});
+  for (const auto& [form, values] : curves) all.push_back({form->name.toStdString(), form->length, values.value, values.low, values.high});
   const auto found = reclab::leader(all);
   if (!found) return {};
   const QString name = QString::fromStdString(found->best), length = grouped(std::llround(found->length));
@@ -152,7 +151,8 @@ QString described(const Timings& timings, const TimedForm& form, std::size_t row
   QString text = (both ? trTiming("forward and backward: %1") : trTiming("forward: %1")).arg(duration(form.seconds.value[row]));
   if (bands) text = withBand(text, form.low90[row], form.high90[row], duration);
   if (quartiles)
-    text += (bands ? trTiming(", quartiles %1 to %2") : trTiming(" (quartiles %1 to %2)")).arg(duration(form.low[row]), duration(form.high[row]));
+    text += (bands ? trTiming(", quartiles %1 to %2") : trTiming(" (quartiles %1 to %2)"))
+                .arg(duration(form.low[row]), duration(form.high[row]));
   lines << text;
   const auto part = [&](const QString& name, const Measured& of) {
     if (both && !std::isnan(of.value[row])) lines << name.arg(withBand(duration(of.value[row]), of.low[row], of.high[row], duration));

@@ -337,7 +337,9 @@ void TimingPanel::drawError() {
     }
     names_->add(outputs, seconds, std::max(form.output_error[i], floor), form.name);
     legend_->add(form.name, tr("%1, T = %2").arg(form.name, grouped(std::llround(form.length[i]))), QPen(ink, 2),
-                 {outputs, gradients, between}, tr("Relative to the sequential form in float64: of the outputs where the dot is full, of the gradients where it is open; 0 is drawn at "
+                 {outputs, gradients, between},
+                 tr("Relative to the sequential form in float64: of the outputs where the dot is full, of the gradients where it is open; "
+                    "0 is drawn at "
                     "the bottom."));
   }
   reach(unknown, floor);

@@ -27,8 +27,8 @@
 namespace reclab {
 namespace {
 
-constexpr std::size_t mostLines = 7;        // as many colours as one tells apart
-constexpr double inlineCost = 1e7;          // multiplications that take less than a frame
+constexpr std::size_t mostLines = 7;  // as many colours as one tells apart
+constexpr double inlineCost = 1e7;    // multiplications that take less than a frame
 
 QToolButton* flatButton(const QString& text, const QString& tip) {
   auto* button = new QToolButton;
@@ -302,9 +302,7 @@ void TrajectoriesPanel::makeLines() {
   addActions({values_->lockAction(), values_->resetAction()});
 }
 
-void TrajectoriesPanel::holdAxes(bool hold) {
-  values_->hold(hold);
-}
+void TrajectoriesPanel::holdAxes(bool hold) { values_->hold(hold); }
 
 QString TrajectoriesPanel::timeName() const {
   if (!trace_) return tr("step");
@@ -322,14 +320,16 @@ void TrajectoriesPanel::keepPast() {
   if (!trace_ || (view_ != View::past && !pastWanted_)) return;
   QStringList pasts;  // "0/m"
   for (const TraceArray* array : trace_->of(Kind::basis))
-    if (const QString key = QString::fromStdString(array->key).section('/', 1); key.count('/') == 1 && array_->findData(key) >= 0) pasts << key;
+    if (const QString key = QString::fromStdString(array->key).section('/', 1); key.count('/') == 1 && array_->findData(key) >= 0)
+      pasts << key;
   if (pasts.isEmpty()) {
     if (!trace_->has(Kind::state) || view_ != View::past) return;
     pastWanted_ = true;
     return turnTo(View::scene);
   }
   const QString chosen = array_->currentData().toString();
-  const bool holds = std::any_of(pasts.begin(), pasts.end(), [&](const QString& past) { return past == chosen || (chosen.endsWith('/') && past.startsWith(chosen)); });
+  const bool holds = std::any_of(pasts.begin(), pasts.end(),
+                                 [&](const QString& past) { return past == chosen || (chosen.endsWith('/') && past.startsWith(chosen)); });
   if (!holds) array_->setCurrentIndex(array_->findData(pasts.front()));
   if (std::exchange(pastWanted_, false)) turnTo(View::past);
 }
@@ -418,8 +418,10 @@ std::vector<PinnedState> TrajectoriesPanel::pinnedStates() const {
     StateColumns columns(*run.trace, key.section('/', 0, 0), key.section('/', 1));
     const auto alike = [](const StateColumns::Part& a, const StateColumns::Part& b) { return a.name == b.name && a.width == b.width; };
     const bool same = std::equal(columns.parts().begin(), columns.parts().end(), wanted_.parts().begin(), wanted_.parts().end(), alike);
-    all.push_back({same ? run.label : columns.width() == 0 ? tr("%1: no such state").arg(run.label) : tr("%1: other units").arg(run.label), run.colour,
-                   same ? std::move(columns) : StateColumns()});
+    all.push_back({same                   ? run.label
+                   : columns.width() == 0 ? tr("%1: no such state").arg(run.label)
+                                          : tr("%1: other units").arg(run.label),
+                   run.colour, same ? std::move(columns) : StateColumns()});
   }
   return all;
 }
@@ -564,7 +566,8 @@ QString TrajectoriesPanel::emptyReason() const {
   if (!trace_) return tr("Nothing has run yet: choose a model and a sequence, and the way of its state appears here.");
   if (wanted_.width() == 0) {
     if (!trace_->info.sentence.empty()) return tr("This run has no states to show: %1").arg(QString::fromStdString(trace_->info.sentence));
-    if (property("modelHas").toStringList().contains(QStringLiteral("states"))) return tr("The states of this run were not recorded. Press Run.");
+    if (property("modelHas").toStringList().contains(QStringLiteral("states")))
+      return tr("The states of this run were not recorded. Press Run.");
     return tr("%1 has no state that one step hands to the next, so there is no path to draw. Choose another model.")
         .arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title));
   }

@@ -82,8 +82,8 @@ class TrajectoriesPanel : public Panel {
   void resizeEvent(QResizeEvent* event) override;
   void makeMap();
   void makeLines();
-  void fillArrays();     ///< the choice of layer and array, from the trace
-  void keepPast();       ///< when the past is looked at: in a state of this run that has one, or not at all
+  void fillArrays();  ///< the choice of layer and array, from the trace
+  void keepPast();    ///< when the past is looked at: in a state of this run that has one, or not at all
   void turnTo(View view);
   void chooseColumns();  ///< the columns of that choice, and a new picture unless it is there
   void request();        ///< a new picture of wanted_
@@ -110,13 +110,13 @@ class TrajectoriesPanel : public Panel {
     QString state;  ///< empty: whichever
   };
   QHash<QString, Place> chosen_by_hand_, wanted_places_;  ///< by preset: what was picked, and what it says itself to look at
-  QString placed_;  ///< the preset whose place was taken last
-  StateColumns wanted_;   ///< what was asked for last
-  StateColumns columns_;  ///< what picture_ is of
+  QString placed_;                                        ///< the preset whose place was taken last
+  StateColumns wanted_;                                   ///< what was asked for last
+  StateColumns columns_;                                  ///< what picture_ is of
   StatePicture picture_;
   View view_ = View::scene;
   std::optional<View> left_for_preset_;  ///< the view before a preset's wish took its place
-  bool pastWanted_ = false;  ///< it was looked at, and the run has none: the next that has one shows it
+  bool pastWanted_ = false;              ///< it was looked at, and the run has none: the next that has one shows it
   std::int64_t step_ = 0, first_ = 0, last_ = -1;
   QString headline_;
   bool mapFresh_ = false, linesFresh_ = false, pastFresh_ = false;

@@ -68,7 +68,8 @@ QString TrajectoriesPanel::dataAsCsv() const {
   if (!emptyReason().isEmpty()) return {};
   if (view_ == View::past) return past_->dataAsCsv();
   // The row of a pinned run at the same step, -1 when it has none.
-  const auto rowOf = [this](const std::vector<PinnedState>& pinned, std::size_t which, std::int64_t row, std::int64_t rows) -> std::int64_t {
+  const auto rowOf = [this](const std::vector<PinnedState>& pinned, std::size_t which, std::int64_t row,
+                            std::int64_t rows) -> std::int64_t {
     const std::int64_t step = columns_.steps()[std::size_t(row)], its = pinned[which].columns.rowOfStep(step);
     return its >= 0 && its < rows && pinned[which].columns.steps()[std::size_t(its)] == step ? its : -1;
   };
@@ -85,7 +86,8 @@ QString TrajectoriesPanel::dataAsCsv() const {
     const std::vector<CompanionWay>& ways = picture_.trajectory->companions;
     for (const CompanionWay& way : ways)
       if (!way.points.empty())
-        for (const QString& name : picture_.trajectory->names) csv += ',' + csvCell(QStringLiteral("%1 [%2]").arg(name, way.label)).toUtf8();
+        for (const QString& name : picture_.trajectory->names)
+          csv += ',' + csvCell(QStringLiteral("%1 [%2]").arg(name, way.label)).toUtf8();
     for (std::int64_t row = 0; row < picture_.rows; ++row) {
       start(row);
       for (double x : picture_.trajectory->points[std::size_t(row)]) csv += ',' + csvNumber(x);
@@ -105,7 +107,8 @@ QString TrajectoriesPanel::dataAsCsv() const {
     const std::vector<PinnedState> pinned = view_ == View::lines ? pinnedStates() : std::vector<PinnedState>();
     for (const PinnedState& state : pinned)
       if (state.columns.width() > 0)
-        for (std::int64_t column : shown) csv += ',' + csvCell(QStringLiteral("%1 [%2]").arg(columns_.columnName(column), state.label)).toUtf8();
+        for (std::int64_t column : shown)
+          csv += ',' + csvCell(QStringLiteral("%1 [%2]").arg(columns_.columnName(column), state.label)).toUtf8();
     for (std::int64_t row = 0; row < picture_.rows; ++row) {
       start(row);
       for (std::int64_t column : shown) csv += ',' + csvNumber(columns_.value(row, column));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A training of the window as files: the folder that `reclab train --resume` reads, and beside it what the window shows of it, its curve and the weights
-// that it had on its way. Both are whole or not there.
+// A training of the window as files: the folder that `reclab train --resume` reads, and beside it what the window shows of it, its curve
+// and the weights that it had on its way. Both are whole or not there.
 #include <QFileInfo>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -19,8 +19,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr int schema = 1;
 constexpr const char* manifest = "learner.json";
-constexpr std::size_t mostKept = 128;                               ///< weights on its way
-constexpr std::int64_t mostBytes = std::int64_t{16} << 20;          ///< of these
+constexpr std::size_t mostKept = 128;                       ///< weights on its way
+constexpr std::int64_t mostBytes = std::int64_t{16} << 20;  ///< of these
 
 std::filesystem::path pathOf(const QString& folder, const char* name) { return std::filesystem::path(folder.toStdString()) / name; }
 
@@ -65,7 +65,11 @@ void textsOf(Curve& curve, const F& text) {
 }
 
 Json jsonOf(const LearnedWeights& weights) {
-  return {{"training", weights.training}, {"step", weights.step}, {"from", weights.from}, {"command", weights.command}, {"folder", weights.folder}};
+  return {{"training", weights.training},
+          {"step", weights.step},
+          {"from", weights.from},
+          {"command", weights.command},
+          {"folder", weights.folder}};
 }
 
 void addTo(NpzWriter& archive, const std::string& prefix, const Parameters& weights) {
@@ -140,13 +144,22 @@ bool Learner::keep(const QString& folder) {
     kept = thinned(kept_.all());
   }
   AtomicFolder out(pathOf(folder, "window"));
-  Json json = {{"schema", schema}, {"number", number_}, {"setup", toJson(setup_).toStdString()}, {"done", curve.done}, {"wanted", curve.wanted},
-               {"on_cpu", onCpu_}, {"weights", curve.weights}, {"changed", curve.changes.size()}, {"judged", curve.judged}};
+  Json json = {{"schema", schema},
+               {"number", number_},
+               {"setup", toJson(setup_).toStdString()},
+               {"done", curve.done},
+               {"wanted", curve.wanted},
+               {"on_cpu", onCpu_},
+               {"weights", curve.weights},
+               {"changed", curve.changes.size()},
+               {"judged", curve.judged}};
   fieldsOf(choice_, [&](const char* name, const auto& value) { json["choice"][name] = value; });
   textsOf(curve, [&](const char* name, const std::string& value) { json[name] = value; });
   AtomicFile& file = out.file("curve.npz");
   NpzWriter archive(file);
-  listsOf(curve, [&](const char* name, const std::vector<double>& values) { archive.add(name, {std::ssize(values)}, std::span<const double>(values)); });
+  listsOf(curve, [&](const char* name, const std::vector<double>& values) {
+    archive.add(name, {std::ssize(values)}, std::span<const double>(values));
+  });
   std::vector<double> changes;
   for (const auto& row : curve.changes) changes.insert(changes.end(), row.begin(), row.end());
   archive.add("changes", {std::ssize(changes)}, std::span<const double>(changes));
@@ -175,9 +188,12 @@ bool Learner::keep(const QString& folder) {
   return true;
 }
 
-std::shared_ptr<Learner> Learner::kept(const QString& folder, const std::function<std::uint64_t(std::uint64_t before)>& number, const LibraryPtr& library, const std::function<LoadedSequencePtr(const SequenceChoice&)>& load) {
+std::shared_ptr<Learner> Learner::kept(const QString& folder, const std::function<std::uint64_t(std::uint64_t before)>& number,
+                                       const LibraryPtr& library, const std::function<LoadedSequencePtr(const SequenceChoice&)>& load) {
   const auto file = pathOf(folder, "window") / manifest;
-  const auto damaged = [&](const std::string& why) { return Error(file.string() + " " + why + ": the training that was kept there cannot be shown.", {.file = file.string()}); };
+  const auto damaged = [&](const std::string& why) {
+    return Error(file.string() + " " + why + ": the training that was kept there cannot be shown.", {.file = file.string()});
+  };
   try {
     std::optional<std::string> twice;
     const Json json = parse_json<Json>(read_file(file), twice);
@@ -192,7 +208,9 @@ std::shared_ptr<Learner> Learner::kept(const QString& folder, const std::functio
     Setup setup = kept->setup;
     setup.sequence = load(kept->sequence);
     const NpzFile curves(pathOf(folder, "window") / "curve.npz"), weights(pathOf(folder, "window") / "weights.npz");
-    if (json.contains("begun")) setup.learned[setup.preset] = learnedFrom(json.at("begun"), readFrom(weights, "begun/"), json.at("begun").at("training").get<std::uint64_t>());
+    if (json.contains("begun"))
+      setup.learned[setup.preset] =
+          learnedFrom(json.at("begun"), readFrom(weights, "begun/"), json.at("begun").at("training").get<std::uint64_t>());
     TrainingChoice choice;
     fieldsOf(choice, [&](const char* name, auto& value) { json.at("choice").at(name).get_to(value); });
     auto made = std::make_shared<Learner>(number(json.at("number").get<std::uint64_t>()), 0, library, setup, choice, QString());
@@ -222,7 +240,8 @@ std::shared_ptr<Learner> Learner::kept(const QString& folder, const std::functio
     const Json& all = json.at("kept");
     for (std::size_t i = 0; i < all.size(); ++i) {
       const LearnedPtr one = learnedFrom(all[i], readFrom(weights, std::to_string(i) + "/"), made->number());
-      if (one->values.entries().empty() || (made->newest() && one->step <= made->newest()->step) || one->step > curve.done) throw damaged("does not go with weights.npz");
+      if (one->values.entries().empty() || (made->newest() && one->step <= made->newest()->step) || one->step > curve.done)
+        throw damaged("does not go with weights.npz");
       made->kept_.add(one);
     }
     if (!made->newest() || made->newest()->step != curve.done) throw damaged("does not go with weights.npz");

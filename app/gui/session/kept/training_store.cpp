@@ -44,7 +44,9 @@ KeptTrainings TrainingStore::read(const QString& folder, const LibraryPtr& libra
   };
   // The number that it had, so that forks find their parents; of two windows at once the same may come twice.
   const auto number = [&](std::uint64_t before) {
-    const auto taken = [&](std::uint64_t one) { return std::ranges::any_of(kept.learners, [&](const auto& learner) { return learner->number() == one; }); };
+    const auto taken = [&](std::uint64_t one) {
+      return std::ranges::any_of(kept.learners, [&](const auto& learner) { return learner->number() == one; });
+    };
     before = std::max<std::uint64_t>(1, before);
     while (taken(before)) ++before;
     return before;

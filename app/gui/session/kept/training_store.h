@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where trainings lie from one start of the window to the next: in the user's data folder, a folder each, and beside them the weights that setups and
-// pins were left with.
+// Where trainings lie from one start of the window to the next: in the user's data folder, a folder each, and beside them the weights that
+// setups and pins were left with.
 #pragma once
 
 #include <QJsonObject>
@@ -31,8 +31,8 @@ struct KeptTrainings {
 
 class TrainingStore {
  public:
-  static constexpr std::size_t mostShown = 6;  ///< trainings that come back at a start, the newest
-  static constexpr std::size_t most = 24;      ///< folders; of more a person is asked
+  static constexpr std::size_t mostShown = 6;                      ///< trainings that come back at a start, the newest
+  static constexpr std::size_t most = 24;                          ///< folders; of more a person is asked
   static constexpr std::int64_t largest = std::int64_t{64} << 20;  ///< bytes of weights of a setup or pin
 
   explicit TrainingStore(const QString& folder = standardFolder());

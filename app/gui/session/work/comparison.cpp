@@ -50,9 +50,10 @@ Compared comparedOf(const Preset& preset, std::stop_token stop) {
 ComparisonWork::ComparisonWork(Desk& desk)
     : job_(desk, {.niceness = 5},
            {.finished = [this](const ComparisonKey& key, const ComparedPair& both) { emit compared(key, both); },
-            .ended = [this](const ComparisonKey&, const Ending& ending) {
-              if (ending.how == Ending::How::failed) emit failed(ending.sentence);
-            }}) {}
+            .ended =
+                [this](const ComparisonKey&, const Ending& ending) {
+                  if (ending.how == Ending::How::failed) emit failed(ending.sentence);
+                }}) {}
 
 void ComparisonWork::compare(const LibraryPtr& library, const ComparisonKey& key) {
   if (job_.isAt(key)) return;

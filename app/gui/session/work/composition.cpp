@@ -11,9 +11,10 @@ namespace reclab {
 CompositionWork::CompositionWork(Desk& desk)
     : job_(desk, {},
            {.finished = [this](const CompositionChoice&, const CompositionPtr& made) { emit composed(made, {}); },
-            .ended = [this](const CompositionChoice&, const Ending& ending) {
-              if (ending.how == Ending::How::failed) emit composed(nullptr, ending.sentence);
-            }}) {}
+            .ended =
+                [this](const CompositionChoice&, const Ending& ending) {
+                  if (ending.how == Ending::How::failed) emit composed(nullptr, ending.sentence);
+                }}) {}
 
 void CompositionWork::setLibrary(const LibraryPtr& library) {
   library_ = library;

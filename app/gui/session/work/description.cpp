@@ -66,9 +66,10 @@ PropertiesOf propertiesOfAll(const Library& library, const std::stop_token& stop
 DescriptionWork::DescriptionWork(Desk& desk)
     : presets_(desk, {},
                {.finished = [this](const Nothing&, const LibraryPtr& read) { emit presetsRead(read); },
-                .ended = [this](const Nothing&, const Ending& ending) {
-                  if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
-                }}),
+                .ended =
+                    [this](const Nothing&, const Ending& ending) {
+                      if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
+                    }}),
       properties_(desk, {.niceness = 10}, {.finished = [this](const Nothing&, const PropertiesOf& found) { emit propertiesFound(found); }}),
       description_(desk, {},
                    {.finished =
@@ -80,9 +81,10 @@ DescriptionWork::DescriptionWork(Desk& desk)
                           emit described(model);
                           findEffects(key, model);
                         },
-                    .ended = [this](const DescriptionKey&, const Ending& ending) {
-                      if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
-                    }}),
+                    .ended =
+                        [this](const DescriptionKey&, const Ending& ending) {
+                          if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
+                        }}),
       effects_(desk, {.niceness = 10}, {.finished = [this](const DescriptionKey& key, const ModelPtr& model) {
                  if (last_ != key || !lastDescribed_ || lastDescribed_->idle == model->idle) return;
                  lastDescribed_ = model;
@@ -107,7 +109,8 @@ void DescriptionWork::findProperties(const LibraryPtr& library) {
 }
 
 void DescriptionWork::describe(const LibraryPtr& library, const Setup& setup) {
-  const DescriptionKey key{setup.preset, setup.settings(), setup.sequence ? setup.sequence->sequence.width : 1, isTrained(setup, library->presets.find(setup.preset))};
+  const DescriptionKey key{setup.preset, setup.settings(), setup.sequence ? setup.sequence->sequence.width : 1,
+                           isTrained(setup, library->presets.find(setup.preset))};
   if (last_ == key) return;
   last_ = key;
   description_.start(key, [library, key](const auto&, std::stop_token) { return descriptionOf(*library, key); });

@@ -21,7 +21,7 @@ class DescriptionWork : public QObject {
  public:
   explicit DescriptionWork(Desk& desk);
   void readPresets();
-  void findProperties(const LibraryPtr& library);  ///< of all presets: they are tried, so it is no part of the start
+  void findProperties(const LibraryPtr& library);                ///< of all presets: they are tried, so it is no part of the start
   void describe(const LibraryPtr& library, const Setup& setup);  ///< unless that was done last
 
  signals:

@@ -12,18 +12,22 @@ namespace reclab {
 
 FileWork::FileWork(Desk& desk)
     : saving_(desk, {.order = JobBase::Order::all},
-              {.ended = [this](const SaveKey& key, const Ending& ending) {
-                if (ending.how != Ending::How::finished) return emit said(ending.sentence, Tone::warning);
-                emit said((key.kind == FileKind::weights ? tr("The weights are in %1.") : tr("The final state is in %1.")).arg(QDir::toNativeSeparators(key.file)), Tone::info);
-                emit saved(key.file);
-              }}),
+              {.ended =
+                   [this](const SaveKey& key, const Ending& ending) {
+                     if (ending.how != Ending::How::finished) return emit said(ending.sentence, Tone::warning);
+                     emit said((key.kind == FileKind::weights ? tr("The weights are in %1.") : tr("The final state is in %1."))
+                                   .arg(QDir::toNativeSeparators(key.file)),
+                               Tone::info);
+                     emit saved(key.file);
+                   }}),
       loading_(desk, {.givesWayTo = {&saving_}},
                {.finished = [this](const LoadKey& key, const Loaded& loaded) { take(key, loaded); },
-                .ended = [this](const LoadKey& key, const Ending& ending) {
-                  if (ending.how != Ending::How::failed) return;
-                  emit said(ending.sentence, Tone::warning);
-                  if (key.kind == FileKind::sequence) emit sequenceRefused();
-                }}) {}
+                .ended =
+                    [this](const LoadKey& key, const Ending& ending) {
+                      if (ending.how != Ending::How::failed) return;
+                      emit said(ending.sentence, Tone::warning);
+                      if (key.kind == FileKind::sequence) emit sequenceRefused();
+                    }}) {}
 
 void FileWork::open(const SequenceChoice& choice) {
   loading_.start({choice, {}}, [choice](const auto&, std::stop_token) -> Loaded { return kind_of_file(choice.file); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Files that are read: a sequence, weights or an initial state that are to fit the model; and files that are written. What is read last counts;
-// all is written, and nothing is read meanwhile.
+// Files that are read: a sequence, weights or an initial state that are to fit the model; and files that are written. What is read last
+// counts; all is written, and nothing is read meanwhile.
 #pragma once
 
 #include <variant>
@@ -32,7 +32,8 @@ class FileWork : public QObject {
   void isOf(reclab::FileKind kind, reclab::SequenceChoice choice);  ///< what was opened
   void sequenceLoaded(reclab::LoadedSequencePtr sequence);
   void sequenceRefused();  ///< after the sentence that says why
-  void cellsMissing(reclab::SequenceChoice choice, QStringList cures);  ///< after that: of a file that is read with one of these choices of Missing
+  void cellsMissing(reclab::SequenceChoice choice,
+                    QStringList cures);  ///< after that: of a file that is read with one of these choices of Missing
   void fileFits(reclab::FileKind kind, QString preset, QString file);
   void sizesFit(QString preset, QString file, reclab::Settings sizes);
   void partsFit(QString preset, QString file, QStringList parts);  ///< of a file that holds more than the model

@@ -23,7 +23,8 @@ bool isOfWeights(const Error& error, const Setup& setup) {
 RunStage runOf(const RunWork::Subject& subject, const Report<RunStage>& report, const std::stop_token& stop) {
   const Setup& setup = *subject.key.setup;
   const auto publish = [&](TracePtr trace) { report.part({inWindowWords(std::move(trace)), {}}); };
-  RunResult result = run(builtin_registry(), requestFor(setup, subject.library->presets.find(setup.preset), subject.key.probe), report.progress, stop, publish);
+  RunResult result = run(builtin_registry(), requestFor(setup, subject.library->presets.find(setup.preset), subject.key.probe),
+                         report.progress, stop, publish);
   if (result.trace->info.outcome == Outcome::cancelled) throw Cancelled();  // what it recorded is freed here, not in the window's thread
   return {inWindowWords(std::move(result.trace)), std::make_shared<const FinalState>(std::move(result.state))};
 }
@@ -39,18 +40,20 @@ RunWork::RunWork(Desk& desk, std::function<std::optional<Subject>(bool live)> su
     : subject_(std::move(subject)),
       job_(desk, {},
            {.progressed = [this](const RunKey&, double fraction, const QString& stage) { emit progressed(fraction, stage); },
-            .part = [this](const RunKey& key, const RunStage& stage) {
-              firstStage_ = false;
-              emit came(stage, key.setup);
-              if (liveWaits_ && !key.live) start(true);  // a live run is short, and its end brings the spectrum
-            },
-            .finished = [this](const RunKey& key, const RunStage& result) {
-              complete_ = !key.live;
-              if (key.live && Clock::now() - started_ > soon_enough) keepsUp_ = false;
-              outcome_ = result.trace->info.outcome;
-              sentence_ = QString::fromStdString(result.trace->info.sentence);
-              emit came(result, key.setup);
-            },
+            .part =
+                [this](const RunKey& key, const RunStage& stage) {
+                  firstStage_ = false;
+                  emit came(stage, key.setup);
+                  if (liveWaits_ && !key.live) start(true);  // a live run is short, and its end brings the spectrum
+                },
+            .finished =
+                [this](const RunKey& key, const RunStage& result) {
+                  complete_ = !key.live;
+                  if (key.live && Clock::now() - started_ > soon_enough) keepsUp_ = false;
+                  outcome_ = result.trace->info.outcome;
+                  sentence_ = QString::fromStdString(result.trace->info.sentence);
+                  emit came(result, key.setup);
+                },
             .ended = [this](const RunKey&, const Ending& ending) { end(ending); }}) {
   for (QTimer* timer : {&rest_, &patience_}) timer->setSingleShot(true);
   rest_.setInterval(hand_rests);

@@ -42,10 +42,10 @@ class RunWork : public QObject {
 
   const JobBase& job() const { return job_; }
   bool running() const { return job_.running(); }
-  bool handMoves() const { return rest_.isActive(); }     ///< it moved, and has not rested yet
+  bool handMoves() const { return rest_.isActive(); }           ///< it moved, and has not rested yet
   bool hasShown() const { return !running() || !firstStage_; }  ///< what is shown is of this run, or of none that goes on
-  bool complete() const { return complete_; }  ///< all stages of what is shown are there
-  bool settled() const { return settled_; }    ///< and what follows a run has begun
+  bool complete() const { return complete_; }                   ///< all stages of what is shown are there
+  bool settled() const { return settled_; }                     ///< and what follows a run has begun
   const Probe& asked() const { return asked_; }
   /// While a slider moves: all runs so far were soon at their end, so that what is computed late can be waited for.
   bool keepsUp() const { return keepsUp_; }
@@ -55,9 +55,9 @@ class RunWork : public QObject {
   void progressed(double fraction, QString stage);
   void came(reclab::RunStage stage, std::shared_ptr<const reclab::Setup> of);
   void ended(reclab::Outcome outcome, QString sentence, double seconds);
-  void weightsMisfit();  ///< after ended: it failed since its weights are of other sizes, another sequence or another loss
+  void weightsMisfit();                 ///< after ended: it failed since its weights are of other sizes, another sequence or another loss
   void rests(reclab::Outcome outcome);  ///< it ended, and no other is about to follow
-  void handRests();  ///< of a slider that moved
+  void handRests();                     ///< of a slider that moved
   void hasSettled();
 
  private:

@@ -18,18 +18,27 @@ std::filesystem::path pathIn(const std::map<std::string, std::filesystem::path>&
 }  // namespace
 
 ScheduleKey::ScheduleKey(const Setup& setup, std::int64_t ofSteps)
-    : preset(setup.preset), device(setup.device), dtype(setup.dtype), seed(setup.seed), sequence(setup.sequence), weights(pathIn(setup.weights, setup.preset)),
-      state(pathIn(setup.states, setup.preset)), learned(setup.learnedWeights()), settings(setup.settings()), steps(ofSteps) {}
+    : preset(setup.preset),
+      device(setup.device),
+      dtype(setup.dtype),
+      seed(setup.seed),
+      sequence(setup.sequence),
+      weights(pathIn(setup.weights, setup.preset)),
+      state(pathIn(setup.states, setup.preset)),
+      learned(setup.learnedWeights()),
+      settings(setup.settings()),
+      steps(ofSteps) {}
 
 ScheduleWork::ScheduleWork(Desk& desk, std::function<Subject()> subject)
     : subject_(std::move(subject)),
       job_(desk, {.niceness = 10},
            {.finished = [this](const ScheduleKey& key, const TracePtr& laid) { take(key, laid); },
-            .ended = [this](const ScheduleKey& key, const Ending& ending) {
-              if (ending.how != Ending::How::failed) return;
-              emit said(ending.sentence, Tone::warning);
-              take(key, no_schedule(ending.sentence.toStdString()));  // so that the panel says it too
-            }}) {}
+            .ended =
+                [this](const ScheduleKey& key, const Ending& ending) {
+                  if (ending.how != Ending::How::failed) return;
+                  emit said(ending.sentence, Tone::warning);
+                  take(key, no_schedule(ending.sentence.toStdString()));  // so that the panel says it too
+                }}) {}
 
 void ScheduleWork::start() {
   const ScheduleKey now = key();

@@ -35,7 +35,7 @@ class ScheduleWork : public QObject {
   void choose(std::int64_t steps) { steps_ = steps; }
   void start();  ///< unless it is there, or on its way
   void setupChanged();
-  bool isAtIt() const { return job_.isAt(key()); }  ///< at what is set now
+  bool isAtIt() const { return job_.isAt(key()); }                                   ///< at what is set now
   TracePtr trace() const { return laid_ && laidOf_ == key() ? laid_ : TracePtr(); }  ///< of what is set now; null while there is none
 
  signals:

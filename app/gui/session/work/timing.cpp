@@ -33,39 +33,47 @@ TimingWork::TimingWork(Desk& desk, std::function<Subject()> subject)
     : desk_(desk),
       subject_(std::move(subject)),
       job_(desk, {.niceness = 10, .measures = true},
-           {.began = [this](const TimedKey& key) {
-              soon_.stop();
-              if (timedOf_ != key) timed_.reset();
-              timedOf_ = key;
-              whole_ = false;
-              emit waits({});
-              emit runningChanged(true);
-            },
+           {.began =
+                [this](const TimedKey& key) {
+                  soon_.stop();
+                  if (timedOf_ != key) timed_.reset();
+                  timedOf_ = key;
+                  whole_ = false;
+                  emit waits({});
+                  emit runningChanged(true);
+                },
             .progressed = [this](const TimedKey&, double fraction, const QString& stage) { emit progressed(fraction, stage); },
-            .part = [this](const TimedKey&, const TracePtr& timed) {
-              timed_ = timed;
-              emit came();
-            },
-            .finished = [this](const TimedKey&, const TracePtr& timed) {
-              timed_ = timed;
-              emit came();
-            },
-            .ended = [this](const TimedKey&, const Ending& ending) {
-              if (ending.how == Ending::How::finished)
-                whole_ = true;
-              else
-                refused_ = subject_().key.cost;  // it would fail again
-              emit runningChanged(false);
-              tellAwaited();
-              if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
-            },
-            .gaveWay = [this] {
-              if (!byHand_) job_.drop();  // by itself it comes when the desk has been idle again
-              emit runningChanged(false);
-              tellAwaited();
-              emit waits(byHand_ ? tr("The timing was stopped, for nothing else may run beside it; it begins anew as soon as what runs is done.")
-                                 : tr("The timing was stopped, for nothing else may run beside it; it begins anew when nothing runs and no hand moves for a while."));
-            }}) {
+            .part =
+                [this](const TimedKey&, const TracePtr& timed) {
+                  timed_ = timed;
+                  emit came();
+                },
+            .finished =
+                [this](const TimedKey&, const TracePtr& timed) {
+                  timed_ = timed;
+                  emit came();
+                },
+            .ended =
+                [this](const TimedKey&, const Ending& ending) {
+                  if (ending.how == Ending::How::finished)
+                    whole_ = true;
+                  else
+                    refused_ = subject_().key.cost;  // it would fail again
+                  emit runningChanged(false);
+                  tellAwaited();
+                  if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
+                },
+            .gaveWay =
+                [this] {
+                  if (!byHand_) job_.drop();  // by itself it comes when the desk has been idle again
+                  emit runningChanged(false);
+                  tellAwaited();
+                  emit waits(
+                      byHand_
+                          ? tr("The timing was stopped, for nothing else may run beside it; it begins anew as soon as what runs is done.")
+                          : tr("The timing was stopped, for nothing else may run beside it; it begins anew when nothing runs and no hand "
+                               "moves for a while."));
+                }}) {
   soon_.setSingleShot(true);
   connect(&soon_, &QTimer::timeout, this, &TimingWork::consider);
   connect(&desk_, &Desk::changed, this, &TimingWork::consider);
@@ -79,7 +87,8 @@ void TimingWork::begin(bool byHand) {
     TimingChoice choice = choice_;
     // As the run: where it really ran, for the automatic choice may be another at another length.
     if (choice.device.isEmpty()) choice.device = QString::fromStdString(subject.ranOn);
-    return std::pair(subject.key, [library = subject.library, setup = subject.setup, choice = std::move(choice)](const Report<TracePtr>& report, std::stop_token stop) {
+    return std::pair(subject.key, [library = subject.library, setup = subject.setup, choice = std::move(choice)](
+                                      const Report<TracePtr>& report, std::stop_token stop) {
       const auto [request, timing] = timingRequestFor(setup, library->presets.find(setup.preset), choice);
       const auto publish = [&](TracePtr part) { report.part(inWindowWords(std::move(part))); };
       TracePtr timed = time_forms(builtin_registry(), request, timing, report.progress, stop, publish);

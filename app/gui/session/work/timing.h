@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Timings of the forms, which nothing may disturb: asked for by hand, or taken by themselves when the panel is in sight and no hand has moved
-// for a while. They are kept as long as what they cost is what the present setup costs.
+// Timings of the forms, which nothing may disturb: asked for by hand, or taken by themselves when the panel is in sight and no hand has
+// moved for a while. They are kept as long as what they cost is what the present setup costs.
 #pragma once
 
 #include <QTimer>
@@ -12,8 +12,8 @@
 
 namespace reclab {
 
-/// What can change what a form costs. Weights, and so seeds and files, change no cost; nor do real numbers but where they are sizes, which shows
-/// in the shapes, nor what the weights begin with.
+/// What can change what a form costs. Weights, and so seeds and files, change no cost; nor do real numbers but where they are sizes, which
+/// shows in the shapes, nor what the weights begin with.
 struct TimingKey {
   std::string preset, device, dtype;
   std::string ranOn;  ///< of the automatic choice
@@ -67,9 +67,9 @@ class TimingWork : public QObject {
 
  private:
   void begin(bool byHand);
-  void end();        // what is being timed
-  void forget();     // and what was
-  void consider();   // now, later or not at all
+  void end();       // what is being timed
+  void forget();    // and what was
+  void consider();  // now, later or not at all
   void schedule();
   bool holds() const { return timed_ && timedOf_ == subject_().key; }
   void tellAwaited();

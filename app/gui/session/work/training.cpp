@@ -14,7 +14,7 @@ namespace reclab {
 namespace {
 
 constexpr std::int64_t memoryOfWeights = std::int64_t{64} << 20;  ///< of one training
-constexpr qint64 betweenStates = 1000;  ///< ms: so much of a training is made again when its device fails
+constexpr qint64 betweenStates = 1000;                            ///< ms: so much of a training is made again when its device fails
 constexpr std::chrono::seconds keepEvery{60};
 constexpr std::chrono::milliseconds mostPatient{40}, betweenReports{40};
 
@@ -36,7 +36,9 @@ TrainingRequest trainingRequestFor(const Setup& setup, const Preset& preset, con
     request.windows.length = choice.window;
     request.windows.ahead = choice.ahead;
     // Of a file that is too short for them windows are as long as they can be.
-    if (const std::int64_t longest = longest_window(setup.sequence->sequence.length, !request.load.target.empty(), request.windows); longest > 0) request.windows.length = std::min(choice.window, longest);
+    if (const std::int64_t longest = longest_window(setup.sequence->sequence.length, !request.load.target.empty(), request.windows);
+        longest > 0)
+      request.windows.length = std::min(choice.window, longest);
     request.windows.seed = setup.seed;
   } else {
     request.task = from.task;
@@ -163,7 +165,8 @@ void Learner::leaveDevice(const DeviceError& error) {
     return;  // curve and weights are those that were kept
   }
   const std::int64_t from = state_ ? state_->steps : 0;
-  for (std::vector<double>* steps : {&curve_.loss, &curve_.rate, &curve_.norm, &curve_.clipped}) steps->resize(std::min(steps->size(), static_cast<std::size_t>(from)));
+  for (std::vector<double>* steps : {&curve_.loss, &curve_.rate, &curve_.norm, &curve_.clipped})
+    steps->resize(std::min(steps->size(), static_cast<std::size_t>(from)));
   while (!curve_.judged.empty() && curve_.judged.back() > curve_.first + from) {
     for (std::vector<double>* judged : {&curve_.judged_loss, &curve_.judged_metric}) judged->pop_back();
     curve_.judged.pop_back();
@@ -272,27 +275,35 @@ TrainingWork::TrainingWork(Desk& desk)
     : job_(desk, {},
            {.began = [this](const Key&) { emit runningChanged(true); },
             .part = [this](const Key&, const Nothing&) { emit moved(); },
-            .ended = [this](const Key&, const Ending& ending) {
-              patience_.stop();
-              keepsSoon_.stop();
-              if (ending.how == Ending::How::failed) dropUnbegun();
-              emit moved();
-              emit runningChanged(false);
-              if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
-              keepSoon();
-            }}),
+            .ended =
+                [this](const Key&, const Ending& ending) {
+                  patience_.stop();
+                  keepsSoon_.stop();
+                  if (ending.how == Ending::How::failed) dropUnbegun();
+                  emit moved();
+                  emit runningChanged(false);
+                  if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
+                  keepSoon();
+                }}),
       exports_(desk, {.order = JobBase::Order::all},
                {.finished =
                     [this](const ExportKey& key, const Nothing&) {
-                      emit said(tr("The training is in %1: weights, history and what it takes to go on with reclab train --resume.").arg(QDir::toNativeSeparators(key.folder)), Tone::info);
+                      emit said(tr("The training is in %1: weights, history and what it takes to go on with reclab train --resume.")
+                                    .arg(QDir::toNativeSeparators(key.folder)),
+                                Tone::info);
                     },
-                .ended = [this](const ExportKey&, const Ending& ending) {
-                  if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
-                }}),
-      keeps_(desk, {.niceness = 10}, {.finished = [this](const Key&, const QString& problem) {
-               if (!problem.isEmpty() && problem != keepProblem_) emit said(tr("What was learned cannot be kept for the next start: %1").arg(problem), Tone::warning);
-               keepProblem_ = problem;
-             }, .ended = [](const Key&, const Ending&) {}}) {
+                .ended =
+                    [this](const ExportKey&, const Ending& ending) {
+                      if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
+                    }}),
+      keeps_(desk, {.niceness = 10},
+             {.finished =
+                  [this](const Key&, const QString& problem) {
+                    if (!problem.isEmpty() && problem != keepProblem_)
+                      emit said(tr("What was learned cannot be kept for the next start: %1").arg(problem), Tone::warning);
+                    keepProblem_ = problem;
+                  },
+              .ended = [](const Key&, const Ending&) {}}) {
   keepsSoon_.setInterval(keepEvery);
   connect(&keepsSoon_, &QTimer::timeout, this, &TrainingWork::keepSoon);
   patience_.setSingleShot(true);
@@ -346,7 +357,9 @@ void TrainingWork::train(const LibraryPtr& library, const Setup& setup, const st
     const auto over = [](const auto& one) { return one->over(); };
     if (!joined && std::ranges::all_of(together_, over)) {
       if (choice_.schedule == "cosine")
-        return emit said(tr("The learning rate has fallen to 0 at the end of its cosine. Fork goes on from these weights with a rate that begins anew; a larger number of steps trains anew."), Tone::info);
+        return emit said(tr("The learning rate has fallen to 0 at the end of its cosine. Fork goes on from these weights with a rate that "
+                            "begins anew; a larger number of steps trains anew."),
+                         Tone::info);
       for (const auto& one : together_) one->goOn(choice_.steps);
     }
   } else {
@@ -377,42 +390,45 @@ void TrainingWork::start(std::int64_t steps) {
   patience_.stop();
   if (!keptIn_.isEmpty()) keepsSoon_.start();
   round_->store(0.0);
-  job_.start({current_->number()}, [learners = together_, pause = pause_, paced = round_, left = steps](const Report<Nothing>& report, std::stop_token stop) mutable -> Nothing {
-    using Clock = std::chrono::steady_clock;
-    auto told = Clock::now(), began = told;
-    double round = 0.0;
-    std::int64_t rounds = 0;  // the first one also makes models and judges them
-    bool more = true;
-    try {
-      while (more && !pause->load()) {
-        more = false;
-        for (const auto& one : learners) {
-          if (stop.stop_requested()) throw Cancelled();
-          more = one->advance(stop) || more;
-        }
-        if (left > 0 && --left == 0) break;
-        const auto now = Clock::now();
-        if (const double seconds = std::chrono::duration<double>(now - std::exchange(began, now)).count(); rounds++ > 0) {
-          // At first the mean, later mostly of the last fifty.
-          round += (seconds - round) / static_cast<double>(std::min<std::int64_t>(rounds - 1, 50));
-          paced->store(round);
-        }
-        if (now - told >= betweenReports) {
-          told = now;
-          report.part({});
-        }
-      }
-    } catch (...) {
-      for (const auto& one : learners) try {
-          one->rest();
-        } catch (const std::exception&) {
-          // What ended the training is what is told; these weights are still there, and are fetched when it goes on or is exported.
-        }
-      throw;
-    }
-    for (const auto& one : learners) one->rest();
-    return {};
-  });
+  job_.start({current_->number()},
+             [learners = together_, pause = pause_, paced = round_, left = steps](const Report<Nothing>& report,
+                                                                                  std::stop_token stop) mutable -> Nothing {
+               using Clock = std::chrono::steady_clock;
+               auto told = Clock::now(), began = told;
+               double round = 0.0;
+               std::int64_t rounds = 0;  // the first one also makes models and judges them
+               bool more = true;
+               try {
+                 while (more && !pause->load()) {
+                   more = false;
+                   for (const auto& one : learners) {
+                     if (stop.stop_requested()) throw Cancelled();
+                     more = one->advance(stop) || more;
+                   }
+                   if (left > 0 && --left == 0) break;
+                   const auto now = Clock::now();
+                   if (const double seconds = std::chrono::duration<double>(now - std::exchange(began, now)).count(); rounds++ > 0) {
+                     // At first the mean, later mostly of the last fifty.
+                     round += (seconds - round) / static_cast<double>(std::min<std::int64_t>(rounds - 1, 50));
+                     paced->store(round);
+                   }
+                   if (now - told >= betweenReports) {
+                     told = now;
+                     report.part({});
+                   }
+                 }
+               } catch (...) {
+                 for (const auto& one : learners) try {
+                     one->rest();
+                   } catch (const std::exception&) {
+                     // What ended the training is what is told; these weights are still there, and are fetched when it goes on or is
+                     // exported.
+                   }
+                 throw;
+               }
+               for (const auto& one : learners) one->rest();
+               return {};
+             });
 }
 
 /// Where a training cannot begin there is none.
@@ -574,7 +590,8 @@ std::shared_ptr<Learner> TrainingWork::of(std::uint64_t run) const {
 std::shared_ptr<Learner> TrainingWork::of(const Setup& setup) const {
   // Weights go with a model and its sizes, whatever sequence they are looked at on.
   if (const LearnedPtr learned = setup.learnedWeights())
-    if (const auto its = find(learned->training); its && its->setup().preset == setup.preset && its->setup().settings() == setup.settings()) return its;
+    if (const auto its = find(learned->training); its && its->setup().preset == setup.preset && its->setup().settings() == setup.settings())
+      return its;
   const auto found = std::find_if(all_.rbegin(), all_.rend(), [&](const auto& one) { return !one->waits() && isOf(*one, setup); });
   return found == all_.rend() ? nullptr : *found;
 }

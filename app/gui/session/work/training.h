@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Trainings: models that learn, one or several on the same batches, each with the weights that it had on its way. What is looked at of them is a run
-// like any other, of weights that are kept.
+// Trainings: models that learn, one or several on the same batches, each with the weights that it had on its way. What is looked at of them
+// is a run like any other, of weights that are kept.
 #pragma once
 
 #include <QElapsedTimer>
@@ -31,15 +31,15 @@ TrainingRequest trainingRequestFor(const Setup& setup, const Preset& preset, con
 /// A model that learns, between its thread and the window's.
 class Learner {
  public:
-  /// `run`: which of the runs that are compared it is of, 0 for that which is looked at. One of weights that were learned goes on from them, and
-  /// waits until it is asked to.
+  /// `run`: which of the runs that are compared it is of, 0 for that which is looked at. One of weights that were learned goes on from
+  /// them, and waits until it is asked to.
   Learner(std::uint64_t number, std::uint64_t run, LibraryPtr library, Setup setup, const TrainingChoice& choice, QString name);
 
   const Setup& setup() const { return setup_; }  ///< as it began
   std::uint64_t number() const { return number_; }
   std::uint64_t run() const { return run_; }
   void setRun(std::uint64_t run) { run_ = run; }  ///< of one that was kept
-  const QString& id() const { return id_; }  ///< its own among all that there ever are: what its folder is called
+  const QString& id() const { return id_; }       ///< its own among all that there ever are: what its folder is called
   const TrainingChoice& choice() const { return choice_; }
 
   // In the thread that trains.
@@ -50,18 +50,20 @@ class Learner {
   void write(const QString& folder);
   /// Writes what kept() makes it of again, where it changed since; false where it has learned nothing yet. Throws Error.
   bool keep(const QString& folder);
-  /// As it was when it was kept, under the number that `number` makes of the one that it had; the training itself goes on from its files when it is asked to. Throws Error.
-  static std::shared_ptr<Learner> kept(const QString& folder, const std::function<std::uint64_t(std::uint64_t before)>& number, const LibraryPtr& library, const std::function<LoadedSequencePtr(const SequenceChoice&)>& load);
+  /// As it was when it was kept, under the number that `number` makes of the one that it had; the training itself goes on from its files
+  /// when it is asked to. Throws Error.
+  static std::shared_ptr<Learner> kept(const QString& folder, const std::function<std::uint64_t(std::uint64_t before)>& number,
+                                       const LibraryPtr& library, const std::function<LoadedSequencePtr(const SequenceChoice&)>& load);
 
   // In the window's.
-  LearningCurvePtr curve();             ///< as it is now; the same while nothing happens
-  LearnedPtr newest();                  ///< weights
+  LearningCurvePtr curve();  ///< as it is now; the same while nothing happens
+  LearnedPtr newest();       ///< weights
   LearnedPtr nearest(std::int64_t step);
-  void wantNewest() { wanted_ = true; }  ///< those after the next step
-  bool over();                          ///< it came to its end, or diverged
-  bool waits();                         ///< it has not been asked to go on yet
+  void wantNewest() { wanted_ = true; }       ///< those after the next step
+  bool over();                                ///< it came to its end, or diverged
+  bool waits();                               ///< it has not been asked to go on yet
   void choose(const TrainingChoice& choice);  ///< by which it will, while it waits
-  void goOn(std::int64_t steps);        ///< so many more than it has done
+  void goOn(std::int64_t steps);              ///< so many more than it has done
 
  private:
   void begin(std::stop_token stop);
@@ -73,17 +75,18 @@ class Learner {
   std::uint64_t run_;
   const LibraryPtr library_;
   const Setup setup_;
-  TrainingChoice choice_;  ///< with training_mutex_
+  TrainingChoice choice_;      ///< with training_mutex_
   std::mutex training_mutex_;  ///< of training_, held for a step
   std::unique_ptr<Training> training_;
-  std::filesystem::path resumes_;  ///< the folder that it goes on from; empty: it begins
-  std::int64_t keptSteps_ = 0;     ///< as its folder has it
-  bool onCpu_ = false;  ///< whatever device was chosen: it failed
+  std::filesystem::path resumes_;       ///< the folder that it goes on from; empty: it begins
+  std::int64_t keptSteps_ = 0;          ///< as its folder has it
+  bool onCpu_ = false;                  ///< whatever device was chosen: it failed
   std::optional<TrainingState> state_;  ///< of a training on a device, as it last was here; none: as it begins
   QElapsedTimer sinceState_;
   std::atomic<bool> wanted_{false};
   std::atomic<std::int64_t> more_{0};  ///< steps that were asked for beyond those of the choice
-  std::mutex mutex_;  ///< of all below; held for moments alone, since the window's thread waits for it. What is kept changes in the thread that trains
+  std::mutex mutex_;  ///< of all below; held for moments alone, since the window's thread waits for it. What is kept changes in the thread
+                      ///< that trains
   LearningCurve curve_;
   LearningCurvePtr told_;  ///< curve_, copied when it was asked for last
   bool changed_ = true, over_ = false;
@@ -99,15 +102,15 @@ struct RunBeside {
 class TrainingWork : public QObject {
   Q_OBJECT
  public:
-  static constexpr std::size_t most = 12;    ///< trainings that are kept
+  static constexpr std::size_t most = 12;       ///< trainings that are kept
   static constexpr std::size_t mostBeside = 6;  ///< that learn in turn
   explicit TrainingWork(Desk& desk);
 
   void setChoice(const TrainingChoice& choice) { choice_ = choice; }
   const TrainingChoice& choice() const { return choice_; }
 
-  /// Trains what is set, and others beside it on the same batches: goes on where that is one of those that were trained last, or a fork that waits;
-  /// else from the beginning. `steps`: then it pauses; 0: until the end.
+  /// Trains what is set, and others beside it on the same batches: goes on where that is one of those that were trained last, or a fork
+  /// that waits; else from the beginning. `steps`: then it pauses; 0: until the end.
   void train(const LibraryPtr& library, const Setup& setup, const std::vector<RunBeside>& beside, std::int64_t steps = 0);
   /// From the weights that the setup has learned, when train() is asked for it, with what is chosen then.
   void fork(const LibraryPtr& library, const Setup& setup);
@@ -143,11 +146,12 @@ class TrainingWork : public QObject {
   bool running() const { return job_.running() || job_.waiting(); }
   std::shared_ptr<Learner> current() const { return current_; }
   std::shared_ptr<Learner> find(std::uint64_t training) const;
-  std::shared_ptr<Learner> of(std::uint64_t run) const;   ///< the newest of a run beside; null where it has learned nothing
-  std::shared_ptr<Learner> of(const Setup& setup) const;  ///< that whose weights it has, or else the newest that began as this is set; null: none
-  std::shared_ptr<Learner> among(const Setup& setup) const;  ///< likewise, of those that learn in turn
+  std::shared_ptr<Learner> of(std::uint64_t run) const;  ///< the newest of a run beside; null where it has learned nothing
+  std::shared_ptr<Learner> of(
+      const Setup& setup) const;  ///< that whose weights it has, or else the newest that began as this is set; null: none
+  std::shared_ptr<Learner> among(const Setup& setup) const;   ///< likewise, of those that learn in turn
   std::shared_ptr<Learner> beside(const Setup& setup) const;  ///< the newest of the runs beside that is so; null: none
-  void wantNewest();                                         ///< of all that learn in turn
+  void wantNewest();                                          ///< of all that learn in turn
   /// Everything, for the panel; which weights are looked at is the caller's to say.
   Learning state() const;
 
@@ -175,11 +179,12 @@ class TrainingWork : public QObject {
   std::vector<std::shared_ptr<Learner>> all_;
   std::shared_ptr<Learner> current_;
   std::vector<std::shared_ptr<Learner>> together_;  ///< those that learn in turn, current_ among them
-  std::shared_ptr<std::atomic<double>> round_ = std::make_shared<std::atomic<double>>(0.0);  ///< seconds of a step of each, smoothed; 0: not known
+  std::shared_ptr<std::atomic<double>> round_ =
+      std::make_shared<std::atomic<double>>(0.0);    ///< seconds of a step of each, smoothed; 0: not known
   std::vector<std::weak_ptr<Forgotten>> forgotten_;  ///< the newest last
-  TrainingChoice begunBy_;                          ///< the choice that current_ began with
+  TrainingChoice begunBy_;                           ///< the choice that current_ began with
   std::uint64_t newest_ = 0;
-  std::map<std::uint64_t, QString> ids_;  ///< of all that ever were
+  std::map<std::uint64_t, QString> ids_;      ///< of all that ever were
   std::set<std::uint64_t> forgottenNumbers_;  ///< some of which may be back
   std::uint64_t keeping_ = 0;
   QString keptIn_;

@@ -33,7 +33,8 @@ double sum_of_squares(std::int64_t n, const F& part) {
 template <class R>
 double log2_norm_of(std::int64_t n, const R* x, int power) {
   const int own = exponent_of(n, x);
-  if (own == no_exponent || own == infinite_exponent || std::abs(own) < 400) return 0.5 * std::log2(sum_of_squares(n, [x](std::int64_t i) { return static_cast<double>(x[i]); })) + power;
+  if (own == no_exponent || own == infinite_exponent || std::abs(own) < 400)
+    return 0.5 * std::log2(sum_of_squares(n, [x](std::int64_t i) { return static_cast<double>(x[i]); })) + power;
   return 0.5 * std::log2(sum_of_squares(n, [x, own](std::int64_t i) { return std::ldexp(static_cast<double>(x[i]), -own); })) + own + power;
 }
 template <class R>

@@ -50,7 +50,8 @@ struct CountingAllocator {
 
  private:
   static constexpr std::align_val_t line{std::max<std::size_t>(64, alignof(T))};
-  /// What is gone through again and again begins where a line of the caches does: a vector across two of them costs a scan a tenth of its time.
+  /// What is gone through again and again begins where a line of the caches does: a vector across two of them costs a scan a tenth of its
+  /// time.
   static bool begins_a_line(std::size_t n) { return alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__ || n * sizeof(T) >= 1024; }
 };
 /// A vector: entries begin as zeros.
@@ -62,7 +63,8 @@ template <class T>
 class UnsetScratch {
  public:
   explicit UnsetScratch(std::int64_t n)
-      : counted_(static_cast<std::size_t>(n) * sizeof(T)), parts_(std::make_unique_for_overwrite<real_t<T>[]>(static_cast<std::size_t>(n) * (sizeof(T) / sizeof(real_t<T>)))) {}
+      : counted_(static_cast<std::size_t>(n) * sizeof(T)),
+        parts_(std::make_unique_for_overwrite<real_t<T>[]>(static_cast<std::size_t>(n) * (sizeof(T) / sizeof(real_t<T>)))) {}
   T* data() const { return reinterpret_cast<T*>(parts_.get()); }
 
  private:

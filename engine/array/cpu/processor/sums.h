@@ -8,8 +8,8 @@ namespace reclab::cpu {
 
 inline constexpr std::int64_t lanes = 16;
 
-/// What `onto` makes of N entries, upper halves onto lower ones: onto(V lower, V upper) -> V, of vectors and in the end of single entries. By value: a reference to a
-/// vector type promises its natural alignment, which entries of an array do not have.
+/// What `onto` makes of N entries, upper halves onto lower ones: onto(V lower, V upper) -> V, of vectors and in the end of single entries.
+/// By value: a reference to a vector type promises its natural alignment, which entries of an array do not have.
 template <std::int64_t N, class T, class F>
 T folded(const T* x, const F& onto) {
   if constexpr (N == 1) {
@@ -21,7 +21,8 @@ T folded(const T* x, const F& onto) {
   }
 }
 
-/// The sum of term(j) over n columns, as many sums side by side as a vector has entries: the order is that of the columns from the first on alone.
+/// The sum of term(j) over n columns, as many sums side by side as a vector has entries: the order is that of the columns from the first on
+/// alone.
 template <class F>
 double in_lanes(std::int64_t n, const F& term) {
   double sums[lanes] = {};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The codes of linear-complexity sequence models: a recurrence that is linear in its memory, chosen by how it expands, oscillates and shrinks.
+// The codes of linear-complexity sequence models: a recurrence that is linear in its memory, chosen by how it expands, oscillates and
+// shrinks.
 //   m_t = o_t * m_{t-1} + e_t i_t^T in R^{k x d},   y_t = m_t^T s_t
-// Z. Qin et al., Unlocking the secrets of linear complexity sequence model from a unified perspective, 2024: sections 2.2 to 2.5, tables 1 to 3.
+// Z. Qin et al., Unlocking the secrets of linear complexity sequence model from a unified perspective, 2024: sections 2.2 to 2.5, tables 1
+// to 3.
 #pragma once
 
 #include <compare>
@@ -68,20 +70,21 @@ std::vector<LcsmForm> exact_forms(const LcsmCode& code);
 
 /// A row of table 1 of the paper, seen from a code.
 struct NamedModel {
-  std::string title;               ///< "GLA"
+  std::string title;                ///< "GLA"
   std::vector<std::string> also{};  ///< the other models of the same row or code
   std::string id{};                 ///< of the architecture here; empty: none
-  LcsmCode code;                   ///< of that row, with the activation that the model itself has
-  /// Whether expand, oscillation and shrink of that row are those of the code for some values of its parameters. The table does not say activations.
+  LcsmCode code;                    ///< of that row, with the activation that the model itself has
+  /// Whether expand, oscillation and shrink of that row are those of the code for some values of its parameters. The table does not say
+  /// activations.
   bool exact = false;
-  int distance = 0;                ///< 0 where all four choices are the same
-  std::string differs;             ///< one sentence: what that model has otherwise
+  int distance = 0;     ///< 0 where all four choices are the same
+  std::string differs;  ///< one sentence: what that model has otherwise
 };
 /// The row that a code is, or is nearest to; of several that are as near the first one in the table. The distance of two codes is a sum:
 ///   5 if expand differs in depending on the data, and 5 for shrink;
-///   2 for each of these that is true of one oscillation alone: its factors differ by key dimension, by value dimension, depend on the data by
-///   key dimension, by value dimension; 3 if one forgets and the other does not; 4 if one turns and the other does not;
-///   1 if the oscillations are different all the same, as a matrix and an outer product are;  1 if the activations differ.
+///   2 for each of these that is true of one oscillation alone: its factors differ by key dimension, by value dimension, depend on the data
+///   by key dimension, by value dimension; 3 if one forgets and the other does not; 4 if one turns and the other does not; 1 if the
+///   oscillations are different all the same, as a matrix and an outer product are;  1 if the activations differ.
 /// So a model is first of all what it reads of its data, then what its memory is multiplied with, and its activation decides last.
 NamedModel named(const LcsmCode& code, const Registry& registry);
 int distance(const LcsmCode& a, const LcsmCode& b);

@@ -64,7 +64,8 @@ struct Filter {
     const Var a = product ? pairs(transition, 1.0) : transition;
     const Var b = k.drive && !product ? k.drive : a * 0.0 + 1.0;
     const Var reads = product ? cast(pairs(w, 2.0) * 0.5, "imag") : cast(w, kind);
-    const StateSpec spec{state, {H, a.dim(-1)},
+    const StateSpec spec{state,
+                         {H, a.dim(-1)},
                          product ? "The complex modes λₙλₘ of each channel, pair by pair, n ≤ m." : "The complex modes of each channel."};
     const std::int64_t M = a.dim(-1);
     if (C == 1 && !k.may_grow) return diagonal_bank(l, spec, a, b, reshape(reads, {H, M}), u);
@@ -95,7 +96,10 @@ struct Filter {
     std::vector<double> places;
     for (std::int64_t k = 0; k < K; ++k) places.push_back(static_cast<double>(k));
     const Var powers = exp(reshape(exponent, {H, N, 1}) * l.graph().constant({K}, std::move(places)));
-    const Var before = K > 1 ? l.history({state == "h" ? "u" : "u_product", {H}, "The input of each step, which the next ones read through the kernel."}, u, K - 1) : u;
+    const Var before =
+        K > 1 ? l.history({state == "h" ? "u" : "u_product", {H}, "The input of each step, which the next ones read through the kernel."},
+                          u, K - 1)
+              : u;
     std::vector<Var> outputs;
     for (std::int64_t c = 0; c < C; ++c) {
       const Var each = powers * reshape(slice(w, 0, c, c + 1), {H, N, 1});
@@ -139,11 +143,14 @@ Var finished(Layer& l, Var x, Var u, Var y) {
   std::vector<Var> skips;
   for (std::int64_t c = 0; c < C; ++c) skips.push_back(u * reshape(slice(D, 0, c, c + 1), {H}));
   y = y + (C == 1 ? skips.front() : concat(skips, -1));
-  const auto bounds = [](const std::string& name) { return std::pair{name == "tanh" ? -1.0 : 0.0, name == "tanh" || name == "sigmoid" ? 1.0 : 0.0}; };
+  const auto bounds = [](const std::string& name) {
+    return std::pair{name == "tanh" ? -1.0 : 0.0, name == "tanh" || name == "sigmoid" ? 1.0 : 0.0};
+  };
   if (has_product(h)) {
     const auto [low, high] = bounds(h.choice("hyper_act"));
     const Var factor = activation(h.choice("hyper_act"), slice(y, -1, kept * H, C * H));
-    y = slice(y, -1, 0, kept * H) * l.gate("hyper", factor, low, high, "What the second half of the outputs multiplies the first half with.");
+    y = slice(y, -1, 0, kept * H) *
+        l.gate("hyper", factor, low, high, "What the second half of the outputs multiplies the first half with.");
   }
   if (h.choice("output") == "linear") {
     y = activation(h.choice("activation"), y);
@@ -154,15 +161,20 @@ Var finished(Layer& l, Var x, Var u, Var y) {
     const std::string role = gated ? "W of the output, value rows, then gate rows" : "W of the output";
     Var W;
     if (h.flag("weight_norm")) {
-      const Var v = l.parameter("output_linear.weight_v", {rows, columns}, init::uniform(-k, k), role + ", before its rows are scaled; starts uniform in ±1/√(columns).");
-      const Var g = l.parameter("output_linear.weight_g", {rows, 1}, [rows, columns](InitContext& c) {
-        const auto drawn = c.other("output_linear.weight_v");
-        for (std::int64_t i = 0; i < rows; ++i) {
-          double sum = 0.0;
-          for (std::int64_t j = 0; j < columns; ++j) sum += drawn[static_cast<std::size_t>(i * columns + j)] * drawn[static_cast<std::size_t>(i * columns + j)];
-          c.values[static_cast<std::size_t>(i)] = std::sqrt(sum);
-        }
-      }, "The norms of its rows; start as those of weight_v.");
+      const Var v = l.parameter("output_linear.weight_v", {rows, columns}, init::uniform(-k, k),
+                                role + ", before its rows are scaled; starts uniform in ±1/√(columns).");
+      const Var g = l.parameter(
+          "output_linear.weight_g", {rows, 1},
+          [rows, columns](InitContext& c) {
+            const auto drawn = c.other("output_linear.weight_v");
+            for (std::int64_t i = 0; i < rows; ++i) {
+              double sum = 0.0;
+              for (std::int64_t j = 0; j < columns; ++j)
+                sum += drawn[static_cast<std::size_t>(i * columns + j)] * drawn[static_cast<std::size_t>(i * columns + j)];
+              c.values[static_cast<std::size_t>(i)] = std::sqrt(sum);
+            }
+          },
+          "The norms of its rows; start as those of weight_v.");
       W = v * (g / reshape(sqrt(sum(square(v), -1)), {rows, 1}));
     } else {
       W = l.parameter("output_linear.weight", {rows, columns}, init::uniform(-k, k), role + "; starts uniform in ±1/√(columns).");
@@ -172,8 +184,9 @@ Var finished(Layer& l, Var x, Var u, Var y) {
     y = linear(y, W, reshape(b, {rows}));
     if (gated) {
       const auto parts = split(y, -1, 2);
-      y = parts[0] * (after == "glu" ? l.gate("glu", sigmoid(parts[1]), 0.0, 1.0, "The gate after the output map: how much of each channel passes.")
-                                     : l.gate("glu", gelu(parts[1]), 0.0, 0.0, "What the output is multiplied with, gelu of its gate rows."));
+      y = parts[0] * (after == "glu"
+                          ? l.gate("glu", sigmoid(parts[1]), 0.0, 1.0, "The gate after the output map: how much of each channel passes.")
+                          : l.gate("glu", gelu(parts[1]), 0.0, 0.0, "What the output is multiplied with, gelu of its gate rows."));
     } else {
       y = activation(after, y);
     }
@@ -194,41 +207,56 @@ std::vector<HyperSpec> diagonal_system_hyper(std::vector<HyperSpec> own) {
   const std::vector<HyperSpec> after{
       hyper_integer("channels", "C", 1, 1, 64, "Outputs of each channel's bank, which the linear map reads side by side."),
       hyper_flag("bidirectional", false, "A second kernel reads what is still to come, from the next step on."),
-      hyper_integer("max_kernel_length", "", 0, 0, 1 << 16, "The kernel is cut to so many steps, and the last inputs are the state; 0: it is whole.", "steps"),
-      hyper_choice("hyper_act", "none", pointwise(), "Not none: twice as many outputs, of which the second half, through this, multiplies the first."),
+      hyper_integer("max_kernel_length", "", 0, 0, 1 << 16,
+                    "The kernel is cut to so many steps, and the last inputs are the state; 0: it is whole.", "steps"),
+      hyper_choice("hyper_act", "none", pointwise(),
+                   "Not none: twice as many outputs, of which the second half, through this, multiplies the first."),
       hyper_choice("output", "linear", {"linear", "none"}, "After the system: the activation and a linear map, or nothing."),
       hyper_choice("activation", "gelu", pointwise(), "Between the system and the linear map."),
-      hyper_choice("postact", "none", {"none", "glu", "geglu", "tanh", "relu", "gelu", "silu", "sigmoid"}, "After the linear map; glu and geglu have twice its rows."),
+      hyper_choice("postact", "none", {"none", "glu", "geglu", "tanh", "relu", "gelu", "silu", "sigmoid"},
+                   "After the linear map; glu and geglu have twice its rows."),
       hyper_flag("weight_norm", false, "Rows of the linear map as directions and norms of their own."),
       hyper_flag("transposed", true, "The shape of the linear map's bias: [rows, 1], as where time is the last axis, or [rows]."),
       hyper_choice("block", "residual", {"residual", "none"}, "The layer with norm and residual, or the layer alone."),
       hyper_flag("prenorm", false, "Whether the norm comes before the layer (after the residual otherwise)."),
-      hyper_choice("norm", "layer", {"layer", "scalars", "none"}, "The block's norm: a layer norm, or one with a scale and a shift for all channels.")};
+      hyper_choice("norm", "layer", {"layer", "scalars", "none"},
+                   "The block's norm: a layer norm, or one with a scale and a shift for all channels.")};
   rows.insert(rows.end(), after.begin(), after.end());
   return rows;
 }
 
 std::vector<std::string> diagonal_system_equations() {
-  return {"κ: kernel_to_real of Σ_n w_n λ_nᵏ: Re, Im, Re + Im, Re · Im, or Re for the first half of the channels and Re · Im for the others",
-          "y_t = Σ_{k≥0} κ_k u_{t−k} + D u_t; bidirectional: + Σ_{s>t} κ'_{s−t−1} u_s; hyper_act f: y ⊙ f(y') of two outputs",
-          "layer: out = postact(W activation(y_t) + b); block: norm(x + layer(x)), or x + layer(norm(x))"};
+  return {
+      "κ: kernel_to_real of Σ_n w_n λ_nᵏ: Re, Im, Re + Im, Re · Im, or Re for the first half of the channels and Re · Im for the others",
+      "y_t = Σ_{k≥0} κ_k u_{t−k} + D u_t; bidirectional: + Σ_{s>t} κ'_{s−t−1} u_s; hyper_act f: y ⊙ f(y') of two outputs",
+      "layer: out = postact(W activation(y_t) + b); block: norm(x + layer(x)), or x + layer(norm(x))"};
 }
 
 std::vector<std::string> diagonal_system_notes() {
-  return {"Names and shapes are those of the reference's DSS, without kernel. and layers.<l>.layer.; output_linear is its output_linear.0 where there is a postact.",
-          "No factor 2 and no conjugate pairs: a mode is read by its real part, or as kernel_to_real says.",
-          "Re · Im of a sum of modes is half the imaginary part of its square: a diagonal system of the N(N + 1)/2 products of two modes, which is what is stepped.",
-          "W's first axis: outputs of the past, then of the future; within each the outputs that are kept, then those that multiply them. They are "
-          "flattened output by output.",
-          "gelu is exact; the layer norm's epsilon is 1e-5; norm = scalars is the reference's norm for transposed = true, s/σ (x − mean + m) with the "
-          "deviation σ over the channels and no epsilon: where all channels are equal it is not a number.",
-          "max_kernel_length: the reference counts from the sequence's length, a kernel of so many taps where the sequence is longer."};
+  return {
+      "Names and shapes are those of the reference's DSS, without kernel. and layers.<l>.layer.; output_linear is its output_linear.0 "
+      "where there is a postact.",
+      "No factor 2 and no conjugate pairs: a mode is read by its real part, or as kernel_to_real says.",
+      "Re · Im of a sum of modes is half the imaginary part of its square: a diagonal system of the N(N + 1)/2 products of two modes, "
+      "which is what is stepped.",
+      "W's first axis: outputs of the past, then of the future; within each the outputs that are kept, then those that multiply them. They "
+      "are "
+      "flattened output by output.",
+      "gelu is exact; the layer norm's epsilon is 1e-5; norm = scalars is the reference's norm for transposed = true, s/σ (x − mean + m) "
+      "with the "
+      "deviation σ over the channels and no epsilon: where all channels are equal it is not a number.",
+      "max_kernel_length: the reference counts from the sequence's length, a kernel of so many taps where the sequence is longer."};
 }
 
 std::vector<ReferenceName> diagonal_system_reference() {
-  return {{"layers.{n}.layer.kernel.*", "*"}, {"kernel.*", "*"}, {"layers.{n}.layer.D", "D"},
-          {"layers.{n}.layer.output_linear.0.*", "output_linear.*"}, {"output_linear.0.*", "output_linear.*"}, {"layers.{n}.layer.output_linear.*", "output_linear.*"},
-          {"layers.{n}.norm.norm.*", "norm.*"}, {"norm.norm.*", "final/norm.*"}};
+  return {{"layers.{n}.layer.kernel.*", "*"},
+          {"kernel.*", "*"},
+          {"layers.{n}.layer.D", "D"},
+          {"layers.{n}.layer.output_linear.0.*", "output_linear.*"},
+          {"output_linear.0.*", "output_linear.*"},
+          {"layers.{n}.layer.output_linear.*", "output_linear.*"},
+          {"layers.{n}.norm.norm.*", "norm.*"},
+          {"norm.norm.*", "final/norm.*"}};
 }
 
 void check_diagonal_system(const Hyper& h, const std::string& model) {
@@ -236,7 +264,8 @@ void check_diagonal_system(const Hyper& h, const std::string& model) {
     throw Error(model + ": dt_min = " + h.text("dt_min") + " is above dt_max = " + h.text("dt_max") + ": choose dt_min at most dt_max.",
                 {.model = model, .parameter = "dt_min", .value = h.text("dt_min"), .range = "at most dt_max"});
   if (h.choice("output") == "none" && h.integer("channels") > 1 && h.choice("block") == "residual")
-    throw Error(model + ": channels = " + h.text("channels") + " outputs a channel and output = none do not fit the residual: choose channels=1 or output=linear.",
+    throw Error(model + ": channels = " + h.text("channels") +
+                    " outputs a channel and output = none do not fit the residual: choose channels=1 or output=linear.",
                 {.model = model, .parameter = "channels", .value = h.text("channels"), .range = "1"});
   if (h.choice("kernel_to_real") == "real-prod" && h.integer("width") < 2)
     throw Error(model + ": kernel_to_real = real-prod needs two channels: choose width=2 or more.",
@@ -255,7 +284,8 @@ double from_positive(const std::string& transform, double value) {
   const double x = std::max(value, 1e-4);
   if (transform == "exp") return std::log(x);
   if (transform == "sigmoid") return std::log(std::min(x, 1.0 - 1e-4)) - std::log1p(-std::min(x, 1.0 - 1e-4));
-  if (transform == "softplus") return x > 30.0 ? x + std::log1p(-std::exp(-x)) : std::log(std::expm1(x));  // e^x is beyond a float64 from 710 on
+  if (transform == "softplus")
+    return x > 30.0 ? x + std::log1p(-std::exp(-x)) : std::log(std::expm1(x));  // e^x is beyond a float64 from 710 on
   return x;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The layer of ag1988/dss and ag1988/dlr round a kernel that is a sum of powers, K_k = cast(sum_n w_n exp(z_n k)): skips, both directions, a product of
-// outputs, what follows, and the block round it. Its names and shapes are those of the class DSS of these repositories.
+// The layer of ag1988/dss and ag1988/dlr round a kernel that is a sum of powers, K_k = cast(sum_n w_n exp(z_n k)): skips, both directions,
+// a product of outputs, what follows, and the block round it. Its names and shapes are those of the class DSS of these repositories.
 #pragma once
 
 #include <functional>
@@ -13,9 +13,9 @@ namespace reclab::parts {
 
 /// A bank of H diagonal systems, complex: h_t = exp(z) h_{t-1} + b u_t, and what reads it.
 struct DiagonalKernel {
-  Var exponent;  ///< z [H, N]
-  Var drive;     ///< b [H, N]; none: 1
-  Var readout;   ///< w [outputs, H, N]
+  Var exponent;           ///< z [H, N]
+  Var drive;              ///< b [H, N]; none: 1
+  Var readout;            ///< w [outputs, H, N]
   bool may_grow = false;  ///< whether |exp(z)| may be above 1
 };
 
@@ -28,12 +28,13 @@ std::vector<ReferenceName> diagonal_system_reference();
 /// Throws where they do not go together.
 void check_diagonal_system(const Hyper& h, const std::string& model);
 
-/// A positive number from a parameter, as state-spaces/s4 has it: exp, none, relu (plus 1e-4), sigmoid, softplus; and the parameter of which a
-/// number is made, which is raised to 1e-4 first, and for sigmoid lowered to 1e-4 below 1.
+/// A positive number from a parameter, as state-spaces/s4 has it: exp, none, relu (plus 1e-4), sigmoid, softplus; and the parameter of
+/// which a number is made, which is raised to 1e-4 first, and for sigmoid lowered to 1e-4 below 1.
 Var positive(const std::string& transform, Var x);
 double from_positive(const std::string& transform, double value);
 
-/// Of what a layer that runs backward returned, in the order of time, what each step reads of those after it: the next row, and 0 at the last step.
+/// Of what a layer that runs backward returned, in the order of time, what each step reads of those after it: the next row, and 0 at the
+/// last step.
 Var from_next_step(Var backward);
 
 /// How many outputs a channel the kernel has, all directions together: the first axis of W.

@@ -9,17 +9,24 @@
 namespace reclab::parts {
 
 std::vector<HyperSpec> encoder_hyper(std::vector<HyperSpec> own) {
-  std::vector<HyperSpec> rows{hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the width."),
-                              hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."), hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
-                              hyper_choice("activation", "relu", {"relu", "gelu"}, "f of the feed-forward part."), hyper_flag("prenorm", false, "Whether norms come first (norm_first in PyTorch)."),
-                              hyper_flag("bias", true, "Whether projections and norms have biases.")};
+  std::vector<HyperSpec> rows{
+      hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"),
+      hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the width."),
+      hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."),
+      hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
+      hyper_choice("activation", "relu", {"relu", "gelu"}, "f of the feed-forward part."),
+      hyper_flag("prenorm", false, "Whether norms come first (norm_first in PyTorch)."),
+      hyper_flag("bias", true, "Whether projections and norms have biases.")};
   for (HyperSpec& row : own) rows.push_back(std::move(row));
   rows.push_back(hyper_real("norm_eps", "ε", 1e-5, 1e-12, 1.0, "Epsilon of all norms.", true));
   rows.push_back(hyper_flag("final_norm", true, "Whether a norm follows the last layer."));
-  rows.push_back(hyper_choice("block", "residual", {"residual", "none"}, "The layer with norms, residuals and feed-forward, or the attention with its projections alone."));
+  rows.push_back(hyper_choice("block", "residual", {"residual", "none"},
+                              "The layer with norms, residuals and feed-forward, or the attention with its projections alone."));
   return rows;
 }
-HyperSpec position_hyper() { return hyper_choice("position", "sinusoidal", {"sinusoidal", "rotary", "none"}, "How a step knows where it is."); }
+HyperSpec position_hyper() {
+  return hyper_choice("position", "sinusoidal", {"sinusoidal", "rotary", "none"}, "How a step knows where it is.");
+}
 HyperSpec rotary_base_hyper() { return hyper_real("rotary_base", "", 10000.0, 1.0, 1e9, "Base of the rotary angles.", true); }
 
 void check_encoder(const Hyper& h, const std::string& model) {
@@ -30,8 +37,8 @@ void check_encoder(const Hyper& h, const std::string& model) {
   if (!h.has("position")) return;
   const std::string& position = h.choice("position");
   if ((position == "sinusoidal" && d % 2) || (position == "rotary" && d / heads % 2))
-    throw Error(model + ": position = " + position + " needs an even " + (position == "rotary" ? "width/heads" : "width") + ", not " + std::to_string(position == "rotary" ? d / heads : d) +
-                    ": choose another width, or position=none.",
+    throw Error(model + ": position = " + position + " needs an even " + (position == "rotary" ? "width/heads" : "width") + ", not " +
+                    std::to_string(position == "rotary" ? d / heads : d) + ": choose another width, or position=none.",
                 {.model = model, .parameter = "position", .value = position, .range = "none"});
 }
 
@@ -55,7 +62,8 @@ Var with_sinusoids(Layer& l, Var x) {
 
 AttentionInputs projected(Layer& l, const std::string& name, Var x, std::int64_t heads, Var from) {
   const std::int64_t d = x.dim(-1);
-  const Var W = l.parameter(name + ".in_proj_weight", {3 * d, d}, xavier_uniform(d, 3 * d), "W_in: rows of q, k, v, each by head; starts Xavier uniform.");
+  const Var W = l.parameter(name + ".in_proj_weight", {3 * d, d}, xavier_uniform(d, 3 * d),
+                            "W_in: rows of q, k, v, each by head; starts Xavier uniform.");
   const Var b = l.hyper.flag("bias") ? l.parameter(name + ".in_proj_bias", {3 * d}, init::constant(0.0), "Its bias; starts at 0.") : Var{};
   const auto mapped = [&](Var v, std::int64_t first, std::int64_t last) {
     const bool all = first == 0 && last == 3;

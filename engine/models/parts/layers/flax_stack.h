@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What S5 and minimal-LRU, which share a stack of flax modules, call its arrays: an encoder, layers of a sequence map `seq` with a norm and dense maps
-// out1 and out2, and a decoder; below encoder, or with the collections of flax in front, batch_stats beside params. And what their classifiers take of it.
+// What S5 and minimal-LRU, which share a stack of flax modules, call its arrays: an encoder, layers of a sequence map `seq` with a norm and
+// dense maps out1 and out2, and a decoder; below encoder, or with the collections of flax in front, batch_stats beside params. And what
+// their classifiers take of it.
 #pragma once
 
 #include <string>
@@ -40,8 +41,11 @@ inline std::vector<ReferenceName> flax_stack_reference(const std::string& norm) 
 inline Var mean_over_time(Layer& l, Var x) {
   if (l.index() + 1 != l.hyper.integer("layers")) return x;
   const std::int64_t d = x.dim(-1);
-  const Var before = l.position(), weight = reciprocal(before + 1.0), ones = x.graph->constant({d}, std::vector<double>(static_cast<std::size_t>(d), 1.0));
-  return diagonal(l, {.name = "mean", .shape = {d}, .text = "The mean of the stack's outputs so far, which the head reads.", .auxiliary = true}, before * weight * ones, x * weight);
+  const Var before = l.position(), weight = reciprocal(before + 1.0),
+            ones = x.graph->constant({d}, std::vector<double>(static_cast<std::size_t>(d), 1.0));
+  return diagonal(
+      l, {.name = "mean", .shape = {d}, .text = "The mean of the stack's outputs so far, which the head reads.", .auxiliary = true},
+      before * weight * ones, x * weight);
 }
 
 }  // namespace reclab::parts

@@ -14,7 +14,8 @@
 namespace reclab::parts {
 namespace {
 
-/// Of one half of the conjugate pairs: the transition diag(a) - Σ_r p_r q_rᵀ of the whole set, and what an input adds; [channels, modes] each.
+/// Of one half of the conjugate pairs: the transition diag(a) - Σ_r p_r q_rᵀ of the whole set, and what an input adds; [channels, modes]
+/// each.
 struct ConjugateHalf {
   Var a, b;
   std::vector<Var> p, q;
@@ -41,7 +42,8 @@ Var real_transition(const ConjugateHalf& system) {
 }
 Var real_transition(const LowRankSystem& system) { return real_transition(ConjugateHalf{system.a, system.b, {system.p}, {system.q}}); }
 
-/// (diag(d) - Σ_r p_r q_rᵀ)⁻¹ where `inverse` is 1/d, by Sherman and Morrison's formula term by term: 1/d - Σ_r x_r y_rᵀ; the whole set of pairs counts.
+/// (diag(d) - Σ_r p_r q_rᵀ)⁻¹ where `inverse` is 1/d, by Sherman and Morrison's formula term by term: 1/d - Σ_r x_r y_rᵀ; the whole set of
+/// pairs counts.
 ConjugateHalf inverted(Var inverse, const std::vector<Var>& p, const std::vector<Var>& q) {
   ConjugateHalf found{inverse, {}, {}, {}};
   const auto both = [](Var v) { return reshape(reclab::sum(real(v), -1) * 2.0, {v.dim(0), 1}); };
@@ -89,9 +91,12 @@ Var finished(Layer& l, Var x, Var y, Var scale, Var shift) {
   if (l.hyper.choice("output") == "glu") {
     const std::int64_t columns = y.dim(-1);
     const double k = 1.0 / std::sqrt(static_cast<double>(columns));
-    const Var W = l.parameter("output_linear.weight", {2 * H, columns}, init::uniform(-k, k),
-                              columns == H ? "W of the GLU: value rows, then gate rows; starts uniform in ±1/√H." : "W of the GLU: value rows, then gate rows, columns read by read; starts uniform in ±1/√(channels H).");
-    const Var b = l.parameter("output_linear.bias", {2 * H}, init::uniform(-k, k), columns == H ? "Its bias; starts uniform in ±1/√H." : "Its bias; starts uniform in ±1/√(channels H).");
+    const Var W =
+        l.parameter("output_linear.weight", {2 * H, columns}, init::uniform(-k, k),
+                    columns == H ? "W of the GLU: value rows, then gate rows; starts uniform in ±1/√H."
+                                 : "W of the GLU: value rows, then gate rows, columns read by read; starts uniform in ±1/√(channels H).");
+    const Var b = l.parameter("output_linear.bias", {2 * H}, init::uniform(-k, k),
+                              columns == H ? "Its bias; starts uniform in ±1/√H." : "Its bias; starts uniform in ±1/√(channels H).");
     const auto parts = split(linear(gelu(y), W, b), -1, 2);
     y = parts[0] * l.gate("glu", sigmoid(parts[1]), 0.0, 1.0, "The GLU after the system: how much of each channel passes.");
   }
@@ -105,13 +110,15 @@ std::int64_t reads_of(const Hyper& h) { return h.has("channels") ? h.integer("ch
 /// D u of each read, side by side.
 Var skipped(Layer& l, Var u) {
   const std::int64_t H = l.hyper.integer("width"), reads = reads_of(l.hyper);
-  const Var D = l.parameter("D", {reads, H}, init::normal(1.0), reads == 1 ? "The skip D; starts normal." : "The skip D, a row a read; starts normal.");
+  const Var D = l.parameter("D", {reads, H}, init::normal(1.0),
+                            reads == 1 ? "The skip D; starts normal." : "The skip D, a row a read; starts normal.");
   std::vector<Var> parts;
   for (std::int64_t i = 0; i < reads; ++i) parts.push_back(reshape(reads == 1 ? D : slice(D, 0, i, i + 1), {H}) * u);
   return reads == 1 ? parts[0] : concat(parts, -1);
 }
 
-/// A memory of several low-rank terms or readouts, by its real matrices: y [steps, batch, reads * channels], read by read, of C [reads, channels, modes].
+/// A memory of several low-rank terms or readouts, by its real matrices: y [steps, batch, reads * channels], read by read, of C [reads,
+/// channels, modes].
 Var dense_modes(Layer& l, const ConjugateHalf& system, const std::vector<Var>& C, std::int64_t length, Var u) {
   const std::int64_t H = system.a.dim(0), n = system.a.dim(1), reads = std::ssize(C);
   const Var transition = real_transition(system), drive[] = {real(system.b), imag(system.b)};
@@ -122,8 +129,13 @@ Var dense_modes(Layer& l, const ConjugateHalf& system, const std::vector<Var>& C
   }
   Var row = reads == 1 ? rows[0] : concat(rows, 1);
   if (length) row = solved_rows(transition, row, length);
-  const Var y = dense_bank(l, {.name = "h", .shape = {H, 2 * n}, .text = "The complex modes of each channel, one of each conjugate pair: all real parts, then all imaginary parts.", .pairs = true}, transition,
-                           concat(drive, -1), row, u);
+  const Var y =
+      dense_bank(l,
+                 {.name = "h",
+                  .shape = {H, 2 * n},
+                  .text = "The complex modes of each channel, one of each conjugate pair: all real parts, then all imaginary parts.",
+                  .pairs = true},
+                 transition, concat(drive, -1), row, u);
   const int reads_first[] = {0, 1, 3, 2};
   return reshape(permute(y, reads_first), {u.dim(0), u.dim(1), reads * H});
 }
@@ -131,33 +143,43 @@ Var dense_modes(Layer& l, const ConjugateHalf& system, const std::vector<Var>& C
 }  // namespace
 
 std::vector<HyperSpec> low_rank_layer_hyper(bool first_version) {
-  std::vector<HyperSpec> rows{hyper_integer("width", "H", 64, 1, 4096, "Channels; each is a system of its own.", "channels"),
-                              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
-                              hyper_integer("state", "N", 64, 2, 1024, "State size a channel, conjugates counted: N/2 complex modes are stored.", "states"),
-                              hyper_integer("n_ssm", "S", 0, 0, 4096,
-                                            "Independent copies of A, B, P, shared by the channels in turn; it divides the width; 0: one a channel."),
-                              hyper_integer("rank", "R", 1, 1, 16, "Rank of the low-rank part: terms P P*."),
-                              hyper_integer("channels", "C", 1, 1, 64, "How often each system is read out, each time with a C and D of its own; the output map takes all reads side by side."),
-                              draws_only(hyper_choice("init", "legs", {"legs", "legt", "lagt", "fourier"}, "The measure of HiPPO that A, B and P start as; legt is of rank 2, and starts without its second term where rank is 1; terms beyond a measure's own start at 0.")),
-                              draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
-                              draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
-                              hyper_choice("dt_transform", "exp", {"exp", "softplus"}, "How the time step comes from inv_dt."),
-                              draws_only(hyper_real("B_clip", "", 0.0, 0.0, 1000.0, "Where the imaginary part of B is cut at the start (2 in the reference); 0: nowhere.")),
-                              hyper_integer("l_kernel", "L", 0, 0, 1 << 20,
-                                            "Length that the reference's kernel was made for, where C is its C̃; 0: C is the readout itself.", "steps"),
-                              hyper_flag("bidirectional", false, "A second readout of the same system reads what is still to come, from the next step on."),
-                              hyper_choice("low_rank", "tied", {"tied", "free"}, "The low-rank part: P and its own conjugate, or P and a parameter Q."),
-                              hyper_flag("dt_tie", true, "Whether all modes of a channel share one time step."),
-                              hyper_choice("real_transform", "exp", {"exp", "none", "relu", "sigmoid", "softplus"}, "How −Re Λ comes from A_real."),
-                              hyper_choice("output", "glu", {"glu", "none"}, "After the system: gelu and a gated linear map, or nothing."),
-                              hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the S4 layer alone."),
-                              hyper_flag("prenorm", true, "Whether the norm comes before the layer (after the residual otherwise).")};
-  if (first_version) std::erase_if(rows, [](const HyperSpec& row) { return row.key == "dt_transform" || row.key == "dt_tie" || row.key == "low_rank" || row.key == "B_clip" || row.key == "rank" || row.key == "channels" || row.key == "init"; });
+  std::vector<HyperSpec> rows{
+      hyper_integer("width", "H", 64, 1, 4096, "Channels; each is a system of its own.", "channels"),
+      hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
+      hyper_integer("state", "N", 64, 2, 1024, "State size a channel, conjugates counted: N/2 complex modes are stored.", "states"),
+      hyper_integer("n_ssm", "S", 0, 0, 4096,
+                    "Independent copies of A, B, P, shared by the channels in turn; it divides the width; 0: one a channel."),
+      hyper_integer("rank", "R", 1, 1, 16, "Rank of the low-rank part: terms P P*."),
+      hyper_integer("channels", "C", 1, 1, 64,
+                    "How often each system is read out, each time with a C and D of its own; the output map takes all reads side by side."),
+      draws_only(hyper_choice("init", "legs", {"legs", "legt", "lagt", "fourier"},
+                              "The measure of HiPPO that A, B and P start as; legt is of rank 2, and starts without its second term where "
+                              "rank is 1; terms beyond a measure's own start at 0.")),
+      draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
+      draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
+      hyper_choice("dt_transform", "exp", {"exp", "softplus"}, "How the time step comes from inv_dt."),
+      draws_only(hyper_real("B_clip", "", 0.0, 0.0, 1000.0,
+                            "Where the imaginary part of B is cut at the start (2 in the reference); 0: nowhere.")),
+      hyper_integer("l_kernel", "L", 0, 0, 1 << 20,
+                    "Length that the reference's kernel was made for, where C is its C̃; 0: C is the readout itself.", "steps"),
+      hyper_flag("bidirectional", false, "A second readout of the same system reads what is still to come, from the next step on."),
+      hyper_choice("low_rank", "tied", {"tied", "free"}, "The low-rank part: P and its own conjugate, or P and a parameter Q."),
+      hyper_flag("dt_tie", true, "Whether all modes of a channel share one time step."),
+      hyper_choice("real_transform", "exp", {"exp", "none", "relu", "sigmoid", "softplus"}, "How −Re Λ comes from A_real."),
+      hyper_choice("output", "glu", {"glu", "none"}, "After the system: gelu and a gated linear map, or nothing."),
+      hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the S4 layer alone."),
+      hyper_flag("prenorm", true, "Whether the norm comes before the layer (after the residual otherwise).")};
+  if (first_version)
+    std::erase_if(rows, [](const HyperSpec& row) {
+      return row.key == "dt_transform" || row.key == "dt_tie" || row.key == "low_rank" || row.key == "B_clip" || row.key == "rank" ||
+             row.key == "channels" || row.key == "init";
+    });
   if (first_version) {
     for (HyperSpec& row : rows)
       if (row.key == "real_transform") row.text = "How −Re Λ comes from inv_w_real.";
-    rows.insert(std::ranges::find(rows, "real_transform", &HyperSpec::key),
-                hyper_real("bandlimit", "", 0.0, 0.0, 10.0, "Modes that turn by half of this a step or more, in turns, are not read; 0: all are."));
+    rows.insert(
+        std::ranges::find(rows, "real_transform", &HyperSpec::key),
+        hyper_real("bandlimit", "", 0.0, 0.0, 10.0, "Modes that turn by half of this a step or more, in turns, are not read; 0: all are."));
   }
   return rows;
 }
@@ -169,12 +191,16 @@ Var low_rank_kernel(const LowRankSystem& system, std::int64_t steps) {
   const Var both[] = {real(system.b), imag(system.b)};
   std::vector<Var> drive{reshape(concat(both, -1), {1, 1, H, 2 * n})};
   if (steps > 1) drive.push_back(zeros({steps - 1, 1, H, 2 * n}));
-  const Var h = reshape(dense_from(graph, Form::sequential, real_transition(system), drive.size() > 1 ? concat(drive, 0) : drive[0], zeros({1, H, 2 * n})).trajectories[0], {steps, H, 2 * n});
+  const Var h = reshape(
+      dense_from(graph, Form::sequential, real_transition(system), drive.size() > 1 ? concat(drive, 0) : drive[0], zeros({1, H, 2 * n}))
+          .trajectories[0],
+      {steps, H, 2 * n});
   return transpose(sum(slice(h, -1, 0, n) * real(system.c) - slice(h, -1, n, 2 * n) * imag(system.c), -1) * 2.0);
 }
 
 Var low_rank_modes(Layer& l, const LowRankSystem& system, Var u) {
-  return low_rank_bank(l, {"h", {system.a.dim(0), system.a.dim(1)}, "The complex modes of each channel, one of each conjugate pair."}, system, u);
+  return low_rank_bank(l, {"h", {system.a.dim(0), system.a.dim(1)}, "The complex modes of each channel, one of each conjugate pair."},
+                       system, u);
 }
 
 void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
@@ -188,7 +214,8 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
                       ": choose a divisor, or 0 for one copy a channel.",
                   {.model = id, .parameter = "n_ssm", .value = h.text("n_ssm"), .range = "a divisor of width"});
     if (reads_of(h) > 1 && h.choice("output") == "none" && (h.choice("block") == "residual" || h.integer("layers") > 1))
-      throw Error(id + ": output = none leaves channels = " + h.text("channels") + " reads a channel, which no residual and no next layer takes: choose output=glu, or block=none and layers=1.",
+      throw Error(id + ": output = none leaves channels = " + h.text("channels") +
+                      " reads a channel, which no residual and no next layer takes: choose output=glu, or block=none and layers=1.",
                   {.model = id, .parameter = "channels", .value = h.text("channels"), .range = "1 with output = none"});
     if (h.real("dt_min") > h.real("dt_max"))
       throw Error(id + ": dt_min = " + h.text("dt_min") + " is above dt_max = " + h.text("dt_max") + ": choose dt_min at most dt_max.",
@@ -198,19 +225,21 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
   a.layer = [how](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), N = l.hyper.integer("state"), modes = N / 2,
                        S = l.hyper.integer("n_ssm") ? l.hyper.integer("n_ssm") : H;
-    const bool block = l.hyper.choice("block") == "residual", prenorm = l.hyper.flag("prenorm"),
-               first = how.first_version, softplus_dt = !first && l.hyper.choice("dt_transform") == "softplus";
+    const bool block = l.hyper.choice("block") == "residual", prenorm = l.hyper.flag("prenorm"), first = how.first_version,
+               softplus_dt = !first && l.hyper.choice("dt_transform") == "softplus";
     const double low = std::log(l.hyper.real("dt_min")), high = std::log(l.hyper.real("dt_max"));
     const Var scale = block ? l.parameter("norm.weight", {H}, init::constant(1.0), "Scale of the layer norm; starts at 1.") : Var{};
     const Var shift = block ? l.parameter("norm.bias", {H}, init::constant(0.0), "Shift of the layer norm; starts at 0.") : Var{};
 
-    const bool tied_dt = first || l.hyper.flag("dt_tie"), bidirectional = l.hyper.flag("bidirectional"), two = bidirectional || (how.adds_backward && how.adds_backward(l.hyper));
-    const Var inv_dt = l.parameter(first ? "log_dt" : "inv_dt", first ? Shape{H} : Shape{H, tied_dt ? 1 : modes}, init::each([=](Rng& rng, std::int64_t) {
-                                     const double value = rng.uniform(low, high);
-                                     return softplus_dt ? std::log(std::expm1(std::exp(value))) : value;
-                                   }),
-                                   first ? "log Δ a channel; starts uniform between log dt_min and log dt_max."
-                                         : "Δ a channel before exp or softplus; starts with log Δ uniform between log dt_min and log dt_max.");
+    const bool tied_dt = first || l.hyper.flag("dt_tie"), bidirectional = l.hyper.flag("bidirectional"),
+               two = bidirectional || (how.adds_backward && how.adds_backward(l.hyper));
+    const Var inv_dt =
+        l.parameter(first ? "log_dt" : "inv_dt", first ? Shape{H} : Shape{H, tied_dt ? 1 : modes}, init::each([=](Rng& rng, std::int64_t) {
+                      const double value = rng.uniform(low, high);
+                      return softplus_dt ? std::log(std::expm1(std::exp(value))) : value;
+                    }),
+                    first ? "log Δ a channel; starts uniform between log dt_min and log dt_max."
+                          : "Δ a channel before exp or softplus; starts with log Δ uniform between log dt_min and log dt_max.");
     const std::string measure = first ? "legs" : l.hyper.choice("init");
     const std::int64_t rank = first ? 1 : l.hyper.integer("rank"), reads = reads_of(l.hyper);
     /// Every copy starts as the same modes of the measure; `value` is of a mode and, of P, the term.
@@ -219,7 +248,8 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
         const auto start_of = hippo::low_rank_of(measure, N);
         const std::size_t each = c.shape.size() == 4 ? 2 : 1;
         for (std::size_t i = 0; i < c.values.size(); i += each) {
-          const std::complex<double> start = value(start_of, i / each % static_cast<std::size_t>(modes), i / each / static_cast<std::size_t>(S * modes));
+          const std::complex<double> start =
+              value(start_of, i / each % static_cast<std::size_t>(modes), i / each / static_cast<std::size_t>(S * modes));
           c.values[i] = start.real();
           if (each == 2) c.values[i + 1] = start.imag();
         }
@@ -235,28 +265,43 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     };
     const std::string& transform = l.hyper.choice("real_transform");
     const std::string re_name = first ? "inv_w_real" : "A_real";
-    const double decays = measure == "legs" ? 0.5 : 1e-4;  // of the others the diagonal part only turns, and starts as the reference's least
+    const double decays =
+        measure == "legs" ? 0.5 : 1e-4;  // of the others the diagonal part only turns, and starts as the reference's least
     const std::string of_start = measure == "legs" ? "½." : "1e-4.";
-    const Var A_real = transform == "exp" ? l.parameter(re_name, {S, modes}, init::constant(std::log(decays)), "log of −Re Λ; starts at log " + of_start)
-                                          : l.parameter(re_name, {S, modes}, init::constant(from_positive(transform, decays)), "−Re Λ before " + transform + "; starts at that of " + of_start);
+    const Var A_real = transform == "exp"
+                           ? l.parameter(re_name, {S, modes}, init::constant(std::log(decays)), "log of −Re Λ; starts at log " + of_start)
+                           : l.parameter(re_name, {S, modes}, init::constant(from_positive(transform, decays)),
+                                         "−Re Λ before " + transform + "; starts at that of " + of_start);
     const double sign = first ? 1.0 : -1.0;  // of what is stored of Im Λ
-    const Var A_imag = l.parameter(first ? "w_imag" : "A_imag", {S, modes},
-                                   from_measure([sign](const hippo::LowRankMeasure& start, std::size_t n, std::size_t) { return -sign * std::max(start.frequencies[n], 1e-4); }),
-                                   std::string(first ? "Im Λ; starts with the eigenvalues of HiPPO-LegS that are negative, largest first."
-                                                     : "−Im Λ; starts with the eigenvalues of the measure init, by default HiPPO-LegS, largest first, and at least 1e-4."));
-    const Var B =
-        l.parameter("B", {1, S, modes, 2}, from_measure(clipped),
-                    "B in the eigenvectors' basis, last axis re and im; starts as init, by default HiPPO-LegS, with phases that make it real and positive" +
-                        std::string(clip == 0.0 ? "." : ", then cut."));
-    const Var P = l.parameter("P", {rank, S, modes, 2},
-                              from_measure([](const hippo::LowRankMeasure& start, std::size_t n, std::size_t r) { return r < start.low_rank.size() ? start.low_rank[r][n] : 0.0; }),
-                              measure == "legs" ? "P of the low-rank part, last axis re and im; starts as HiPPO-LegS, B/√2." : "P of the low-rank part, term by term, last axis re and im; starts as init says.");
-    const Var Q = first || l.hyper.choice("low_rank") == "tied" ? Var{} : l.parameter("Q", {rank, S, modes, 2}, [](InitContext& c) {
-      const auto p = c.other("P");
-      for (std::size_t i = 0; i < c.values.size(); ++i) c.values[i] = i % 2 ? -p[i] : p[i];
-    }, "Q of the low-rank part, last axis re and im; starts as the conjugate of P.");
+    const Var A_imag = l.parameter(
+        first ? "w_imag" : "A_imag", {S, modes}, from_measure([sign](const hippo::LowRankMeasure& start, std::size_t n, std::size_t) {
+          return -sign * std::max(start.frequencies[n], 1e-4);
+        }),
+        std::string(
+            first ? "Im Λ; starts with the eigenvalues of HiPPO-LegS that are negative, largest first."
+                  : "−Im Λ; starts with the eigenvalues of the measure init, by default HiPPO-LegS, largest first, and at least 1e-4."));
+    const Var B = l.parameter("B", {1, S, modes, 2}, from_measure(clipped),
+                              "B in the eigenvectors' basis, last axis re and im; starts as init, by default HiPPO-LegS, with phases that "
+                              "make it real and positive" +
+                                  std::string(clip == 0.0 ? "." : ", then cut."));
+    const Var P = l.parameter("P", {rank, S, modes, 2}, from_measure([](const hippo::LowRankMeasure& start, std::size_t n, std::size_t r) {
+                                return r < start.low_rank.size() ? start.low_rank[r][n] : 0.0;
+                              }),
+                              measure == "legs" ? "P of the low-rank part, last axis re and im; starts as HiPPO-LegS, B/√2."
+                                                : "P of the low-rank part, term by term, last axis re and im; starts as init says.");
+    const Var Q = first || l.hyper.choice("low_rank") == "tied"
+                      ? Var{}
+                      : l.parameter(
+                            "Q", {rank, S, modes, 2},
+                            [](InitContext& c) {
+                              const auto p = c.other("P");
+                              for (std::size_t i = 0; i < c.values.size(); ++i) c.values[i] = i % 2 ? -p[i] : p[i];
+                            },
+                            "Q of the low-rank part, last axis re and im; starts as the conjugate of P.");
     const Var both_C =
-        l.parameter("C", {(bidirectional ? 2 : 1) * reads, H, modes, 2}, init::normal(std::sqrt(0.5)), l.hyper.integer("l_kernel") ? "C̃ = (1 − Ā^L)ᵀ times the readout, last axis re and im; starts complex normal." : "The readout C, last axis re and im; starts complex normal.");
+        l.parameter("C", {(bidirectional ? 2 : 1) * reads, H, modes, 2}, init::normal(std::sqrt(0.5)),
+                    l.hyper.integer("l_kernel") ? "C̃ = (1 − Ā^L)ᵀ times the readout, last axis re and im; starts complex normal."
+                                                : "The readout C, last axis re and im; starts complex normal.");
     const Var C = bidirectional ? slice(both_C, 0, l.backward() ? reads : 0, l.backward() ? 2 * reads : reads) : both_C;
     const auto skip_of = [&](Var v) { return two ? Var{} : skipped(l, v); };
 
@@ -273,7 +318,9 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     const Var lambda = for_channels(complex(-decay, first ? A_imag : -A_imag)), low_rank = term(P, 0), input = for_channels(number(B, S));
     const Var dt = first ? reshape(exp(inv_dt), {H, 1}) : softplus_dt ? softplus(inv_dt) : exp(inv_dt), half = dt * 0.5;
     // (1 - Δ/2 A)⁻¹ by Sherman and Morrison; Ā = 2 (1 - Δ/2 A)⁻¹ - 1.
-    const Var inverse = reciprocal(1.0 - lambda * half), conjugate = !Q ? complex(real(low_rank), -imag(low_rank)) : rank == 1 ? for_channels(number(Q, S)) : Var{};  // of several terms: below
+    const Var inverse = reciprocal(1.0 - lambda * half), conjugate = !Q          ? complex(real(low_rank), -imag(low_rank))
+                                                                     : rank == 1 ? for_channels(number(Q, S))
+                                                                                 : Var{};  // of several terms: below
     if (rank > 1 || reads > 1) {
       declare_flow(l, {.rule = Flow::Rule::bilinear});
       std::vector<Var> p, q, rows;
@@ -286,7 +333,8 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
       ConjugateHalf way = inverted(inverse, p, q);
       const Var driven = input * dt;
       way.b = inverse * driven;
-      for (std::int64_t r = 0; r < rank; ++r) way.b = way.b - way.p[static_cast<std::size_t>(r)] * half_sum(way.q[static_cast<std::size_t>(r)] * driven);
+      for (std::int64_t r = 0; r < rank; ++r)
+        way.b = way.b - way.p[static_cast<std::size_t>(r)] * half_sum(way.q[static_cast<std::size_t>(r)] * driven);
       way.a = inverse * 2.0 - 1.0;
       for (Var& one : way.p) one = one * 2.0;
       for (std::int64_t i = 0; i < reads; ++i) rows.push_back(number(slice(C, 0, i, i + 1), H));
@@ -294,7 +342,8 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
       const Var skip = skip_of(u), read = dense_modes(l, way, rows, l.hyper.integer("l_kernel"), u);
       return two ? read : finished(l, x, read + skip, scale, shift);
     }
-    if (!l.hyper.has("order") || l.hyper.integer("order") > 0) declare_flow(l, {.rule = Flow::Rule::bilinear});  // else the input is in the transition
+    if (!l.hyper.has("order") || l.hyper.integer("order") > 0)
+      declare_flow(l, {.rule = Flow::Rule::bilinear});  // else the input is in the transition
     LowRankSystem system;
     system.a = inverse * 2.0 - 1.0;
     system.q = conjugate * inverse;
@@ -323,7 +372,8 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     const Var scale = block ? l.parameter("norm.weight", {H}, init::constant(1.0), "Scale of the layer norm; starts at 1.") : Var{};
     const Var shift = block ? l.parameter("norm.bias", {H}, init::constant(0.0), "Shift of the layer norm; starts at 0.") : Var{};
     const Var u = block && l.hyper.flag("prenorm") ? layer_norm(below, scale, shift, 1e-5) : below;
-    return finished(l, below, forward + (l.hyper.flag("bidirectional") ? from_next_step(backward) : backward) + skipped(l, u), scale, shift);
+    return finished(l, below, forward + (l.hyper.flag("bidirectional") ? from_next_step(backward) : backward) + skipped(l, u), scale,
+                    shift);
   };
 }
 

@@ -19,11 +19,15 @@ struct TorchCell {
   TorchCell(Layer& l, std::string which, const std::string& name, std::int64_t inputs, std::int64_t units) : kind(std::move(which)) {
     const std::int64_t n = rows(kind) * units;
     const double k = 1.0 / std::sqrt(static_cast<double>(units));
-    const std::string order = kind == "rnn" ? "" : kind == "gru" ? ", rows r z n" : ", rows i f g o", starts = "; starts uniform in ±1/√units.";
+    const std::string order = kind == "rnn"   ? ""
+                              : kind == "gru" ? ", rows r z n"
+                                              : ", rows i f g o",
+                      starts = "; starts uniform in ±1/√units.";
     W_ih = l.parameter(name + "weight_ih_l0", {n, inputs}, init::uniform(-k, k), "W_ih of the recurrent network" + order + starts);
     W_hh = l.parameter(name + "weight_hh_l0", {n, units}, init::uniform(-k, k), "W_hh, from its state" + order + starts);
     b_ih = l.parameter(name + "bias_ih_l0", {n}, init::uniform(-k, k), "b_ih" + order + starts);
-    b_hh = l.parameter(name + "bias_hh_l0", {n}, init::uniform(-k, k), "b_hh" + order + (kind == "gru" ? "; its n rows lie inside the reset product" : "") + starts);
+    b_hh = l.parameter(name + "bias_hh_l0", {n}, init::uniform(-k, k),
+                       "b_hh" + order + (kind == "gru" ? "; its n rows lie inside the reset product" : "") + starts);
   }
 
   std::vector<std::string> states() const { return kind == "lstm" ? std::vector<std::string>{"h", "c"} : std::vector<std::string>{"h"}; }

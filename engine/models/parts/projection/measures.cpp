@@ -17,7 +17,9 @@ std::size_t at(std::int64_t row, std::int64_t column, std::int64_t width) { retu
 
 /// The scale of generalised Laguerre polynomial n in the reference's state, and that of all of them.
 double laguerre_scale(double n, double alpha) { return std::exp(0.5 * (std::lgamma(n + alpha + 1.0) - std::lgamma(n + 1.0))); }
-double laguerre_weight(double alpha, double beta) { return std::exp(-0.5 * std::lgamma(1.0 - alpha)) * std::pow(beta, 0.5 * (1.0 - alpha)); }
+double laguerre_weight(double alpha, double beta) {
+  return std::exp(-0.5 * std::lgamma(1.0 - alpha)) * std::pow(beta, 0.5 * (1.0 - alpha));
+}
 
 /// x = a^-1 x for columns x [n, columns], by elimination with pivots.
 void solve(std::vector<double> a, std::int64_t n, std::vector<double>& x, std::int64_t columns) {
@@ -52,7 +54,8 @@ void laguerre(double alpha, std::span<const double> x, std::span<double> values)
       now = 1.0;
       if (n == 1) now = 1.0 + alpha - x[i];
       if (n > 1)
-        now = ((2.0 * degree - 1.0 + alpha - x[i]) * values[(n - 1) * count + i] - (degree - 1.0 + alpha) * values[(n - 2) * count + i]) / degree;
+        now = ((2.0 * degree - 1.0 + alpha - x[i]) * values[(n - 1) * count + i] - (degree - 1.0 + alpha) * values[(n - 2) * count + i]) /
+              degree;
     }
 }
 
@@ -69,15 +72,23 @@ System continuous(const Measure& measure, std::int64_t order) {
     for (std::int64_t j = 0; j < order; ++j) {
       const double k = static_cast<double>(j), roots = root * std::sqrt(2.0 * k + 1.0);
       double entry = 0.0;
-      if (legt) entry = -0.5 * roots * (i < j ? odd(i - j) : 1.0);
-      else if (lmu) entry = (2.0 * n + 1.0) * (i < j ? -1.0 : -odd(i - j));
-      else if (i < j) entry = 0.0;
-      else if (lagt) entry = i == j ? -0.5 : -1.0;
-      else if (glagt) entry = i == j ? -0.5 * (1.0 + measure.beta) : -laguerre_scale(k, measure.alpha) / laguerre_scale(n, measure.alpha);
-      else entry = i == j ? -(n + 1.0) : -roots;
+      if (legt)
+        entry = -0.5 * roots * (i < j ? odd(i - j) : 1.0);
+      else if (lmu)
+        entry = (2.0 * n + 1.0) * (i < j ? -1.0 : -odd(i - j));
+      else if (i < j)
+        entry = 0.0;
+      else if (lagt)
+        entry = i == j ? -0.5 : -1.0;
+      else if (glagt)
+        entry = i == j ? -0.5 * (1.0 + measure.beta) : -laguerre_scale(k, measure.alpha) / laguerre_scale(n, measure.alpha);
+      else
+        entry = i == j ? -(n + 1.0) : -roots;
       flow.A.push_back(entry);
     }
-    const auto binomial = [&] { return std::exp(std::lgamma(measure.alpha + n + 1.0) - std::lgamma(n + 1.0) - std::lgamma(measure.alpha + 1.0)); };
+    const auto binomial = [&] {
+      return std::exp(std::lgamma(measure.alpha + n + 1.0) - std::lgamma(n + 1.0) - std::lgamma(measure.alpha + 1.0));
+    };
     flow.B.push_back(legt    ? 0.5 * root
                      : lmu   ? (2.0 * n + 1.0) * odd(i)
                      : lagt  ? measure.beta
@@ -87,7 +98,9 @@ System continuous(const Measure& measure, std::int64_t order) {
   return flow;
 }
 
-double share_of(const Rule& rule) { return rule.name == "forward" ? 0.0 : rule.name == "backward" ? 1.0 : rule.name == "generalised" ? rule.share : 0.5; }
+double share_of(const Rule& rule) {
+  return rule.name == "forward" ? 0.0 : rule.name == "backward" ? 1.0 : rule.name == "generalised" ? rule.share : 0.5;
+}
 
 System discrete(const System& flow, double dt, const Rule& rule) {
   const std::int64_t N = flow.order, n = N + 1;
@@ -123,8 +136,8 @@ System discrete(const System& flow, double dt, const Rule& rule) {
   return step;
 }
 
-/// A rule takes what it is driven with for the middle of the step, less the share by which it is nearer to the end: forward's counts as what
-/// comes at the end of it, backward's as what came before it.
+/// A rule takes what it is driven with for the middle of the step, less the share by which it is nearer to the end: forward's counts as
+/// what comes at the end of it, backward's as what came before it.
 ///
 /// Laguerre functions turn up to 4N units ago and die away beyond; a measure that forgets faster is shown over three of its time constants.
 PastBasis past(const Measure& measure, std::int64_t order, double dt, const Rule& rule) {
@@ -143,16 +156,26 @@ PastBasis past(const Measure& measure, std::int64_t order, double dt, const Rule
     std::vector<double> x, scale;
     for (const double place : places) {
       const double age = units * (1.0 - place) + early;
-      if (measure.name == "legt") x.push_back(1.0 - age);
-      else if (measure.name == "lmu") x.push_back(2.0 * age - 1.0);
-      else if (measure.name == "legst") x.push_back(2.0 * std::exp(-age) - 1.0);
-      else x.push_back(age);
-      if (measure.name == "lagt") scale.push_back(std::exp(-0.5 * age) / measure.beta);
-      else if (measure.name == "glagt") scale.push_back(std::pow(std::max(age, 0.0), measure.alpha) * std::exp(-0.5 * (1.0 - measure.beta) * age) / laguerre_weight(measure.alpha, measure.beta));
-      else scale.push_back(1.0);
+      if (measure.name == "legt")
+        x.push_back(1.0 - age);
+      else if (measure.name == "lmu")
+        x.push_back(2.0 * age - 1.0);
+      else if (measure.name == "legst")
+        x.push_back(2.0 * std::exp(-age) - 1.0);
+      else
+        x.push_back(age);
+      if (measure.name == "lagt")
+        scale.push_back(std::exp(-0.5 * age) / measure.beta);
+      else if (measure.name == "glagt")
+        scale.push_back(std::pow(std::max(age, 0.0), measure.alpha) * std::exp(-0.5 * (1.0 - measure.beta) * age) /
+                        laguerre_weight(measure.alpha, measure.beta));
+      else
+        scale.push_back(1.0);
     }
-    if (measure.name == "lagt" || measure.name == "glagt") laguerre(measure.name == "lagt" ? 0.0 : measure.alpha, x, values);
-    else legendre(x, values);
+    if (measure.name == "lagt" || measure.name == "glagt")
+      laguerre(measure.name == "lagt" ? 0.0 : measure.alpha, x, values);
+    else
+      legendre(x, values);
     double* value = values.data();
     for (std::size_t n = 0; n < values.size() / places.size(); ++n) {
       const double degree = static_cast<double>(n);
@@ -226,8 +249,8 @@ LegsStep legs_step(const Rule& how, std::int64_t order, Var tau, double longest)
     const Var powers = exp(log(rho) * (n + 1.0));
     made.A = column(powers) * one - polynomials * scale * row(powers * lost);
   } else if (rule == "generalised") {
-    // With s the share of the new state, (1 + (1-s) A/t)(1 - s A/t)^-1 = (1/s)(1 - s A/t)^-1 - (1-s)/s; what is left of it below the diagonal is
-    // also that of s = 0.
+    // With s the share of the new state, (1 + (1-s) A/t)(1 - s A/t)^-1 = (1/s)(1 - s A/t)^-1 - (1-s)/s; what is left of it below the
+    // diagonal is also that of s = 0.
     const double share = how.share;
     const Var inverse = reciprocal(t + (n + 1.0) * share), factors = (t - n * share) * inverse;
     const Var products = below([&](std::int64_t i, Var last, Var) { return last * slice(factors, -1, i - 1, i); });

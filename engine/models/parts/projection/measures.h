@@ -19,8 +19,8 @@ struct System {
 
 /// Which measure a time-invariant system is of:
 ///   legt   uniform over a window of 2 units of time;     lmu    the same functions over 1 unit, scaled otherwise
-///   lagt   uniform over all of the past, on Laguerre functions, times beta;     glagt  with the weight t^-alpha e^(-beta t) on generalised ones
-///   legst  e^-t, the scaled Legendre matrices of LegS with time held
+///   lagt   uniform over all of the past, on Laguerre functions, times beta;     glagt  with the weight t^-alpha e^(-beta t) on generalised
+///   ones legst  e^-t, the scaled Legendre matrices of LegS with time held
 struct Measure {
   std::string name;
   double alpha = 0.0, beta = 1.0;  ///< of lagt (beta) and glagt (both)
@@ -38,8 +38,8 @@ System discrete(const System& flow, double dt, const Rule& rule);
 /// How the state of a step of dt units is read back.
 PastBasis past(const Measure& measure, std::int64_t order, double dt, const Rule& rule);
 
-/// Ā and B̄ of LegS, c' = (A c + B f)/t, of the steps at times tau [steps, 1], whole numbers; at time 0 the state is replaced by the input. From
-/// `longest` on t stays.
+/// Ā and B̄ of LegS, c' = (A c + B f)/t, of the steps at times tau [steps, 1], whole numbers; at time 0 the state is replaced by the input.
+/// From `longest` on t stays.
 struct LegsStep {
   Var A, B;  // [steps, N, N] and [steps, N]
 };

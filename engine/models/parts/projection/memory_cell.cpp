@@ -44,11 +44,14 @@ Var gated(const std::string& mechanism, Var x, Var r) {
 }  // namespace
 
 std::vector<std::string> cell_activations() { return {"id", "tanh", "relu", "sigmoid", "modrelu", "gelu", "silu"}; }
-std::vector<std::string> cell_gates() { return {"G", "N", "U", "UR", "R", "UT", "GT", "FS", "BE", "BR", "TS", "TE", "TR", "ZS", "ZE", "ZR"}; }
+std::vector<std::string> cell_gates() {
+  return {"G", "N", "U", "UR", "R", "UT", "GT", "FS", "BE", "BR", "TS", "TE", "TR", "ZS", "ZE", "ZR"};
+}
 
 Var memory_cell(Layer& l, const MemoryCell& how, Var x, Var A, Var B, const PastBasis& past) {
   const std::int64_t H = how.width, M = how.memory, N = how.order, T = l.steps(), batch = l.batch(), in = x.dim(-1);
-  const bool bias = how.bias, ux = how.ux, hx = how.hx, hm = how.hm, hh = how.hh, gated_h = how.gate != "N", varying = A.shape().size() == 3;
+  const bool bias = how.bias, ux = how.ux, hx = how.hx, hm = how.hm, hh = how.hh, gated_h = how.gate != "N",
+             varying = A.shape().size() == 3;
   std::vector<Var> tokens;
   if (varying) {
     const Var each = x.graph->constant({1, batch, 1}, std::vector<double>(static_cast<std::size_t>(batch), 1.0));
@@ -60,8 +63,8 @@ Var memory_cell(Layer& l, const MemoryCell& how, Var x, Var A, Var B, const Past
     Var inner, bias;
     std::optional<std::size_t> token;
   };
-  const auto map = [&](const std::string& name, std::int64_t out, bool sees, std::int64_t rest, const Init& weights, const std::string& text,
-                       const std::string& starts) {
+  const auto map = [&](const std::string& name, std::int64_t out, bool sees, std::int64_t rest, const Init& weights,
+                       const std::string& text, const std::string& starts) {
     const std::int64_t seen = sees ? in : 0, fan_in = seen + rest;
     const double k = 1.0 / std::sqrt(static_cast<double>(fan_in));
     const Var W = l.parameter(name + ".weight", {out, fan_in}, weights, text + "; starts " + starts + ".");
@@ -70,18 +73,24 @@ Var memory_cell(Layer& l, const MemoryCell& how, Var x, Var A, Var B, const Past
     tokens.push_back(linear(x, slice(W, 1, 0, in), b));
     return Map{rest ? slice(W, 1, in, fan_in) : Var{}, {}, tokens.size() - 1};
   };
-  const auto xavier = [](std::int64_t fan_in, std::int64_t out) { return init::normal(std::sqrt(2.0 / static_cast<double>(fan_in + out))); };
+  const auto xavier = [](std::int64_t fan_in, std::int64_t out) {
+    return init::normal(std::sqrt(2.0 / static_cast<double>(fan_in + out)));
+  };
   const auto shift = [&](const std::string& name, const std::string& activation, std::int64_t n) {
-    return activation == "modrelu" ? l.parameter(name, {n}, init::uniform(-0.01, 0.01), "b of sign(x) relu(|x| + b); starts uniform in ±0.01.") : Var{};
+    return activation == "modrelu"
+               ? l.parameter(name, {n}, init::uniform(-0.01, 0.01), "b of sign(x) relu(|x| + b); starts uniform in ±0.01.")
+               : Var{};
   };
   const std::int64_t of_memory = hm ? M * N : 0, to_f = (ux ? in : 0) + H, to_h = (hx ? in : 0) + of_memory, to_g = to_h + (hh ? H : 0);
-  const double he = gain(how.memory_activation) * std::sqrt(3.0 / static_cast<double>(to_f)), torch = 1.0 / std::sqrt(static_cast<double>(to_g));
+  const double he = gain(how.memory_activation) * std::sqrt(3.0 / static_cast<double>(to_f)),
+               torch = 1.0 / std::sqrt(static_cast<double>(to_g));
   const std::string bound = how.memory_activation == "tanh" ? "5/3 √(3/in)" : gain(how.memory_activation) > 1.0 ? "√(6/in)" : "√(3/in)";
   const std::string columns = hx && hm ? "x, c" : hx ? "x" : "c";
-  const Map W_f = map("W_uxh.0", M, ux, H, init::uniform(-he, he), ux ? "The memory's signal f, columns x, h" : "The memory's signal f, of h",
-                      "uniform in ±" + bound);
+  const Map W_f = map("W_uxh.0", M, ux, H, init::uniform(-he, he),
+                      ux ? "The memory's signal f, columns x, h" : "The memory's signal f, of h", "uniform in ±" + bound);
   const Var b_f = shift("W_uxh.1.b", how.memory_activation, M);
-  const Var W_um = how.um ? l.parameter("W_um", {M, N}, init::constant(0.0), "What each memory feeds to its own signal; starts at 0.") : Var{};
+  const Var W_um =
+      how.um ? l.parameter("W_um", {M, N}, init::constant(0.0), "What each memory feeds to its own signal; starts at 0.") : Var{};
   const Map W_h = map("W_hxm", H, hx, of_memory, xavier(to_h, H),
                       hx && hm ? "The new value of h, columns x, c" : "The new value of h, of " + columns, "N(0, 2/(in + out))");
   const Var b_h = shift("activate.b", how.hidden_activation, H);
@@ -89,18 +98,20 @@ Var memory_cell(Layer& l, const MemoryCell& how, Var x, Var A, Var B, const Past
   if (hh) W_hh = map("W_hh", H, false, H, xavier(H, H), "The part of the new value of h that sees the h before", "N(0, 2/(in + out))");
   const bool refining = how.gate == "R" || how.gate == "UR", unequal = how.gate[0] == 'U';
   const auto gate_map = [&](const std::string& name, const std::string& what) {
-    return map(name, H, hx, to_g - (hx ? in : 0), init::uniform(-torch, torch), what + ", columns " + columns + (hh ? ", h_{t-1}" : ""), "uniform in ±1/√in");
+    return map(name, H, hx, to_g - (hx ? in : 0), init::uniform(-torch, torch), what + ", columns " + columns + (hh ? ", h_{t-1}" : ""),
+               "uniform in ±1/√in");
   };
   if (gated_h) W_g = gate_map("W_gxm.W_g", "The gate");
   if (refining) W_r = gate_map("W_gxm.W_r", "The gate that refines it");
   Var b_g;
   if (unequal) {
     const double low = std::min(1.0 / static_cast<double>(H), 0.5);
-    b_g = l.parameter("W_gxm.b_g", {H}, init::each([=](Rng& rng, std::int64_t) {
-                        const double u = rng.uniform(low, 1.0 - low);
-                        return std::log(1.0 / u - 1.0);
-                      }),
-                      "Is added to what enters the gate; the reference does not train it. Starts as −log(u/(1 − u)), u uniform between 1/H and 1 − 1/H.");
+    b_g = l.parameter(
+        "W_gxm.b_g", {H}, init::each([=](Rng& rng, std::int64_t) {
+          const double u = rng.uniform(low, 1.0 - low);
+          return std::log(1.0 / u - 1.0);
+        }),
+        "Is added to what enters the gate; the reference does not train it. Starts as −log(u/(1 − u)), u uniform between 1/H and 1 − 1/H.");
   }
 
   const auto apply = [](const Map& of, Var value, std::span<const Var> t) {
@@ -113,8 +124,12 @@ Var memory_cell(Layer& l, const MemoryCell& how, Var x, Var A, Var B, const Past
     return activated(how.memory_activation, affine, b_f);
   };
   const std::vector<StateSpec> states{
-      {"h", {H}, how.memory_output ? "The hidden state: what is fed back, and read out with c." : "The hidden state: what is read out and fed back."},
-      {"c", {M, N}, "The " + (past.coefficient.empty() ? std::string("coefficient") : past.coefficient) + "s of each signal's past, lowest first."}};
+      {"h",
+       {H},
+       how.memory_output ? "The hidden state: what is fed back, and read out with c." : "The hidden state: what is read out and fed back."},
+      {"c",
+       {M, N},
+       "The " + (past.coefficient.empty() ? std::string("coefficient") : past.coefficient) + "s of each signal's past, lowest first."}};
   const std::vector<Var> made = reclab::step(l, states, tokens, [=](Cell& cell, std::span<const Var> t, std::span<const Var> s) {
     const std::int64_t copies = s[0].dim(0);
     const Var f = signal(apply(W_f, s[0], t), s[1]);
@@ -133,7 +148,8 @@ Var memory_cell(Layer& l, const MemoryCell& how, Var x, Var A, Var B, const Past
     if (refining) r = cell.gate("refine", sigmoid(apply(W_r, seen, t)), 0.0, 1.0, "r: towards which side the gate's slope is refined.");
     const Var into = apply(W_g, seen, t);
     const double high = how.gate == "TE" || how.gate == "TR" ? 2.0 : how.gate == "ZS" ? -std::expm1(-1.0) : 1.0;
-    const Var g = cell.gate("update", gated(how.gate, b_g ? into + b_g : into, r), 0.0, high, "g: how much of h is replaced by the new value.");
+    const Var g =
+        cell.gate("update", gated(how.gate, b_g ? into + b_g : into, r), 0.0, high, "g: how much of h is replaced by the new value.");
     return std::vector<Var>{(1.0 - g) * s[0] + g * candidate, c};
   });
   if (past.values)

@@ -20,8 +20,8 @@ struct MemoryCell {
 /// The choices of the two activations and of the gate.
 std::vector<std::string> cell_activations(), cell_gates();
 
-/// Ā and B̄ are [order, order] and [order], or of each step: [steps, order, order] and [steps, order]. `past`: how c is read back; none where
-/// it has no values.
+/// Ā and B̄ are [order, order] and [order], or of each step: [steps, order, order] and [steps, order]. `past`: how c is read back; none
+/// where it has no values.
 Var memory_cell(Layer& l, const MemoryCell& how, Var x, Var A, Var B, const PastBasis& past);
 
 }  // namespace reclab::hippo

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Which neurons have a synapse: the wirings of ncps, for LTC and CfC, and the LSTM cell that may stand in front of both.
-// M. Lechner, R. Hasani, A. Amini, T. A. Henzinger, D. Rus, R. Grosu, Neural circuit policies enabling auditable autonomy, Nature Machine Intelligence 2 (2020).
+// M. Lechner, R. Hasani, A. Amini, T. A. Henzinger, D. Rus, R. Grosu, Neural circuit policies enabling auditable autonomy, Nature Machine
+// Intelligence 2 (2020).
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@
 
 namespace reclab::parts {
 
-/// The rows wiring, command, sensory_fanout, inter_fanout, command_synapses, motor_fanin, sparsity and wiring_seed; the model's own are width and motor.
-/// by_layer: a layer of neurons has arrays of its own, so that their numbers tell on shapes.
+/// The rows wiring, command, sensory_fanout, inter_fanout, command_synapses, motor_fanin, sparsity and wiring_seed; the model's own are
+/// width and motor. by_layer: a layer of neurons has arrays of its own, so that their numbers tell on shapes.
 std::vector<HyperSpec> wiring_hyper(bool by_layer);
 /// Throws Error for numbers of neurons and synapses that do not go together.
 void check_wiring(const Hyper& hyper, const std::string& model);
@@ -22,8 +23,8 @@ std::int64_t motors_of(const Hyper& hyper);
 
 struct Wiring {
   std::vector<std::vector<std::int64_t>> layers;  ///< the neurons of each: inter, command, motor, or all in one
-  std::vector<int> synapses;  ///< [H, H], from and to: 1 or -1, 0: none
-  std::vector<int> sensory;   ///< [inputs, H]
+  std::vector<int> synapses;                      ///< [H, H], from and to: 1 or -1, 0: none
+  std::vector<int> sensory;                       ///< [inputs, H]
 };
 /// ncp and auto_ncp are drawn as ncps draws them, of the same seed.
 Wiring wiring_of(const Hyper& hyper, std::int64_t inputs);

@@ -26,22 +26,30 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
 }  // namespace
 
 Task adding() {
-  return {.info = {.name = {},
-                   .title = "Adding problem",
-                   .text = "Each step brings a number drawn uniformly from [0, 1) and a marker that is 1 at two steps, one in each half of the sequence; "
-                           "the target, at the last step, is the sum of the two marked numbers. The first must be held for at least half the sequence; "
-                           "always answering 1 has a mean squared error of 1/6.",
-                   .default_length = 200,
-                   .source = "Hochreiter and Schmidhuber 1997, Long short-term memory; with a marker in each half as in Arjovsky, Shah and Bengio 2016, "
-                             "Unitary evolution recurrent neural networks",
-                   .parameters = {hyper_integer("markers", "M", 2, 1, 1000,
-                                                "How many numbers are marked and added, one in each of as many equal parts of the sequence; always answering M/2 has a mean "
-                                                "squared error of M/12")}},
-          .least = [](const Hyper& parameters) {
+  return {
+      .info =
+          {.name = {},
+           .title = "Adding problem",
+           .text =
+               "Each step brings a number drawn uniformly from [0, 1) and a marker that is 1 at two steps, one in each half of the "
+               "sequence; "
+               "the target, at the last step, is the sum of the two marked numbers. The first must be held for at least half the sequence; "
+               "always answering 1 has a mean squared error of 1/6.",
+           .default_length = 200,
+           .source =
+               "Hochreiter and Schmidhuber 1997, Long short-term memory; with a marker in each half as in Arjovsky, Shah and Bengio 2016, "
+               "Unitary evolution recurrent neural networks",
+           .parameters = {hyper_integer(
+               "markers", "M", 2, 1, 1000,
+               "How many numbers are marked and added, one in each of as many equal parts of the sequence; always answering M/2 has a mean "
+               "squared error of M/12")}},
+      .least =
+          [](const Hyper& parameters) {
             const std::int64_t count = parameters.integer("markers");
-            return std::pair(count, count == 2 ? std::string("one marker in each half") : "a step for each of " + std::to_string(count) + " markers");
+            return std::pair(
+                count, count == 2 ? std::string("one marker in each half") : "a step for each of " + std::to_string(count) + " markers");
           },
-          .make = make};
+      .make = make};
 }
 
 }  // namespace reclab::tasks_by_name

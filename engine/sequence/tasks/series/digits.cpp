@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Digits written by a pen: each is a line through a few points, which are moved a little, slanted and scaled as a whole; a pixel is as dark as
-// the pen is near. No library function but the square root takes part, so that the pixels are the same everywhere.
+// Digits written by a pen: each is a line through a few points, which are moved a little, slanted and scaled as a whole; a pixel is as dark
+// as the pen is near. No library function but the square root takes part, so that the pixels are the same everywhere.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,21 +18,23 @@ struct Point {
 using Line = std::vector<Point>;
 
 const std::array<Line, 10>& digits_as_lines() {
-  static const std::array<Line, 10> lines{{{{.50, .08}, {.32, .18}, {.24, .50}, {.32, .82}, {.50, .92}, {.68, .82}, {.76, .50}, {.68, .18}, {.50, .08}},
-                                           {{.35, .26}, {.55, .09}, {.55, .92}},
-                                           {{.25, .26}, {.40, .10}, {.61, .10}, {.75, .27}, {.69, .46}, {.24, .91}, {.78, .91}},
-                                           {{.25, .15}, {.50, .08}, {.72, .20}, {.68, .40}, {.45, .48}, {.71, .56}, {.75, .76}, {.55, .92}, {.25, .85}},
-                                           {{.61, .92}, {.61, .08}, {.22, .63}, {.80, .63}},
-                                           {{.75, .09}, {.31, .09}, {.28, .46}, {.55, .41}, {.76, .57}, {.73, .80}, {.51, .92}, {.25, .85}},
-                                           {{.67, .10}, {.41, .30}, {.27, .60}, {.35, .85}, {.58, .91}, {.74, .73}, {.63, .53}, {.36, .55}},
-                                           {{.22, .09}, {.78, .09}, {.44, .92}},
-                                           {{.50, .48}, {.31, .35}, {.35, .13}, {.63, .12}, {.70, .32}, {.50, .48}, {.28, .66}, {.36, .90}, {.64, .90}, {.73, .68}, {.50, .48}},
-                                           {{.70, .35}, {.55, .50}, {.32, .43}, {.31, .19}, {.54, .08}, {.70, .24}, {.68, .60}, {.50, .92}}}};
+  static const std::array<Line, 10> lines{
+      {{{.50, .08}, {.32, .18}, {.24, .50}, {.32, .82}, {.50, .92}, {.68, .82}, {.76, .50}, {.68, .18}, {.50, .08}},
+       {{.35, .26}, {.55, .09}, {.55, .92}},
+       {{.25, .26}, {.40, .10}, {.61, .10}, {.75, .27}, {.69, .46}, {.24, .91}, {.78, .91}},
+       {{.25, .15}, {.50, .08}, {.72, .20}, {.68, .40}, {.45, .48}, {.71, .56}, {.75, .76}, {.55, .92}, {.25, .85}},
+       {{.61, .92}, {.61, .08}, {.22, .63}, {.80, .63}},
+       {{.75, .09}, {.31, .09}, {.28, .46}, {.55, .41}, {.76, .57}, {.73, .80}, {.51, .92}, {.25, .85}},
+       {{.67, .10}, {.41, .30}, {.27, .60}, {.35, .85}, {.58, .91}, {.74, .73}, {.63, .53}, {.36, .55}},
+       {{.22, .09}, {.78, .09}, {.44, .92}},
+       {{.50, .48}, {.31, .35}, {.35, .13}, {.63, .12}, {.70, .32}, {.50, .48}, {.28, .66}, {.36, .90}, {.64, .90}, {.73, .68}, {.50, .48}},
+       {{.70, .35}, {.55, .50}, {.32, .43}, {.31, .19}, {.54, .08}, {.70, .24}, {.68, .60}, {.50, .92}}}};
   return lines;
 }
 
 double distance(Point at, Point from, Point to) {
-  const double x = to.x - from.x, y = to.y - from.y, share = std::clamp(((at.x - from.x) * x + (at.y - from.y) * y) / (x * x + y * y), 0.0, 1.0);
+  const double x = to.x - from.x, y = to.y - from.y,
+               share = std::clamp(((at.x - from.x) * x + (at.y - from.y) * y) / (x * x + y * y), 0.0, 1.0);
   const double dx = at.x - from.x - share * x, dy = at.y - from.y - share * y;
   return std::sqrt(dx * dx + dy * dy);
 }
@@ -67,7 +69,8 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
   std::iota(places.begin(), places.end(), std::size_t{0});
   if (order == "permuted") {  // one permutation for all sequences of this size
     Rng draw = Rng(0).split("permutation");
-    for (std::size_t i = places.size() - 1; i > 0; --i) std::swap(places[i], places[static_cast<std::size_t>(draw.integer(static_cast<std::int64_t>(i) + 1))]);
+    for (std::size_t i = places.size() - 1; i > 0; --i)
+      std::swap(places[i], places[static_cast<std::size_t>(draw.integer(static_cast<std::int64_t>(i) + 1))]);
   }
   std::vector<std::string> names{"pixel"};
   if (order == "row") {
@@ -82,21 +85,29 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
 }  // namespace
 
 Task digits() {
-  return {.info = {.name = {},
-                   .title = "Sequential digits",
-                   .text = "A digit from 0 to 9, drawn by a pen that is never the same, is read pixel by pixel, row by row, or in one fixed order that "
-                           "scatters its pixels; the target, at the end, is which digit it was. What is seen first must be held until the last, and "
-                           "with permuted pixels what belongs together is far apart. Guessing among ten has a cross-entropy of log 10 = 2.30.",
-                   .default_length = 196,
-                   .source = "Le, Jaitly and Hinton 2015, A simple way to initialize recurrent networks of rectified linear units, there of MNIST; the digits are drawn here",
-                   .parameters = {hyper_choice("order", "pixel", {"row", "pixel", "permuted"}, "row: a row of pixels at each step; pixel: one pixel at each, row by row; permuted: one at each, in a fixed random order"),
-                                  hyper_integer("side", "n", 14, 7, 64, "How many pixels a side has; there are n rows, or n² single pixels, and blanks until the end")}},
-          .least = [](const Hyper& parameters) {
+  return {
+      .info =
+          {.name = {},
+           .title = "Sequential digits",
+           .text =
+               "A digit from 0 to 9, drawn by a pen that is never the same, is read pixel by pixel, row by row, or in one fixed order that "
+               "scatters its pixels; the target, at the end, is which digit it was. What is seen first must be held until the last, and "
+               "with permuted pixels what belongs together is far apart. Guessing among ten has a cross-entropy of log 10 = 2.30.",
+           .default_length = 196,
+           .source = "Le, Jaitly and Hinton 2015, A simple way to initialize recurrent networks of rectified linear units, there of MNIST; "
+                     "the digits are drawn here",
+           .parameters = {hyper_choice("order", "pixel", {"row", "pixel", "permuted"},
+                                       "row: a row of pixels at each step; pixel: one pixel at each, row by row; permuted: one at each, in "
+                                       "a fixed random order"),
+                          hyper_integer("side", "n", 14, 7, 64,
+                                        "How many pixels a side has; there are n rows, or n² single pixels, and blanks until the end")}},
+      .least =
+          [](const Hyper& parameters) {
             const std::int64_t side = parameters.integer("side");
             const bool rows = parameters.choice("order") == "row";
             return std::pair(rows ? side : side * side, rows ? std::to_string(side) + " rows" : std::to_string(side * side) + " pixels");
           },
-          .make = make};
+      .make = make};
 }
 
 }  // namespace reclab::tasks_by_name

@@ -29,11 +29,15 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
 Task irregular() {
   return {.info = {.name = {},
                    .title = "Sine at unequal times, next value",
-                   .text = "A sine that is looked at at unequal times: mostly an eighth to fifteen eighths of a unit apart, and one time in eight after a long gap; the target, "
-                           "at every step, is the next value that is looked at. The values alone do not tell what comes next: the time between them must be known.",
+                   .text = "A sine that is looked at at unequal times: mostly an eighth to fifteen eighths of a unit apart, and one time "
+                           "in eight after a long gap; the target, "
+                           "at every step, is the next value that is looked at. The values alone do not tell what comes next: the time "
+                           "between them must be known.",
                    .default_length = 200,
-                   .source = "as Rubanova and others 2019, Latent ordinary differential equations for irregularly-sampled time series, look at periodic curves at random times",
-                   .parameters = {hyper_integer("period", "P", 20, 3, 1'000'000, "How many units of time a period has", "units"), hyper_integer("gap", "G", 6, 1, 100'000, "How long a gap is", "units")}},
+                   .source = "as Rubanova and others 2019, Latent ordinary differential equations for irregularly-sampled time series, "
+                             "look at periodic curves at random times",
+                   .parameters = {hyper_integer("period", "P", 20, 3, 1'000'000, "How many units of time a period has", "units"),
+                                  hyper_integer("gap", "G", 6, 1, 100'000, "How long a gap is", "units")}},
           .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
           .make = make};
 }

@@ -19,12 +19,13 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
   for (double& x : past) x = start + draw.uniform(-0.01, 0.01);
   std::size_t now = 0;  // the place of the present value; the oldest one comes after it
   const auto rate = [](double x, double delayed) {
-    double power = delayed * delayed;      // to the tenth
+    double power = delayed * delayed;  // to the tenth
     power = power * power * power * power * power;
     return beta * delayed / (1.0 + power) - gamma * x;
   };
   const auto advance = [&] {
-    const double x = past[now], oldest = past[(now + 1) % past.size()], after = past[(now + 2) % past.size()], between = (oldest + after) / 2;
+    const double x = past[now], oldest = past[(now + 1) % past.size()], after = past[(now + 2) % past.size()],
+                 between = (oldest + after) / 2;
     const double a = rate(x, oldest), b = rate(x + h / 2 * a, between), c = rate(x + h / 2 * b, between), d = rate(x + h * c, after);
     now = (now + 1) % past.size();
     past[now] = x + h / 6 * (a + 2 * (b + c) + d);
@@ -42,17 +43,20 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
 }  // namespace
 
 Task mackey_glass() {
-  return {.info = {.name = {},
-                   .title = "Mackey-Glass series, what comes next",
-                   .text = "dx/dt = 0.2 x(t − τ) / (1 + x(t − τ)^10) − 0.1 x with τ = 17, once a unit of time, less 1; the target, at every step, is "
-                           "the next value. What comes depends on what was 17 steps ago, and the series never repeats itself.",
-                   .default_length = 500,
-                   .source = "Mackey and Glass 1977, Oscillation and chaos in physiological control systems; as a test of reservoirs in Jaeger and "
-                             "Haas 2004, Harnessing nonlinearity",
-                   .parameters = {hyper_integer("delay", "τ", 17, 1, 1000, "The delay: chaotic from about 17 on", "units of time"),
-                                  hyper_integer("ahead", "k", 1, 1, 1000, "How many steps ahead the target is", "steps")}},
-          .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
-          .make = make};
+  return {
+      .info =
+          {.name = {},
+           .title = "Mackey-Glass series, what comes next",
+           .text =
+               "dx/dt = 0.2 x(t − τ) / (1 + x(t − τ)^10) − 0.1 x with τ = 17, once a unit of time, less 1; the target, at every step, is "
+               "the next value. What comes depends on what was 17 steps ago, and the series never repeats itself.",
+           .default_length = 500,
+           .source = "Mackey and Glass 1977, Oscillation and chaos in physiological control systems; as a test of reservoirs in Jaeger and "
+                     "Haas 2004, Harnessing nonlinearity",
+           .parameters = {hyper_integer("delay", "τ", 17, 1, 1000, "The delay: chaotic from about 17 on", "units of time"),
+                          hyper_integer("ahead", "k", 1, 1, 1000, "How many steps ahead the target is", "steps")}},
+      .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
+      .make = make};
 }
 
 }  // namespace reclab::tasks_by_name

@@ -30,20 +30,24 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
 }  // namespace
 
 Task narma() {
-  return {.info = {.name = {},
-                   .title = "NARMA of order ten",
-                   .text = "The input is drawn uniformly from [0, 0.5); the target is y_t = 0.3 y_{t−1} + 0.05 y_{t−1} Σ_{i=1}^{10} y_{t−i} + 1.5 "
-                           "u_{t−10} u_{t−1} + 0.1, held at 1 where it would run away, and counts from step 10 on. The last ten inputs must be held, "
-                           "and two of them multiplied.",
-                   .default_length = 500,
-                   .source = "Atiya and Parlos 2000, New results on recurrent network training; as a test of reservoirs in Jaeger 2003, Adaptive "
-                             "nonlinear system identification with echo state networks",
-                   .parameters = {hyper_integer("order", "n", 10, 1, 100, "How far back the target looks", "steps")}},
-          .least = [](const Hyper& parameters) {
+  return {
+      .info =
+          {.name = {},
+           .title = "NARMA of order ten",
+           .text =
+               "The input is drawn uniformly from [0, 0.5); the target is y_t = 0.3 y_{t−1} + 0.05 y_{t−1} Σ_{i=1}^{10} y_{t−i} + 1.5 "
+               "u_{t−10} u_{t−1} + 0.1, held at 1 where it would run away, and counts from step 10 on. The last ten inputs must be held, "
+               "and two of them multiplied.",
+           .default_length = 500,
+           .source = "Atiya and Parlos 2000, New results on recurrent network training; as a test of reservoirs in Jaeger 2003, Adaptive "
+                     "nonlinear system identification with echo state networks",
+           .parameters = {hyper_integer("order", "n", 10, 1, 100, "How far back the target looks", "steps")}},
+      .least =
+          [](const Hyper& parameters) {
             const std::int64_t order = parameters.integer("order");
             return std::pair(order + 1, std::to_string(order) + (order == 1 ? " step" : " steps") + " before the first that counts");
           },
-          .make = make};
+      .make = make};
 }
 
 }  // namespace reclab::tasks_by_name

@@ -21,10 +21,12 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng&) {
 Task sine() {
   return {.info = {.name = {},
                    .title = "Sine, next value",
-                   .text = "A sine of amplitude 1 and a period of 50 steps; the target, at every step, is the next value. Two numbers of memory are enough; "
+                   .text = "A sine of amplitude 1 and a period of 50 steps; the target, at every step, is the next value. Two numbers of "
+                           "memory are enough; "
                            "repeating the last value is the answer to beat.",
                    .default_length = 500,
-                   .source = "a standard test signal; as an online prediction task in Tiezzi and others 2024, On the resurgence of recurrent models for long "
+                   .source = "a standard test signal; as an online prediction task in Tiezzi and others 2024, On the resurgence of "
+                             "recurrent models for long "
                              "sequences (a sine at 2.8 mHz)",
                    .parameters = {hyper_integer("period", "P", 50, 3, 1'000'000, "How many steps a period has", "steps")}},
           .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },

@@ -27,16 +27,18 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
 }  // namespace
 
 Task band_noise() {
-  return {.info = {.name = {},
-                   .title = "Band-limited noise",
-                   .text = "A sum of 64 sines of random phase, their frequencies drawn evenly up to that of a period of 20 steps, of deviation 1, "
-                           "without a target. It is smooth, so that what a memory keeps of it can be told from what it cannot resolve.",
-                   .default_length = 500,
-                   .source = "as Voelker, Kajić and Eliasmith 2019, Legendre memory units, drive a memory to measure its capacity",
-                   .parameters = {hyper_real("period", "P", 20.0, 2.0, 1e6, "The shortest period that is in it", true, "steps")}},
-          .signal = true,
-          .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
-          .make = make};
+  return {
+      .info = {.name = {},
+               .title = "Band-limited noise",
+               .text =
+                   "A sum of 64 sines of random phase, their frequencies drawn evenly up to that of a period of 20 steps, of deviation 1, "
+                   "without a target. It is smooth, so that what a memory keeps of it can be told from what it cannot resolve.",
+               .default_length = 500,
+               .source = "as Voelker, Kajić and Eliasmith 2019, Legendre memory units, drive a memory to measure its capacity",
+               .parameters = {hyper_real("period", "P", 20.0, 2.0, 1e6, "The shortest period that is in it", true, "steps")}},
+      .signal = true,
+      .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
+      .make = make};
 }
 
 }  // namespace reclab::tasks_by_name

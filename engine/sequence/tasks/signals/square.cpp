@@ -14,16 +14,19 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng&) {
 }  // namespace
 
 Task square() {
-  return {.info = {.name = {},
-                   .title = "Square wave",
-                   .text = "1 for half a period and −1 for the other half, 50 steps in all, without a target: a step response after the other, from "
-                           "both sides.",
-                   .default_length = 300,
-                   .source = "a standard test signal",
-                   .parameters = {hyper_integer("period", "P", 50, 2, 1'000'000, "How many steps a period has", "steps")}},
-          .signal = true,
-          .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
-          .make = make};
+  return {
+      .info =
+          {.name = {},
+           .title = "Square wave",
+           .text =
+               "1 for half a period and −1 for the other half, 50 steps in all, without a target: a step response after the other, from "
+               "both sides.",
+           .default_length = 300,
+           .source = "a standard test signal",
+           .parameters = {hyper_integer("period", "P", 50, 2, 1'000'000, "How many steps a period has", "steps")}},
+      .signal = true,
+      .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
+      .make = make};
 }
 
 }  // namespace reclab::tasks_by_name

@@ -28,17 +28,21 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
 }  // namespace
 
 Task dyck() {
-  return {.info = {.name = {},
-                   .title = "Brackets (Dyck language)",
-                   .text = "Brackets of two kinds, one-hot, well nested and at most eight deep; the target, at every step, is which bracket may close "
-                           "next: of the kind that was opened last, or none where all are closed. What was opened must be held as on a stack.",
-                   .default_length = 100,
-                   .source = "Hewitt and others 2020, RNNs can generate bounded hierarchical languages with optimal memory; Suzgun and others 2019, "
-                             "LSTM networks can perform dynamic counting",
-                   .parameters = {hyper_integer("kinds", "k", 2, 1, 500, "How many kinds of brackets there are"),
-                                  hyper_integer("depth", "m", 8, 1, 1000, "How many may be open at once", "brackets")}},
-          .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
-          .make = make};
+  return {
+      .info =
+          {.name = {},
+           .title = "Brackets (Dyck language)",
+           .text =
+               "Brackets of two kinds, one-hot, well nested and at most eight deep; the target, at every step, is which bracket may close "
+               "next: of the kind that was opened last, or none where all are closed. What was opened must be held as on a stack.",
+           .default_length = 100,
+           .source =
+               "Hewitt and others 2020, RNNs can generate bounded hierarchical languages with optimal memory; Suzgun and others 2019, "
+               "LSTM networks can perform dynamic counting",
+           .parameters = {hyper_integer("kinds", "k", 2, 1, 500, "How many kinds of brackets there are"),
+                          hyper_integer("depth", "m", 8, 1, 1000, "How many may be open at once", "brackets")}},
+      .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
+      .make = make};
 }
 
 }  // namespace reclab::tasks_by_name

@@ -20,17 +20,20 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
 }  // namespace
 
 Task induction_heads() {
-  return {.info = {.name = {},
-                   .title = "Induction heads",
-                   .text = "Tokens drawn from 16, one-hot, among which a special token stands once and then again at the end; the target, at the end, "
-                           "is the token that came after it the first time. What to keep is known only when it is seen, and must then be held however "
-                           "long the rest is. Guessing has a cross-entropy of log 16 = 2.77.",
-                   .default_length = 256,
-                   .source = "Olsson and others 2022, In-context learning and induction heads; as a task Fu and others 2023, Hungry hungry hippos, "
-                             "and Gu and Dao 2023, Mamba",
-                   .parameters = {hyper_integer("alphabet", "V", 16, 1, 1000, "How many different tokens there are beside the special one")}},
-          .least = [](const Hyper&) { return std::pair(std::int64_t{3}, std::string("the special token twice and one between")); },
-          .make = make};
+  return {
+      .info =
+          {.name = {},
+           .title = "Induction heads",
+           .text =
+               "Tokens drawn from 16, one-hot, among which a special token stands once and then again at the end; the target, at the end, "
+               "is the token that came after it the first time. What to keep is known only when it is seen, and must then be held however "
+               "long the rest is. Guessing has a cross-entropy of log 16 = 2.77.",
+           .default_length = 256,
+           .source = "Olsson and others 2022, In-context learning and induction heads; as a task Fu and others 2023, Hungry hungry hippos, "
+                     "and Gu and Dao 2023, Mamba",
+           .parameters = {hyper_integer("alphabet", "V", 16, 1, 1000, "How many different tokens there are beside the special one")}},
+      .least = [](const Hyper&) { return std::pair(std::int64_t{3}, std::string("the special token twice and one between")); },
+      .make = make};
 }
 
 }  // namespace reclab::tasks_by_name

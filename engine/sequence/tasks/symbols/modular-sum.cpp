@@ -18,17 +18,21 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
 }  // namespace
 
 Task modular_sum() {
-  return {.info = {.name = {},
-                   .title = "Sum modulo five",
-                   .text = "Numbers from 0 to 4, one-hot; the target, at every step, is their sum so far modulo 5. The state turns around a circle of "
-                           "five places, which eigenvalues on the unit circle, or a permutation, do exactly. Guessing has a cross-entropy of log 5 = "
-                           "1.61.",
-                   .default_length = 64,
-                   .source = "a word problem of the cyclic group, as in Merrill, Petty and Sabharwal 2024, The illusion of state in state-space "
-                             "models",
-                   .parameters = {hyper_integer("modulus", "m", 5, 2, 1000, "How many places the circle has; guessing among them has a cross-entropy of log m")}},
-          .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
-          .make = make};
+  return {
+      .info =
+          {.name = {},
+           .title = "Sum modulo five",
+           .text =
+               "Numbers from 0 to 4, one-hot; the target, at every step, is their sum so far modulo 5. The state turns around a circle of "
+               "five places, which eigenvalues on the unit circle, or a permutation, do exactly. Guessing has a cross-entropy of log 5 = "
+               "1.61.",
+           .default_length = 64,
+           .source = "a word problem of the cyclic group, as in Merrill, Petty and Sabharwal 2024, The illusion of state in state-space "
+                     "models",
+           .parameters = {hyper_integer("modulus", "m", 5, 2, 1000,
+                                        "How many places the circle has; guessing among them has a cross-entropy of log m")}},
+      .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
+      .make = make};
 }
 
 }  // namespace reclab::tasks_by_name

@@ -12,7 +12,8 @@ namespace {
 std::vector<std::int64_t> some_of(Rng draw, std::int64_t all, std::int64_t count) {
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(all));
   std::iota(numbers.begin(), numbers.end(), 0);
-  for (std::int64_t i = 0; i < count; ++i) std::swap(numbers[static_cast<std::size_t>(i)], numbers[static_cast<std::size_t>(i + draw.integer(all - i))]);
+  for (std::int64_t i = 0; i < count; ++i)
+    std::swap(numbers[static_cast<std::size_t>(i)], numbers[static_cast<std::size_t>(i + draw.integer(all - i))]);
   numbers.resize(static_cast<std::size_t>(count));
   return numbers;
 }
@@ -34,7 +35,8 @@ std::vector<std::size_t> query_places(Rng draw, std::int64_t places, std::int64_
 }
 
 void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
-  const std::int64_t pairs = parameters.integer("pairs"), values = parameters.integer("values"), keys = std::max(parameters.integer("keys"), pairs);
+  const std::int64_t pairs = parameters.integer("pairs"), values = parameters.integer("values"),
+                     keys = std::max(parameters.integer("keys"), pairs);
   const bool at_once = parameters.integer("pair_steps") == 1;
   const std::size_t pair = at_once ? 1 : 2, shown = pair * static_cast<std::size_t>(pairs);
   const auto key = some_of(rng.split("keys"), keys, pairs);
@@ -48,7 +50,8 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
   const auto places = query_places(rng.split("gaps"), (sequence.length - std::ssize(key) * static_cast<std::int64_t>(pair)) / 2, pairs);
   for (std::size_t i = 0; i < key.size(); ++i) tokens[shown + 2 * places[i]] = 1 + key[i];
   one_hot(sequence, tokens, 1 + keys + values, "value");
-  for (std::size_t i = 0; at_once && i < key.size(); ++i) sequence.input[i * static_cast<std::size_t>(sequence.width) + static_cast<std::size_t>(1 + keys + value[i])] = 1.0;
+  for (std::size_t i = 0; at_once && i < key.size(); ++i)
+    sequence.input[i * static_cast<std::size_t>(sequence.width) + static_cast<std::size_t>(1 + keys + value[i])] = 1.0;
   for (std::int64_t k = 0; k <= keys; ++k) sequence.names[static_cast<std::size_t>(k)] = k == 0 ? "blank" : "key " + std::to_string(k - 1);
   for (std::int64_t v = 0; v < values; ++v) sequence.names[static_cast<std::size_t>(1 + keys + v)] = "value " + std::to_string(v);
   for (std::size_t i = 0; i < key.size(); ++i) answer(sequence, shown + 2 * places[i], value[i], values);
@@ -57,22 +60,30 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
 }  // namespace
 
 Task mqar() {
-  return {.info = {.name = {},
-                   .title = "Multi-query associative recall",
-                   .text = "Eight pairs of a key and its value, one-hot, then each key once again among blanks, soon after the pairs more often than "
-                           "late (the gap follows a power law); the target, at each of those, is its value. All pairs must be held at once, so the "
-                           "state must be as large as they are. Guessing among eight values has a cross-entropy of log 8 = 2.08.",
-                   .default_length = 64,
-                   .source = "Arora and others 2023, Zoology: measuring and improving recall in efficient language models",
-                   .parameters = {hyper_integer("pairs", "D", 8, 1, 1000, "How many pairs there are, and how many queries"),
-                                  hyper_integer("keys", "K", 16, 1, 10'000, "How many different keys there are; as many as pairs at least"),
-                                  hyper_integer("values", "V", 8, 1, 1000, "How many different values there are; guessing among them has a cross-entropy of log V"),
-                                  hyper_integer("pair_steps", "p", 2, 1, 2, "2: a key and then its value; 1: both at one step, as Schlag and others 2021 have them, so that no layer has to look at the step before")}},
-          .least = [](const Hyper& parameters) {
+  return {
+      .info =
+          {.name = {},
+           .title = "Multi-query associative recall",
+           .text =
+               "Eight pairs of a key and its value, one-hot, then each key once again among blanks, soon after the pairs more often than "
+               "late (the gap follows a power law); the target, at each of those, is its value. All pairs must be held at once, so the "
+               "state must be as large as they are. Guessing among eight values has a cross-entropy of log 8 = 2.08.",
+           .default_length = 64,
+           .source = "Arora and others 2023, Zoology: measuring and improving recall in efficient language models",
+           .parameters = {hyper_integer("pairs", "D", 8, 1, 1000, "How many pairs there are, and how many queries"),
+                          hyper_integer("keys", "K", 16, 1, 10'000, "How many different keys there are; as many as pairs at least"),
+                          hyper_integer("values", "V", 8, 1, 1000,
+                                        "How many different values there are; guessing among them has a cross-entropy of log V"),
+                          hyper_integer("pair_steps", "p", 2, 1, 2,
+                                        "2: a key and then its value; 1: both at one step, as Schlag and others 2021 have them, so that no "
+                                        "layer has to look at the step before")}},
+      .least =
+          [](const Hyper& parameters) {
             const std::int64_t pairs = parameters.integer("pairs");
-            return std::pair((2 + parameters.integer("pair_steps")) * pairs, std::to_string(pairs) + " pairs, and as many queries with a blank after each");
+            return std::pair((2 + parameters.integer("pair_steps")) * pairs,
+                             std::to_string(pairs) + " pairs, and as many queries with a blank after each");
           },
-          .make = make};
+      .make = make};
 }
 
 }  // namespace reclab::tasks_by_name

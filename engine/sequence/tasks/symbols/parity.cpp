@@ -21,18 +21,22 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
 }  // namespace
 
 Task parity() {
-  return {.info = {.name = {},
-                   .title = "Parity",
-                   .text = "Bits, 0 or 1 with the same chance; the target, at every step, is whether the number of ones so far is odd. One bit of "
-                           "memory is enough, but each 1 must turn it: what is linear in its state with eigenvalues between 0 and 1 cannot. Guessing "
-                           "has a cross-entropy of log 2 = 0.69.",
-                   .default_length = 64,
-                   .source = "a classic of the study of recurrent networks; as a measure of what models can express in Merrill, Petty and Sabharwal "
-                             "2024, The illusion of state in state-space models, and Grazzi and others 2024, Unlocking state-tracking in linear RNNs "
-                             "through negative eigenvalues",
-                   .parameters = {hyper_real("chance", "p", 0.5, 0.0, 1.0, "The chance of a 1")}},
-          .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
-          .make = make};
+  return {
+      .info =
+          {.name = {},
+           .title = "Parity",
+           .text =
+               "Bits, 0 or 1 with the same chance; the target, at every step, is whether the number of ones so far is odd. One bit of "
+               "memory is enough, but each 1 must turn it: what is linear in its state with eigenvalues between 0 and 1 cannot. Guessing "
+               "has a cross-entropy of log 2 = 0.69.",
+           .default_length = 64,
+           .source =
+               "a classic of the study of recurrent networks; as a measure of what models can express in Merrill, Petty and Sabharwal "
+               "2024, The illusion of state in state-space models, and Grazzi and others 2024, Unlocking state-tracking in linear RNNs "
+               "through negative eigenvalues",
+           .parameters = {hyper_real("chance", "p", 0.5, 0.0, 1.0, "The chance of a 1")}},
+      .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
+      .make = make};
 }
 
 }  // namespace reclab::tasks_by_name

@@ -18,21 +18,29 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
 }  // namespace
 
 Task selective_copy() {
-  return {.info = {.name = {},
-                   .title = "Selective copying",
-                   .text = "Ten symbols drawn from 1 to 8 at steps drawn at random among blanks (0), then ten markers (9), one-hot over ten channels; the "
-                           "target, over the last ten steps, is the ten symbols in their order. What to keep depends on what is seen, not on when: the "
-                           "blanks between have to be passed over. Guessing among the eight has a cross-entropy of log 8 = 2.08.",
-                   .default_length = 120,
-                   .source = "Gu and Dao 2023, Mamba: linear-time sequence modeling with selective state spaces; after Jing and others 2019, Gated orthogonal "
-                             "recurrent units",
-                   .parameters = {hyper_integer("symbols", "K", 10, 1, 10'000, "How many symbols are to be kept, and how many markers ask for them"),
-                                  hyper_integer("alphabet", "N", 8, 1, 1000, "How many different symbols there are; guessing among them has a cross-entropy of log N")}},
-          .least = [](const Hyper& parameters) {
+  return {
+      .info =
+          {.name = {},
+           .title = "Selective copying",
+           .text =
+               "Ten symbols drawn from 1 to 8 at steps drawn at random among blanks (0), then ten markers (9), one-hot over ten channels; "
+               "the "
+               "target, over the last ten steps, is the ten symbols in their order. What to keep depends on what is seen, not on when: the "
+               "blanks between have to be passed over. Guessing among the eight has a cross-entropy of log 8 = 2.08.",
+           .default_length = 120,
+           .source = "Gu and Dao 2023, Mamba: linear-time sequence modeling with selective state spaces; after Jing and others 2019, Gated "
+                     "orthogonal "
+                     "recurrent units",
+           .parameters = {hyper_integer("symbols", "K", 10, 1, 10'000,
+                                        "How many symbols are to be kept, and how many markers ask for them"),
+                          hyper_integer("alphabet", "N", 8, 1, 1000,
+                                        "How many different symbols there are; guessing among them has a cross-entropy of log N")}},
+      .least =
+          [](const Hyper& parameters) {
             const std::int64_t kept = parameters.integer("symbols");
             return std::pair(2 * kept + 1, std::to_string(kept) + " symbols, at least 1 blank and " + std::to_string(kept) + " markers");
           },
-          .make = make};
+      .make = make};
 }
 
 }  // namespace reclab::tasks_by_name

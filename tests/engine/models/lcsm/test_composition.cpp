@@ -62,8 +62,11 @@ TEST_CASE("an equation has the parts of its code alone") {
     return text;
   };
   CHECK_EQUAL(whole("1-10-1-0"), std::string("m_t = m_{t-1} + e_t i_tᵀ\ny_t = m_tᵀ s_t\ni_t = W_i x_t\ne_t = W_e x_t\ns_t = W_s x_t\n"));
-  CHECK_EQUAL(whole("0-0-0-1"), std::string("m_t = o ⊙ m_{t-1} + e ⊙ (1 i_tᵀ)\ny_t = (s ⊙ m_t)ᵀ 1\ni_t = W_i x_t\ne = relu(E)\no = σ(A)^{1/τ}\ns = relu(S)\n"));
-  CHECK_EQUAL(whole("1-11-0-7"), std::string("m_t = (e^{iθ} 1ᵀ) ⊙ m_{t-1} + e_t i_tᵀ\ny_t = Re (s ⊙ m_t)ᵀ 1\ni_t = W_i x_t\ne_t = (W_e x_t)²\ns = (S)²\n"));
+  CHECK_EQUAL(
+      whole("0-0-0-1"),
+      std::string("m_t = o ⊙ m_{t-1} + e ⊙ (1 i_tᵀ)\ny_t = (s ⊙ m_t)ᵀ 1\ni_t = W_i x_t\ne = relu(E)\no = σ(A)^{1/τ}\ns = relu(S)\n"));
+  CHECK_EQUAL(whole("1-11-0-7"),
+              std::string("m_t = (e^{iθ} 1ᵀ) ⊙ m_{t-1} + e_t i_tᵀ\ny_t = Re (s ⊙ m_t)ᵀ 1\ni_t = W_i x_t\ne_t = (W_e x_t)²\ns = (S)²\n"));
   std::set<std::string> all;
   for (const LcsmCode& code : all_lcsm_codes()) all.insert(whole(to_string(code).c_str()));
   CHECK_EQUAL(all.size(), std::size_t{384});  // no two say the same
@@ -76,16 +79,32 @@ TEST_CASE("a code that is a row of Table 1 is named by it") {
     bool exact;
     int distance;
   };
-  for (const Expected& one : {Expected{"1-10-1-3", "Linear attention", true, 0}, {"1-10-1-0", "Linear attention", true, 1}, {"1-4-1-0", "RetNet", true, 0}, {"1-3-1-0", "GLA", true, 0}, {"1-1-1-0", "DUR", true, 0},
-                              {"1-11-1-1", "cosFormer", true, 0}, {"1-11-1-3", "LRPE", true, 0}, {"1-7-1-0", "Mamba", false, 0}, {"1-5-1-2", "RWKV-4", false, 0}, {"1-2-1-2", "HGRN", false, 0}, {"0-0-0-0", "S4", false, 0},
-                              {"0-4-0-0", "S5", false, 0}, {"1-8-1-0", "Mamba", false, 1}, {"1-9-1-0", "GLA", false, 3}, {"0-3-0-0", "S5", false, 3}, {"0-10-0-0", "S5", false, 6}, {"1-3-0-0", "GLA", false, 5}}) {
+  for (const Expected& one : {Expected{"1-10-1-3", "Linear attention", true, 0},
+                              {"1-10-1-0", "Linear attention", true, 1},
+                              {"1-4-1-0", "RetNet", true, 0},
+                              {"1-3-1-0", "GLA", true, 0},
+                              {"1-1-1-0", "DUR", true, 0},
+                              {"1-11-1-1", "cosFormer", true, 0},
+                              {"1-11-1-3", "LRPE", true, 0},
+                              {"1-7-1-0", "Mamba", false, 0},
+                              {"1-5-1-2", "RWKV-4", false, 0},
+                              {"1-2-1-2", "HGRN", false, 0},
+                              {"0-0-0-0", "S4", false, 0},
+                              {"0-4-0-0", "S5", false, 0},
+                              {"1-8-1-0", "Mamba", false, 1},
+                              {"1-9-1-0", "GLA", false, 3},
+                              {"0-3-0-0", "S5", false, 3},
+                              {"0-10-0-0", "S5", false, 6},
+                              {"1-3-0-0", "GLA", false, 5}}) {
     const NamedModel found = named(lcsm_code(one.code), registry);
     CHECK_EQUAL(found.title, std::string(one.title));
-    CHECK_SAYS(found.exact == one.exact && found.distance == one.distance, std::string(one.code) + " is at " + std::to_string(found.distance));
+    CHECK_SAYS(found.exact == one.exact && found.distance == one.distance,
+               std::string(one.code) + " is at " + std::to_string(found.distance));
   }
   for (const LcsmCode& code : all_lcsm_codes()) {
     const NamedModel found = named(code, registry);
-    CHECK(found.differs.starts_with("In " + found.title + " ") && found.differs.ends_with('.') && std::ranges::count(found.differs, '.') >= 1);
+    CHECK(found.differs.starts_with("In " + found.title + " ") && found.differs.ends_with('.') &&
+          std::ranges::count(found.differs, '.') >= 1);
     CHECK_EQUAL(found.distance, distance(code, found.code));
     for (const NamedModel& row : lcsm_table(registry)) CHECK(distance(code, row.code) >= found.distance);
     if (!found.id.empty()) CHECK_EQUAL(registry.find(found.id).id, found.id);

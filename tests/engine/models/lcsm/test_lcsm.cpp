@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The 384 codes of linear-complexity sequence models: that each runs, that its exact forms are those that are said of it and agree, and its gradients
-// against central differences.
+// The 384 codes of linear-complexity sequence models: that each runs, that its exact forms are those that are said of it and agree, and its
+// gradients against central differences.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -134,7 +134,8 @@ void agree(const std::string& what, const Hyper& hyper, const std::vector<Form>&
     outputs.take(error, what + " " + name);
     for (const auto& [key, slope] : other.gradients()) {
       double gap = 0.0;
-      for (std::size_t i = 0; i < slope.size(); ++i) gap = std::isfinite(slope[i]) ? std::max(gap, std::abs(slope[i] - slopes.at(key)[i])) : INFINITY;
+      for (std::size_t i = 0; i < slope.size(); ++i)
+        gap = std::isfinite(slope[i]) ? std::max(gap, std::abs(slope[i] - slopes.at(key)[i])) : INFINITY;
       CHECK_SAYS(gap <= tolerance * most, what + " " + name + ": the gradient of " + key + " is off by " + test::show(gap / most));
       gradients.take(gap / most, what + " " + name + " " + key);
     }
@@ -166,7 +167,8 @@ void differentiate(const std::string& what, const Hyper& hyper, Worst& worst) {
         if (gap <= allowed) break;
       }
       values[i] = kept;
-      CHECK_SAYS(gap <= allowed, what + ": the gradient of " + name + "[" + std::to_string(i) + "] is " + test::show(gradient[i]) + ", off by " + test::show(gap));
+      CHECK_SAYS(gap <= allowed, what + ": the gradient of " + name + "[" + std::to_string(i) + "] is " + test::show(gradient[i]) +
+                                     ", off by " + test::show(gap));
       worst.take(gap / size, what + " " + name);
     }
   }
@@ -197,7 +199,8 @@ std::string text_of(const Settings& set) {
 
 TEST_CASE("a code says the forms that the architecture offers for it, and no other") {
   for (const LcsmCode& code : all_lcsm_codes()) {
-    std::vector<Form> offered = Network(builtin_registry().find("lcsm"), hyper_of(settings(code)), {.input = 4}).forms(), said = forms_of(code);
+    std::vector<Form> offered = Network(builtin_registry().find("lcsm"), hyper_of(settings(code)), {.input = 4}).forms(),
+                      said = forms_of(code);
     CHECK(offered.front() == Form::sequential && said.front() == Form::sequential);
     std::ranges::sort(offered);
     std::ranges::sort(said);
@@ -209,8 +212,10 @@ TEST_CASE("a code says the forms that the architecture offers for it, and no oth
 TEST_CASE("the forms of each code agree in outputs and gradients, in both precisions") {
   for (const DType real : {DType::f64, DType::f32}) {
     Worst outputs, gradients;
-    for (const LcsmCode& code : all_lcsm_codes()) agree(to_string(code), hyper_of(settings(code)), forms_of(code), real, outputs, gradients);
-    std::printf("%zu codes, %s: outputs differ by at most %.1e (%s), gradients by %.1e (%s)\n", all_lcsm_codes().size(), real == DType::f64 ? "f64" : "f32", outputs.error, outputs.where.c_str(), gradients.error, gradients.where.c_str());
+    for (const LcsmCode& code : all_lcsm_codes())
+      agree(to_string(code), hyper_of(settings(code)), forms_of(code), real, outputs, gradients);
+    std::printf("%zu codes, %s: outputs differ by at most %.1e (%s), gradients by %.1e (%s)\n", all_lcsm_codes().size(),
+                real == DType::f64 ? "f64" : "f32", outputs.error, outputs.where.c_str(), gradients.error, gradients.where.c_str());
   }
 }
 
@@ -221,7 +226,8 @@ TEST_CASE("so do those of what has no number in a code") {
       const Hyper hyper = hyper_of(set);
       agree(text_of(set), hyper, Network(builtin_registry().find("lcsm"), hyper, {.input = 4}).forms(), real, outputs, gradients);
     }
-    std::printf("%s: outputs differ by at most %.1e (%s), gradients by %.1e (%s)\n", real == DType::f64 ? "f64" : "f32", outputs.error, outputs.where.c_str(), gradients.error, gradients.where.c_str());
+    std::printf("%s: outputs differ by at most %.1e (%s), gradients by %.1e (%s)\n", real == DType::f64 ? "f64" : "f32", outputs.error,
+                outputs.where.c_str(), gradients.error, gradients.where.c_str());
   }
 }
 

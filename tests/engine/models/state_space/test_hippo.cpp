@@ -43,7 +43,9 @@ Signal last(const RunResult& result, const std::string& key = "state/0/c") {
   const auto order = static_cast<std::ptrdiff_t>(c->shape.back());
   return {c->real->end() - order, c->real->end()};
 }
-Signal coefficients(const Signal& signal, const test::Settings& set, const std::string& architecture = "hippo-rnn") { return last(projected(signal, set, architecture)); }
+Signal coefficients(const Signal& signal, const test::Settings& set, const std::string& architecture = "hippo-rnn") {
+  return last(projected(signal, set, architecture));
+}
 
 double norm(const Signal& x) {
   double squares = 0.0;
@@ -80,7 +82,8 @@ Signal best_fit(const Signal& signal, std::size_t order) {
     double below = 0.0;
     for (std::size_t k = 1; k <= n; ++k) {
       below = before;
-      const double next = ((2.0 * static_cast<double>(k) + 1.0) * y * now - static_cast<double>(k) * before) / (static_cast<double>(k) + 1.0);
+      const double next =
+          ((2.0 * static_cast<double>(k) + 1.0) * y * now - static_cast<double>(k) * before) / (static_cast<double>(k) + 1.0);
       before = now;
       now = next;
     }
@@ -97,7 +100,9 @@ Signal best_fit(const Signal& signal, std::size_t order) {
 
 }  // namespace
 
-TEST_CASE("LegS by zero-order hold is the best fit of the whole past, and knows no time scale: a signal at half or a fifth of the speed leaves the same") {
+TEST_CASE(
+    "LegS by zero-order hold is the best fit of the whole past, and knows no time scale: a signal at half or a fifth of the speed leaves "
+    "the same") {
   const Signal signal = sampled(120, smooth);
   for (const std::string architecture : {"hippo-legs", "hippo-rnn"}) {
     const test::Settings set{{"order", "24"}, {"discretisation", "zoh"}, {"l_max", "1000"}};
@@ -119,23 +124,30 @@ TEST_CASE("LegS by the other rules knows no time scale but for their own error, 
       errors.push_back(apart(coefficients(sampled(2 * steps, smooth), set), coefficients(sampled(steps, smooth), set)));
     }
     CHECK_SAYS(errors[0] < 0.1, std::string(rule) + ": " + std::to_string(errors[0]));
-    CHECK_SAYS(errors[2] < errors[0] * std::pow(4.0, -power), std::string(rule) + ": " + std::to_string(errors[0]) + " to " + std::to_string(errors[2]));
+    CHECK_SAYS(errors[2] < errors[0] * std::pow(4.0, -power),
+               std::string(rule) + ": " + std::to_string(errors[0]) + " to " + std::to_string(errors[2]));
   }
 }
 
 TEST_CASE("LegT has a scale: half the speed leaves something else, but the same where its window is twice as many steps") {
   const Signal signal = sampled(240, [](double x) { return smooth(2.0 * x); });
   for (const std::string measure : {"legt", "lmu", "lagt", "glagt", "legst"}) {
-    const auto with = [&](const std::string& dt) { return test::Settings{{"measure", measure}, {"order", "12"}, {"discretisation", "zoh"}, {"dt", dt}}; };
+    const auto with = [&](const std::string& dt) {
+      return test::Settings{{"measure", measure}, {"order", "12"}, {"discretisation", "zoh"}, {"dt", dt}};
+    };
     const Signal once = coefficients(signal, with("0.02"));
     CHECK_SAYS(apart(coefficients(held(signal, 2), with("0.02")), once) > 0.1, measure);
     CHECK_SAYS(apart(coefficients(held(signal, 2), with("0.01")), once) < 1e-9, measure);
   }
 }
 
-TEST_CASE("LegT's window is its window: what is in it is read back, and what left it is forgotten, more sharply the more coefficients there are") {
+TEST_CASE(
+    "LegT's window is its window: what is in it is read back, and what left it is forgotten, more sharply the more coefficients there "
+    "are") {
   const std::int64_t window = 200, steps = 700;
-  const auto slow = [&](double t) { return std::sin(2.0 * std::numbers::pi * t / 160.0) + 0.5 * std::cos(2.0 * std::numbers::pi * t / 95.0); };
+  const auto slow = [&](double t) {
+    return std::sin(2.0 * std::numbers::pi * t / 160.0) + 0.5 * std::cos(2.0 * std::numbers::pi * t / 95.0);
+  };
   Signal signal;
   for (std::int64_t t = 0; t < steps; ++t) signal.push_back(slow(static_cast<double>(t) + 0.5));
   double sharper = 1.0;
@@ -153,18 +165,22 @@ TEST_CASE("LegT's window is its window: what is in it is read back, and what lef
       return norm(coefficients(bump, set));
     };
     const double inside = weight(50), later = weight(window + window / 2);
-    std::printf("%d coefficients: %.2e of the past is wrong, %.2e of a bump is left half a window after its window\n", order, read, later / inside);
+    std::printf("%d coefficients: %.2e of the past is wrong, %.2e of a bump is left half a window after its window\n", order, read,
+                later / inside);
     CHECK_SAYS(inside > 0.2, std::to_string(inside));
     CHECK_SAYS(later < 0.1 * sharper * inside, std::to_string(order) + " coefficients: " + std::to_string(later / inside));
     sharper = later / inside * 10.0;
   }
 }
 
-TEST_CASE("the generalised rule is the forward, bilinear and backward ones at 0, a half and 1, and LegT is the LMU's memory in another scale") {
+TEST_CASE(
+    "the generalised rule is the forward, bilinear and backward ones at 0, a half and 1, and LegT is the LMU's memory in another scale") {
   const Signal signal = sampled(150, smooth);
   for (const std::string measure : {"legs", "legt", "lagt", "glagt", "lmu", "legst"})
     for (const auto& [rule, share] : {std::pair{"forward", "0"}, {"bilinear", "0.5"}, {"backward", "1"}}) {
-      const auto with = [&](const std::string& name) { return test::Settings{{"measure", measure}, {"order", "6"}, {"dt", "0.05"}, {"discretisation", name}, {"gbt_alpha", share}}; };
+      const auto with = [&](const std::string& name) {
+        return test::Settings{{"measure", measure}, {"order", "6"}, {"dt", "0.05"}, {"discretisation", name}, {"gbt_alpha", share}};
+      };
       CHECK_SAYS(apart(coefficients(signal, with("generalised")), coefficients(signal, with(rule))) < 1e-11, measure + " " + rule);
     }
   for (const std::string rule : {"zoh", "bilinear", "backward"}) {
@@ -185,10 +201,20 @@ TEST_CASE("LSSL begins as HiPPO with time held: the same states as the projectio
     for (const std::string learn : {"0", "1", "2"})
       for (const std::string share : {"0.5", "1"}) {
         test::Settings set = bare;
-        set.insert(set.end(), {{"order", pair.order}, {"measure", pair.lssl}, {"learn", learn}, {"gbt_alpha", share}, {"alpha", "0.3"}, {"beta", pair.lssl == "glagt" ? "0.2" : "1"}});
+        set.insert(set.end(), {{"order", pair.order},
+                               {"measure", pair.lssl},
+                               {"learn", learn},
+                               {"gbt_alpha", share},
+                               {"alpha", "0.3"},
+                               {"beta", pair.lssl == "glagt" ? "0.2" : "1"}});
         const RunResult result = projected(signal, set, "lssl");
-        const Signal expected = coefficients(signal, {{"measure", pair.hippo}, {"order", pair.order}, {"dt", "0.05"}, {"discretisation", "generalised"}, {"gbt_alpha", share},
-                                                      {"alpha", "0.3"}, {"beta", pair.lssl == "glagt" ? "0.2" : "1"}});
+        const Signal expected = coefficients(signal, {{"measure", pair.hippo},
+                                                      {"order", pair.order},
+                                                      {"dt", "0.05"},
+                                                      {"discretisation", "generalised"},
+                                                      {"gbt_alpha", share},
+                                                      {"alpha", "0.3"},
+                                                      {"beta", pair.lssl == "glagt" ? "0.2" : "1"}});
         CHECK_SAYS(apart(last(result, "state/0/x"), expected) < 1e-10, pair.lssl + ", learn = " + learn);
       }
   // Far from normal as the matrix is, its eigenvalues are those of theory at sizes where a dense solver finds none of them.
@@ -214,5 +240,6 @@ TEST_CASE("LSSL begins as HiPPO with time held: the same states as the projectio
 
 TEST_CASE("an input that neither the memory nor the units see is refused, whatever the measure") {
   for (const char* measure : {"legs", "legt"})
-    CHECK_ERROR(hyper_of(builtin_registry(), test::preset_of("hippo-rnn"), {{"measure", measure}, {"ux", "no"}, {"hx", "no"}}), "hippo-rnn: ux = false and hx = false leave the input no way in");
+    CHECK_ERROR(hyper_of(builtin_registry(), test::preset_of("hippo-rnn"), {{"measure", measure}, {"ux", "no"}, {"hx", "no"}}),
+                "hippo-rnn: ux = false and hx = false leave the input no way in");
 }

@@ -11,9 +11,9 @@
 #include "experiment/experiment.h"
 #include "files/files.h"
 #include "files/npz.h"
+#include "given_weights.h"
 #include "models/network.h"
 #include "models/registry.h"
-#include "given_weights.h"
 #include "scratch.h"
 #include "sequence/sequence.h"
 #include "test.h"
@@ -78,11 +78,12 @@ std::vector<double> identity() {
   return matrix;
 }
 
-/// H3 that neither shifts nor forgets, so that it is a sum over the past of products: C of the shift reads the place of the current step, A is 0
-/// to rounding, and each half of a conjugate pair counts a half.
+/// H3 that neither shifts nor forgets, so that it is a sum over the past of products: C of the shift reads the place of the current step, A
+/// is 0 to rounding, and each half of a conjugate pair counts a half.
 Values running_sum(const Projection& q, const Projection& k, const Projection& v, std::size_t head_dim, std::size_t places) {
   const std::size_t heads = width / head_dim, modes = places / 2;
-  Values w{{"0/q_proj.weight", q.weight}, {"0/q_proj.bias", q.bias}, {"0/k_proj.weight", k.weight}, {"0/k_proj.bias", k.bias}, {"0/v_proj.weight", v.weight}, {"0/v_proj.bias", v.bias}};
+  Values w{{"0/q_proj.weight", q.weight}, {"0/q_proj.bias", q.bias},     {"0/k_proj.weight", k.weight},
+           {"0/k_proj.bias", k.bias},     {"0/v_proj.weight", v.weight}, {"0/v_proj.bias", v.bias}};
   std::vector<double> first(width * places, 0.0);
   for (std::size_t i = 0; i < width; ++i) first[i * places] = 1.0;
   w["0/ssm_k_kernel.kernel.B"] = w["0/ssm_k_kernel.kernel.C"] = first;
@@ -109,12 +110,17 @@ Values running_sum(const Projection& q, const Projection& k, const Projection& v
 double difference(std::size_t head_dim, const std::string& disc, const std::string& form, double shift = 0.0) {
   Rng rng(3);
   // Biases that keep what elu + 1 takes above 0, where it adds 1.
-  const Projection q = drawn(rng, 2.0), k = drawn(rng, 2.0), v = drawn(rng, 0.0), one{std::vector<double>(width * width, 0.0), std::vector<double>(width, 1.0)};
+  const Projection q = drawn(rng, 2.0), k = drawn(rng, 2.0), v = drawn(rng, 0.0),
+                   one{std::vector<double>(width * width, 0.0), std::vector<double>(width, 1.0)};
   const std::vector<double> attended = output_of("linear-attention", {{"heads", std::to_string(width / head_dim)}},
-                                                 {{"0/attention.query_projection.weight", q.weight}, {"0/attention.query_projection.bias", q.bias},
-                                                  {"0/attention.key_projection.weight", k.weight}, {"0/attention.key_projection.bias", k.bias},
-                                                  {"0/attention.value_projection.weight", v.weight}, {"0/attention.value_projection.bias", v.bias},
-                                                  {"0/attention.out_projection.weight", identity()}, {"0/attention.out_projection.bias", std::vector<double>(width, 0.0)}});
+                                                 {{"0/attention.query_projection.weight", q.weight},
+                                                  {"0/attention.query_projection.bias", q.bias},
+                                                  {"0/attention.key_projection.weight", k.weight},
+                                                  {"0/attention.key_projection.bias", k.bias},
+                                                  {"0/attention.value_projection.weight", v.weight},
+                                                  {"0/attention.value_projection.bias", v.bias},
+                                                  {"0/attention.out_projection.weight", identity()},
+                                                  {"0/attention.out_projection.bias", std::vector<double>(width, 0.0)}});
   Projection q1 = q, k1 = k;
   for (double& bias : q1.bias) bias += 1.0;
   for (double& bias : k1.bias) bias += 1.0;
@@ -159,9 +165,11 @@ TEST_CASE("l_max makes a window of the running sum") {
   Rng rng(9);
   const Projection q = drawn(rng, 0.3), k = drawn(rng, 0.2), v = drawn(rng, 0.0);
   const Values w = running_sum(q, k, v, 1, 2);
-  const std::vector<double> whole = output_of("h3", {{"state", "2"}, {"disc", "zoh"}}, w), cut = output_of("h3", {{"state", "2"}, {"disc", "zoh"}, {"l_max", "7"}}, w);
+  const std::vector<double> whole = output_of("h3", {{"state", "2"}, {"disc", "zoh"}}, w),
+                            cut = output_of("h3", {{"state", "2"}, {"disc", "zoh"}, {"l_max", "7"}}, w);
   double within = 0.0, beyond = 0.0;
-  for (std::size_t i = 0; i < whole.size(); ++i) (i < 7 * width ? within : beyond) = std::max(i < 7 * width ? within : beyond, std::abs(whole[i] - cut[i]));
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    (i < 7 * width ? within : beyond) = std::max(i < 7 * width ? within : beyond, std::abs(whole[i] - cut[i]));
   CHECK_SAYS(within <= 1e-14, std::to_string(within));
   CHECK(beyond > 0.1);
   // Beyond, it is the sum of the last seven steps: the whole less the same sum seven steps ago, under queries that stay.
@@ -171,7 +179,8 @@ TEST_CASE("l_max makes a window of the running sum") {
     other["0/q_proj.bias"].assign(width, 1.0);
     return other;
   }();
-  const std::vector<double> sums = output_of("h3", {{"state", "2"}, {"disc", "zoh"}}, ones), windows = output_of("h3", {{"state", "2"}, {"disc", "zoh"}, {"l_max", "7"}}, ones);
+  const std::vector<double> sums = output_of("h3", {{"state", "2"}, {"disc", "zoh"}}, ones),
+                            windows = output_of("h3", {{"state", "2"}, {"disc", "zoh"}, {"l_max", "7"}}, ones);
   for (std::size_t i = 7 * width; i < sums.size(); ++i) CHECK_CLOSE(windows[i], sums[i] - sums[i - 7 * width], 1e-12);
 }
 
@@ -190,11 +199,15 @@ TEST_CASE("a file of the reference's language model is read, and its embeddings 
   for (const auto& entry : drawn.entries()) {
     const std::string layer = entry.name.substr(0, 2), name = entry.name.substr(2);
     const bool mixer = !name.starts_with("norm") && !name.starts_with("mlp");
-    const std::string theirs = entry.name.starts_with("final/") ? "backbone." + entry.name.substr(6) : "backbone.layers." + layer.substr(0, 1) + (mixer ? ".mixer." : ".") + name;
+    const std::string theirs = entry.name.starts_with("final/")
+                                   ? "backbone." + entry.name.substr(6)
+                                   : "backbone.layers." + layer.substr(0, 1) + (mixer ? ".mixer." : ".") + name;
     writer.add(theirs, entry.shape, std::span<const double>(entry.values));
   }
   const std::vector<double> tokens(5 * width, 1.0);
-  for (const std::string name : {"backbone.embeddings.word_embeddings.weight", "backbone.embeddings.position_embeddings.weight", "lm_head.weight"}) writer.add(name, {5, width}, std::span<const double>(tokens));
+  for (const std::string name :
+       {"backbone.embeddings.word_embeddings.weight", "backbone.embeddings.position_embeddings.weight", "lm_head.weight"})
+    writer.add(name, {5, width}, std::span<const double>(tokens));
   writer.finish();
   file.commit();
   request.seed = 2;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Liquid-S4 by order: of order 1 it is S4, each order adds what is of that degree in the input, and with as many orders as steps it is the recurrence.
+// Liquid-S4 by order: of order 1 it is S4, each order adds what is of that degree in the input, and with as many orders as steps it is the
+// recurrence.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -9,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "array/error.h"
 #include "experiment/experiment.h"
 #include "files/files.h"
-#include "array/error.h"
 #include "files/npz.h"
 #include "models/network.h"
 #include "models/registry.h"
@@ -45,7 +46,8 @@ Weights drawn() {
     return values;
   };
   Weights w;
-  const auto both = [&](const std::string& theirs, const std::string& ours, Shape shape, Shape as, const std::vector<double>& values, double sign = 1.0) {
+  const auto both = [&](const std::string& theirs, const std::string& ours, Shape shape, Shape as, const std::vector<double>& values,
+                        double sign = 1.0) {
     w.liquid[theirs] = {std::move(shape), values};
     std::vector<double> turned = values;
     for (double& value : turned) value *= sign;
@@ -54,7 +56,8 @@ Weights drawn() {
   both("model.layers.0.layer.kernel.kernel.log_dt", "inv_dt", {H}, {H, 1}, some(H, -2.0, 0.3));
   both("model.layers.0.layer.kernel.kernel.inv_w_real", "A_real", {H, M}, {H, M}, some(H * M, -0.7, 0.2));
   both("model.layers.0.layer.kernel.kernel.w_imag", "A_imag", {H, M}, {H, M}, some(H * M, -3.0, 1.0), -1.0);
-  for (const std::string name : {"B", "P"}) both("model.layers.0.layer.kernel.kernel." + name, name, {1, H, M, 2}, {1, H, M, 2}, some(2 * H * M, 0.0, 0.7));
+  for (const std::string name : {"B", "P"})
+    both("model.layers.0.layer.kernel.kernel." + name, name, {1, H, M, 2}, {1, H, M, 2}, some(2 * H * M, 0.0, 0.7));
   both("model.layers.0.layer.kernel.kernel.C", "C", {1, H, M, 2}, {1, H, M, 2}, some(2 * H * M, 0.0, 0.7));
   both("model.layers.0.layer.D", "D", {1, H}, {1, H}, some(H, 0.0, 1.0));
   both("model.layers.0.layer.output_linear.0.weight", "output_linear.weight", {2 * H, H}, {2 * H, H}, some(2 * H * H, 0.0, 0.5));
@@ -63,7 +66,8 @@ Weights drawn() {
 }
 
 /// The output for noise of this size; `alone`: of the systems, without what follows them.
-std::vector<double> output(const std::string& architecture, Settings set, const File& weights, std::int64_t steps, double size, bool alone) {
+std::vector<double> output(const std::string& architecture, Settings set, const File& weights, std::int64_t steps, double size,
+                           bool alone) {
   const test::Scratch folder;
   RunRequest request;
   request.preset.id = request.preset.title = request.preset.architecture = architecture;
@@ -126,7 +130,8 @@ TEST_CASE("what Liquid-S4 of order p leaves out is of degree p + 1 in the input"
   const Weights w = drawn();
   for (const int order : {1, 2, 3}) {
     const auto left_out = [&](double size) {
-      return difference(output("liquid-s4", {{"order", std::to_string(order)}}, w.liquid, 60, size, true), output("liquid-s4", {{"order", "0"}}, w.liquid, 60, size, true));
+      return difference(output("liquid-s4", {{"order", std::to_string(order)}}, w.liquid, 60, size, true),
+                        output("liquid-s4", {{"order", "0"}}, w.liquid, 60, size, true));
     };
     const double degree = std::log2(left_out(0.02) / left_out(0.01));
     CHECK_SAYS(std::abs(degree - (order + 1)) < 0.1, std::to_string(degree));
@@ -139,7 +144,8 @@ TEST_CASE("Liquid-S4 with terms from the end of the sequence is not started from
   request.preset.id = request.preset.title = request.preset.architecture = "liquid-s4";
   request.set = {{"width", "3"}, {"state", "8"}};
   request.sequence = make_task("noise", {.length = 20, .seed = 1});
-  for (const auto& [kernel, bidirectional, refused] : {std::tuple{"polyb", "no", true}, {"kb", "no", true}, {"causal", "yes", false}, {"causal", "no", false}}) {
+  for (const auto& [kernel, bidirectional, refused] :
+       {std::tuple{"polyb", "no", true}, {"kb", "no", true}, {"causal", "yes", false}, {"causal", "no", false}}) {
     RunRequest first = request;
     first.set.insert(first.set.end(), {{"liquid_kernel", kernel}, {"bidirectional", bidirectional}, {"order", "2"}});
     export_run(run(builtin_registry(), first, {}, {}), folder / kernel / bidirectional, false);

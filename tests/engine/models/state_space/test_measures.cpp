@@ -92,7 +92,8 @@ TEST_CASE("a measure's diagonal, low-rank part and B are its A and B in other co
           for (std::size_t k = 0; k < n; ++k) both[i][k] -= p[i] * std::conj(p[k]);
       for (const Complex s : {Complex(0.7, 1.3), Complex(2.0, -11.0), Complex(0.1, 40.0)}) {
         const Complex expected = transfer(A, b, s), found = transfer(both, input, s);
-        CHECK_SAYS(std::abs(found - expected) <= 1e-11 * std::abs(expected), name + " of " + std::to_string(n) + ": off by " + test::show(std::abs(found - expected) / std::abs(expected)));
+        CHECK_SAYS(std::abs(found - expected) <= 1e-11 * std::abs(expected),
+                   name + " of " + std::to_string(n) + ": off by " + test::show(std::abs(found - expected) / std::abs(expected)));
       }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// SaShiMi: without stages it is its stack of S4 blocks; with them each rate moves at its own steps alone, nothing is read before it is there, and a long
-// sequence takes no more memory than a short one.
+// SaShiMi: without stages it is its stack of S4 blocks; with them each rate moves at its own steps alone, nothing is read before it is
+// there, and a long sequence takes no more memory than a short one.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -52,7 +52,8 @@ std::vector<double> outputs(Rollout& rollout) {
   std::vector<double> all;
   CHECK(!rollout.forward(
       [&](const Rollout::Segment& s) {
-        const auto some = to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
+        const auto some =
+            to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
         all.insert(all.end(), some.begin(), some.end());
       },
       {}));
@@ -236,7 +237,8 @@ TEST_CASE("a file of the reference's SaShiMi is read by its own names") {
   CHECK(match.unknown.empty());
   std::map<std::string, std::string> found;
   for (std::size_t i = 0; i < match.entries.size(); ++i) {
-    CHECK_SAYS(!match.entries[i].empty() && file.at(match.entries[i]) == network.parameters()[i].var.shape(), network.parameters()[i].name + " is " + match.entries[i]);
+    CHECK_SAYS(!match.entries[i].empty() && file.at(match.entries[i]) == network.parameters()[i].var.shape(),
+               network.parameters()[i].name + " is " + match.entries[i]);
     found[network.parameters()[i].name] = match.entries[i];
   }
   CHECK_EQUAL(found.at("0/linear.weight"), "model.d_layers.0.linear.weight");
