@@ -191,7 +191,7 @@ TEST_CASE("a training is stopped in a step and in a judgement, and stands where 
   request.task = "adding";
   request.make.length = 400;
   request.options.batch = 32;
-  request.options.held_out = 128;
+  request.options.held_out = 512;
   request.judge_every = 1;
   Training training(builtin_registry(), request);
   for (const int wait : {50, 400}) {
