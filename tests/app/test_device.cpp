@@ -23,6 +23,7 @@
 #include "gui/window/panel_area.h"
 #include "models/registry.h"
 #include "panels/learning/learning.h"
+#include "places.h"
 #include "window_test.h"
 
 using namespace reclab;
@@ -45,8 +46,7 @@ class TestDevice : public test::WindowTest {
 
  private:
   LibraryPtr library(const char* family) {
-    return std::make_shared<const Library>(
-        Library{PresetLibrary(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/" + family}), tasks()});
+    return std::make_shared<const Library>(Library{PresetLibrary(builtin_registry(), {test::source("presets/") + family}), tasks()});
   }
 
   LearningCurvePtr curve() {

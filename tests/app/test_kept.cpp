@@ -25,6 +25,7 @@
 #include "gui/window/flat_dock.h"
 #include "gui/window/panel_area.h"
 #include "models/registry.h"
+#include "places.h"
 #include "window_test.h"
 
 using namespace reclab;
@@ -569,7 +570,7 @@ class TestKept : public test::WindowTest {
       QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
       for (const char* name : {"XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"}) environment.insert(name, home.path());
       process.setProcessEnvironment(environment);
-      process.start(QString(RECLAB_BINARY_DIR) + "/bin/recurrence-lab", {"gru", "--task", "copy", "--length", "30"});
+      process.start(QString::fromStdString(test::built("bin/recurrence-lab")), {"gru", "--task", "copy", "--length", "30"});
       QVERIFY(process.waitForStarted(patience));
       const QString settings = home.filePath("recurrence-lab/recurrence-lab.ini");
       const auto kept = [&] {

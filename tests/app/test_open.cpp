@@ -28,6 +28,7 @@
 #include "gui/window/panel_area.h"
 #include "panels/steps/steps_panel.h"
 #include "panels/timing/timing.h"
+#include "places.h"
 #include "plot/plot.h"
 #include "safetensors.h"
 #include "window_test.h"
@@ -322,7 +323,7 @@ class TestOpen : public test::WindowTest {
 
   /// Weights as PyTorch saves them (tests/oracle/pytorch_files.py), by the dialog and what it offers; the outputs are PyTorch's.
   void weightsOfPyTorchRunByTheDialog() {
-    const QString golden = QString(RECLAB_SOURCE_DIR) + "/tests/oracle/golden/pytorch/commands/";
+    const QString golden = QString::fromStdString(test::source("tests/oracle/golden/pytorch/commands/"));
     const std::vector<std::tuple<QString, QString, QStringList>> cases{
         {"lstm-module", "lstm", {"Take its sizes: width 5"}},
         {"gru-cell", "gru", {"Take its sizes: width 5"}},

@@ -21,6 +21,7 @@
 #include "gui/views/whole_box.h"
 #include "gui/window/panel_area.h"
 #include "panels/gradients/gradients.h"
+#include "places.h"
 #include "window_test.h"
 
 using namespace reclab;
@@ -337,7 +338,7 @@ class TestPins : public test::WindowTest {
     QStringList names;
     for (const Pin& pin : pins()) names << pin.name;
     QCOMPARE(names, (QStringList{"forget bias 3", "forget bias 2", "forget bias 0", "forget bias -1", "forget bias -2"}));
-    const QDir shots(QDir(RECLAB_BINARY_DIR).filePath("screenshots"));
+    const QDir shots(QDir(QString::fromStdString(test::built())).filePath("screenshots"));
     QVERIFY(QDir().mkpath(shots.path()));
     for (const auto& [name, choice] : {std::pair{"light", ThemeChoice::light}, {"dark", ThemeChoice::dark}}) {
       look_.apply(choice);

@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "panel.h"
+#include "places.h"
 
 using reclab::PanelInfo;
 using reclab::panels;
@@ -30,7 +31,7 @@ Ended start(const QStringList& arguments) {
   static const QTemporaryDir runtime;  // of the user alone; Qt speaks of it where it is missing
   environment.insert("XDG_RUNTIME_DIR", runtime.path());
   process.setProcessEnvironment(environment);
-  process.start(QString(RECLAB_BINARY_DIR) + "/bin/recurrence-lab", arguments);
+  process.start(QString::fromStdString(reclab::test::built("bin/recurrence-lab")), arguments);
   if (!process.waitForFinished(300'000)) return {};
   const auto lines = [](const QByteArray& text) { return QString::fromUtf8(text).split('\n', Qt::SkipEmptyParts); };
   return {process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -1, lines(process.readAllStandardOutput()),

@@ -32,6 +32,7 @@
 #include "load.h"
 #include "panels/steps/steps_panel.h"
 #include "panels/timing/timing.h"
+#include "places.h"
 #include "plot/plot.h"
 #include "safetensors.h"
 #include "window_test.h"
@@ -629,7 +630,7 @@ class TestWindow : public test::WindowTest {
   void bothThemesAtBothSizes() {
     openFirst();
     fillAll();
-    const QDir shots(QDir(RECLAB_BINARY_DIR).filePath("screenshots"));
+    const QDir shots(QDir(QString::fromStdString(test::built())).filePath("screenshots"));
     QVERIFY(QDir().mkpath(shots.path()));
     for (const auto& [name, choice] : {std::pair{"light", ThemeChoice::light}, {"dark", ThemeChoice::dark}}) {
       look_.apply(choice);

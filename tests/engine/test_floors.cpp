@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "places.h"
 #include "test.h"
 
 namespace fs = std::filesystem;
@@ -357,19 +358,19 @@ std::string said(const std::vector<std::string>& sentences) {
 
 TEST_CASE("no floor of this house includes what it must not") {
   std::size_t files = 0;
-  const auto found = violations(RECLAB_SOURCE_DIR, &files);
+  const auto found = violations(reclab::test::source(), &files);
   CHECK_SAYS(files > 10, std::to_string(files) + " files read");
   CHECK_SAYS(found.empty(), said(found));
 }
 
 TEST_CASE("the window names no panel") {
-  const auto found = named_panels(RECLAB_SOURCE_DIR);
+  const auto found = named_panels(reclab::test::source());
   CHECK_SAYS(found.empty(), said(found));
 }
 
 TEST_CASE("no text of a file can be taken for HTML") {
   std::size_t tips = 0;
-  const auto found = guessed_texts(RECLAB_SOURCE_DIR, &tips);
+  const auto found = guessed_texts(reclab::test::source(), &tips);
   CHECK_SAYS(tips > 100, std::to_string(tips) + " tooltips read");
   CHECK_SAYS(found.empty(), said(found));
 }
@@ -395,7 +396,7 @@ TEST_CASE("a label, tooltip or question that Qt may take for HTML is found, with
 }
 
 TEST_CASE("every floor that is built is one of those that are checked, and links what it may include") {
-  const std::string cmake = contents(fs::path(RECLAB_SOURCE_DIR) / "engine/CMakeLists.txt");
+  const std::string cmake = contents(reclab::test::source("engine/CMakeLists.txt"));
   static const std::regex line(R"(reclab_floor\((\w+) USES([^)]*)\))");
   std::set<std::string> built;
   for (std::sregex_iterator match(cmake.begin(), cmake.end(), line), end; match != end; ++match) {
@@ -458,7 +459,7 @@ TEST_CASE("each planted violation is found, with file and line") {
 
 TEST_CASE("no file of ours is too long, and no folder holds too many") {
   std::size_t files = 0;
-  const auto found = oversized(RECLAB_SOURCE_DIR, still_long, &files);
+  const auto found = oversized(reclab::test::source(), still_long, &files);
   CHECK_SAYS(files > 100, std::to_string(files) + " files read");
   CHECK_SAYS(found.empty(), said(found));
 }
@@ -495,7 +496,7 @@ TEST_CASE("a panel that the window names is found, with file and line") {
 
 TEST_CASE("no name is a class on two floors") {
   std::size_t classes = 0;
-  const auto found = doubled_classes(RECLAB_SOURCE_DIR, &classes);
+  const auto found = doubled_classes(reclab::test::source(), &classes);
   CHECK_SAYS(classes > 500, std::to_string(classes) + " classes read");
   CHECK_SAYS(found.empty(), said(found));
 }

@@ -19,6 +19,7 @@
 #include "experiment/experiment.h"
 #include "models/network.h"
 #include "models/registry.h"
+#include "places.h"
 #include "recurrence/evaluation_order.h"
 #include "test.h"
 #include "timing/primitives.h"
@@ -26,7 +27,7 @@
 namespace reclab::test {
 
 inline const PresetLibrary& shipped() {
-  static const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
+  static const PresetLibrary library(builtin_registry(), {source("presets")});
   return library;
 }
 

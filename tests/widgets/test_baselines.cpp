@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "panel.h"
+#include "places.h"
 #include "plot/plot.h"
 #include "scene/vtk_frame.h"
 #include "synthetic/synthetic_composition.h"
@@ -32,8 +33,8 @@ using namespace reclab;
 
 namespace {
 
-const QString folder = QStringLiteral(RECLAB_SOURCE_DIR "/tests/widgets/baselines/"),
-              found = QStringLiteral(RECLAB_BINARY_DIR "/baselines/");
+const QString folder = QString::fromStdString(test::source("tests/widgets/baselines/")),
+              found = QString::fromStdString(test::built("baselines/"));
 /// Those that app/packages.txt has: one for what stands on the screen, one for the signs that it lacks.
 constexpr std::array fonts{"Open Sans", "DejaVu Sans"};
 
@@ -152,7 +153,7 @@ QString written(const QImage& image, const QString& file) {
 
 /// The colours of the program.
 void applyTheme(bool dark) {
-  QFile file(QStringLiteral(RECLAB_SOURCE_DIR "/resources/themes/%1.json").arg(dark ? "dark" : "light"));
+  QFile file(QString::fromStdString(test::source("resources/themes/%1.json")).arg(dark ? "dark" : "light"));
   if (!file.open(QIODevice::ReadOnly)) qFatal("no %s", qPrintable(file.fileName()));
   const QJsonObject named = QJsonDocument::fromJson(file.readAll()).object()["palette"].toObject();
   QPalette palette;

@@ -16,6 +16,7 @@
 #include "panels/gradients/gradients.h"
 #include "panels/spectrum/spectrum.h"
 #include "panels/timing/timing.h"
+#include "places.h"
 #include "plot/plot_panel.h"
 #include "shown_panel.h"
 #include "synthetic/synthetic_trace.h"
@@ -649,7 +650,7 @@ class TestPanels : public QObject {
     }
     QCOMPARE(ids.size(), static_cast<qsizetype>(panels().size()));
     // Each folder is one, and is not forgotten in the list.
-    QCOMPARE(ids.size(), QDir(QStringLiteral(RECLAB_SOURCE_DIR "/widgets/panels")).entryList(QDir::Dirs | QDir::NoDotAndDotDot).size());
+    QCOMPARE(ids.size(), QDir(QString::fromStdString(test::source("widgets/panels"))).entryList(QDir::Dirs | QDir::NoDotAndDotDot).size());
   }
 
   /// What a preset's look_at may name follows from the panels.

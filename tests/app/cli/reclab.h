@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "places.h"
 #include "process.h"
 #include "test.h"
 
@@ -23,7 +24,7 @@ struct Result {
 };
 
 inline Result reclab_says(const std::vector<std::string>& arguments, const Process::Options& options = {}) {
-  Process process(RECLAB_BINARY_DIR "/bin/reclab", arguments, options);
+  Process process(built("bin/reclab"), arguments, options);
   const int status = process.wait();
   return {status, process.output, process.error, process.peak_bytes};
 }

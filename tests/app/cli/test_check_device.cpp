@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "array/backend.h"
+#include "places.h"
 #include "process.h"
 #include "test.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 std::string said(const std::vector<std::string>& arguments) {
   if (cuda_backend()) throw test::Skip("there is a CUDA device");
-  Process process(RECLAB_BINARY_DIR "/bin/reclab", arguments, {});
+  Process process(test::built("bin/reclab"), arguments, {});
   CHECK_EQUAL(process.wait(), 0);
   CHECK_EQUAL(process.error, std::string());
   return process.output;

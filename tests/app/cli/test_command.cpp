@@ -9,6 +9,7 @@
 #include "files/npz.h"
 #include "models/registry.h"
 #include "options.h"
+#include "places.h"
 #include "process.h"
 #include "scratch.h"
 #include "test.h"
@@ -42,7 +43,7 @@ std::vector<std::string> arguments_of(const std::string& line, const std::string
 }
 
 const PresetLibrary& presets() {
-  static const PresetLibrary all(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets"});
+  static const PresetLibrary all(builtin_registry(), {test::source("presets")});
   return all;
 }
 
@@ -173,7 +174,7 @@ TEST_CASE("trained weights come with a command that asks for their model and the
 }
 
 TEST_CASE("the claims of the literature are commands that can be given") {
-  const auto claims = nlohmann::json::parse(bytes_of_file(std::filesystem::path(RECLAB_SOURCE_DIR) / "tests/bench/claims/claims.json"));
+  const auto claims = nlohmann::json::parse(bytes_of_file(test::source("tests/bench/claims/claims.json")));
   for (const auto& claim : claims) {
     CHECK(!claim.at("claim").get<std::string>().empty() && !claim.at("source").get<std::string>().empty());
     for (const auto& [name, words] : claim.at("runs").items()) {
@@ -280,7 +281,7 @@ TEST_CASE("the command of a timing makes an equal one") {
 
 TEST_CASE("running the manifest's command gives the same bits") {
   const Scratch scratch;
-  const std::string reclab = RECLAB_BINARY_DIR "/bin/reclab";
+  const std::string reclab = test::built("bin/reclab");
   const auto run_to = [&](std::vector<std::string> arguments, const std::string& folder) {
     arguments.insert(arguments.begin(), "run");
     arguments.insert(arguments.end(), {"--export", (scratch / folder).string()});

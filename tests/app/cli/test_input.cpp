@@ -9,6 +9,7 @@
 
 #include "array/rng.h"
 #include "files/npz.h"
+#include "places.h"
 #include "reclab.h"
 #include "scratch.h"
 #include "test.h"
@@ -25,7 +26,7 @@ namespace {
 using Row = std::vector<double>;
 
 std::string good(const std::vector<std::string>& arguments) {
-  Process process(RECLAB_BINARY_DIR "/bin/reclab", arguments, {});
+  Process process(test::built("bin/reclab"), arguments, {});
   const int status = process.wait();
   CHECK_SAYS(status == 0, arguments[1] + ": " + process.error);
   return process.output;

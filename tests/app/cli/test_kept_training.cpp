@@ -15,6 +15,7 @@
 
 #include "files/files.h"
 #include "files/npz.h"
+#include "places.h"
 #include "reclab.h"
 #include "scratch.h"
 #include "test.h"
@@ -85,7 +86,7 @@ TEST_CASE("a training takes the place of no other one, unless it is told to and 
   for (const int signal : {SIGINT, SIGKILL}) {
     Process::Options options;
     options.terminal = true;
-    Process process(RECLAB_BINARY_DIR "/bin/reclab",
+    Process process(test::built("bin/reclab"),
                     command(adding({"--steps", "1999", "--checkpoint-every", "0", "--export", out, "--replace"})), options);
     CHECK_SAYS(process.wait_for_error_text("steps/s"), process.error);
     process.send(signal);
@@ -169,8 +170,8 @@ TEST_CASE("a training that is killed is on the disk, and goes on with the bits o
   const test::Scratch scratch;
   Process::Options options;
   options.terminal = true;
-  Process process(RECLAB_BINARY_DIR "/bin/reclab",
-                  command(adding({"--steps", "100000", "--checkpoint-every", "0", "--export", scratch / "out"})), options);
+  Process process(test::built("bin/reclab"), command(adding({"--steps", "100000", "--checkpoint-every", "0", "--export", scratch / "out"})),
+                  options);
   CHECK_SAYS(process.wait_for_error_text("steps/s"), process.error);
   while (!fs::exists(scratch / "out/training.json")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   process.send(SIGKILL);
@@ -189,7 +190,7 @@ TEST_CASE("where the folder can no longer be written, the training goes on, is p
   Process::Options options;
   options.terminal = true;
   options.environment = {{"TMPDIR", (scratch / "tmp").string()}, {"HOME", (scratch / "tmp").string()}};
-  Process process(RECLAB_BINARY_DIR "/bin/reclab", command(adding({"--steps", "100000", "--export", scratch / "out"})), options);
+  Process process(test::built("bin/reclab"), command(adding({"--steps", "100000", "--export", scratch / "out"})), options);
   CHECK_SAYS(process.wait_for_error_text("steps/s"), process.error);
   scratch.file("out", "in the way");
   process.send(SIGINT);
@@ -223,7 +224,7 @@ TEST_CASE("a second Ctrl-C keeps what is whole, and a third leaves the folder wh
     const std::string out = scratch / ("out-" + std::to_string(signals));
     Process::Options options;
     options.terminal = true;
-    Process process(RECLAB_BINARY_DIR "/bin/reclab",
+    Process process(test::built("bin/reclab"),
                     {"train", "lstm", "--set", "width=128", "--task", "adding", "--length", "200", "--batch", "32", "--held-out", "32",
                      "--steps", "100000", "--export", out},
                     options);

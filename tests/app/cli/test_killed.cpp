@@ -10,6 +10,7 @@
 #include <set>
 
 #include "files/files.h"
+#include "places.h"
 #include "process.h"
 #include "scratch.h"
 #include "test.h"
@@ -32,10 +33,10 @@ std::pair<int, std::string> exported(const fs::path& folder, int seed, Environme
   Process::Options options;
   options.environment = std::move(environment);
   if (!options.environment.empty()) {
-    options.environment.emplace_back("LD_PRELOAD", RECLAB_SHIM);
+    options.environment.emplace_back("LD_PRELOAD", test::built("bin/libreclab_shim.so"));
     options.environment.emplace_back("ASAN_OPTIONS", "verify_asan_link_order=0");
   }
-  Process process(RECLAB_BINARY_DIR "/bin/reclab",
+  Process process(test::built("bin/reclab"),
                   {"run", "elman", "--set", "width=4", "--length", "8", "--record", "output", "--seed", std::to_string(seed), "--export",
                    folder.string()},
                   options);
@@ -201,9 +202,10 @@ TEST_CASE("two exports to one folder at once never mix") {
   for (int round = 0; round < 8; ++round) {
     Process::Options options;
     if (round % 2 == 1)
-      options.environment = {{"LD_PRELOAD", RECLAB_SHIM}, {"SHIM_NO_EXCHANGE", "1"}, {"ASAN_OPTIONS", "verify_asan_link_order=0"}};
+      options.environment = {
+          {"LD_PRELOAD", test::built("bin/libreclab_shim.so")}, {"SHIM_NO_EXCHANGE", "1"}, {"ASAN_OPTIONS", "verify_asan_link_order=0"}};
     const auto start = [&](const char* seed) {
-      return std::make_unique<Process>(RECLAB_BINARY_DIR "/bin/reclab",
+      return std::make_unique<Process>(test::built("bin/reclab"),
                                        std::vector<std::string>{"run", "elman", "--set", "width=4", "--length", "8", "--record", "output",
                                                                 "--seed", seed, "--export", folder.string()},
                                        options);

@@ -12,6 +12,7 @@
 #include "files/npz.h"
 #include "models/registry.h"
 #include "options.h"
+#include "places.h"
 #include "reclab.h"
 #include "scratch.h"
 #include "test.h"
@@ -35,7 +36,7 @@ void refused(const std::vector<std::string>& arguments, std::initializer_list<co
   for (const char* part : parts) CHECK_SAYS(result.error.find(part) != std::string::npos, result.error + " does not say " + part);
 }
 const PresetLibrary& presets() {
-  static const PresetLibrary all(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets"});
+  static const PresetLibrary all(builtin_registry(), {test::source("presets")});
   return all;
 }
 /// The command line after "reclab run", whose words have nothing that a shell would change.

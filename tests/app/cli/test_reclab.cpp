@@ -14,6 +14,7 @@
 
 #include "files/npz.h"
 #include "load.h"
+#include "places.h"
 #include "reclab.h"
 #include "safetensors.h"
 #include "test.h"
@@ -541,7 +542,7 @@ TEST_CASE("a closed terminal ends an export as a polite kill does: finished, or 
   for (const int signal : {SIGHUP, SIGTERM, SIGINT}) {
     for (int delay = 0; delay < 12; ++delay) {
       Process process(
-          RECLAB_BINARY_DIR "/bin/reclab",
+          test::built("bin/reclab"),
           {"run", "elman", "--set", "width=32", "--length", "3000", "--record", "output,state", "--csv", "--export", folder / "out"}, {});
       // Wherever the run is by then.
       std::this_thread::sleep_for(std::chrono::milliseconds(25 * delay));
@@ -570,7 +571,7 @@ TEST_CASE("what cannot be printed is said, and whether the export is whole; a re
   CHECK(list.status == 2 && list.error.find("standard output cannot be written") != std::string::npos &&
         list.error.find("export") == std::string::npos);
 
-  Process gone(RECLAB_BINARY_DIR "/bin/reclab", {"list", "--json"}, {});
+  Process gone(test::built("bin/reclab"), {"list", "--json"}, {});
   gone.stop_reading();
   CHECK_EQUAL(gone.wait(), 128 + SIGPIPE);
   CHECK_EQUAL(gone.error, std::string());
@@ -578,7 +579,8 @@ TEST_CASE("what cannot be printed is said, and whether the export is whole; a re
 
 TEST_CASE("where no thread can be started the list is there, and a run says why not; with one it runs") {
   Process::Options options;
-  options.environment = {{"LD_PRELOAD", RECLAB_SHIM}, {"SHIM_THREADS", "0"}, {"ASAN_OPTIONS", "verify_asan_link_order=0"}};
+  options.environment = {
+      {"LD_PRELOAD", test::built("bin/libreclab_shim.so")}, {"SHIM_THREADS", "0"}, {"ASAN_OPTIONS", "verify_asan_link_order=0"}};
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"list"}, {"show", "elman"}, {"--version"}})
     CHECK_SAYS(reclab_says(arguments, options).status == 0, joined(arguments));
   refused({"run", "elman", "--length", "8"}, {"no thread can be started", "ulimit -u"}, options);
@@ -596,7 +598,7 @@ TEST_CASE("a pipe among the presets or as weights stops nothing, and one as inpu
   CHECK(list.status == 0 && list.error.find("pipe.json is a pipe") != std::string::npos);
   CHECK_EQUAL(reclab_says({"run", "elman", "--length", "8"}, options).status, 0);
   refused({"run", "elman", "--weights", folder / "pipe.json"}, {"pipe.json is a pipe"});
-  Process process(RECLAB_BINARY_DIR "/bin/reclab", {"run", "elman", "--input", folder / "pipe.json"}, {});
+  Process process(test::built("bin/reclab"), {"run", "elman", "--input", folder / "pipe.json"}, {});
   std::ofstream(folder / "pipe.json") << "a\n1\n2\n4\n";
   CHECK_EQUAL(process.wait(), 0);
   CHECK_SAYS(process.output.find("3 steps") != std::string::npos, process.output);
@@ -619,8 +621,7 @@ TEST_CASE("Ctrl-C ends a long run within 100 ms, with one line and nothing expor
     Folder folder;
     Process::Options options;
     options.terminal = true;
-    Process process(RECLAB_BINARY_DIR "/bin/reclab", {"run", id, "--task", "noise", "--length", "1000000", "--export", folder / "out"},
-                    options);
+    Process process(test::built("bin/reclab"), {"run", id, "--task", "noise", "--length", "1000000", "--export", folder / "out"}, options);
     CHECK_SAYS(process.wait_for_error_text("%"), id + " showed no progress: " + process.error);
     test::Load load;
     process.send(SIGINT);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "places.h"
 #include "process.h"
 #include "scratch.h"
 #include "terminal.h"
@@ -36,7 +37,7 @@ TEST_CASE("what a stream writes has no control characters but its own") {
 TEST_CASE("a file's name is no command to the terminal") {
   const test::Scratch folder;
   const auto file = folder.file("x\033]0;owned\007.csv", "a,b\n1,2\n2,3\n4,5\n");
-  Process process(RECLAB_BINARY_DIR "/bin/reclab", {"run", "elman", "--input", file.string()}, {});
+  Process process(test::built("bin/reclab"), {"run", "elman", "--input", file.string()}, {});
   CHECK_SAYS(process.wait() == 0, process.error);
   CHECK_SAYS(process.output.find("]0;owned") != std::string::npos, process.output);
   for (const std::string& text : {process.output, process.error})
@@ -57,7 +58,7 @@ TEST_CASE("a batch that would take more memory than is free is refused before it
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   throw test::Skip("a sanitiser takes more address space than the limit");
 #endif
-  Process process("/bin/sh", {"-c", "ulimit -v 6000000; exec \"" RECLAB_BINARY_DIR "/bin/reclab\" bench lru --lengths 1 --batch 1000000"},
+  Process process("/bin/sh", {"-c", "ulimit -v 6000000; exec \"" + test::built("bin/reclab") + "\" bench lru --lengths 1 --batch 1000000"},
                   {});
   const int status = process.wait();
   std::string said = process.output;

@@ -9,6 +9,7 @@
 
 #include "files/npz.h"
 #include "files/safetensors.h"
+#include "places.h"
 #include "reclab.h"
 #include "scratch.h"
 #include "test.h"
@@ -17,6 +18,7 @@ namespace fs = std::filesystem;
 using namespace reclab;
 using reclab::test::adding;
 using reclab::test::contents;
+using reclab::test::Process;
 using reclab::test::Result;
 using reclab::test::train;
 using reclab::test::train_refused;
@@ -62,7 +64,7 @@ TEST_CASE("trained weights run, and do what the last judgement says") {
   trained(adding({"--steps", "5", "--export", scratch / "out"}));
   for (const char* file : {"out/weights.npz", "out/weights.safetensors"}) {
     Process process(
-        RECLAB_BINARY_DIR "/bin/reclab",
+        test::built("bin/reclab"),
         {"run", "lstm", "--set", "width=8", "--task", "adding", "--length", "20", "--weights", scratch / file, "--export", scratch / "run"},
         {});
     CHECK_SAYS(process.wait() == 0, process.error);
@@ -122,7 +124,7 @@ TEST_CASE("Ctrl-C ends at a whole step with everything kept, and what goes on ha
   words.insert(words.begin(), "train");
   Process::Options options;
   options.terminal = true;
-  Process process(RECLAB_BINARY_DIR "/bin/reclab", words, options);
+  Process process(test::built("bin/reclab"), words, options);
   CHECK_SAYS(process.wait_for_error_text("steps/s"), process.error);
   process.send(SIGINT);
   CHECK_EQUAL(process.wait(), 130);

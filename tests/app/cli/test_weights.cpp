@@ -8,6 +8,7 @@
 
 #include "files/files.h"
 #include "files/npz.h"
+#include "places.h"
 #include "reclab.h"
 #include "scratch.h"
 #include "test.h"
@@ -15,11 +16,13 @@
 namespace fs = std::filesystem;
 using namespace reclab;
 using reclab::test::good;
+using reclab::test::reclab_says;
+using reclab::test::Result;
 using Json = nlohmann::json;
 
 namespace {
 
-const fs::path golden = fs::path(RECLAB_SOURCE_DIR) / "tests/oracle/golden/pytorch/commands";
+const fs::path golden = test::source("tests/oracle/golden/pytorch/commands");
 
 /// The array as a table with a header, every digit of it.
 std::string csv_of(const NpyArray& array) {

@@ -5,6 +5,7 @@
 #include "experiment/experiment.h"
 #include "faulty_machine.h"
 #include "models/registry.h"
+#include "places.h"
 #include "test.h"
 #include "timing/timing.h"
 
@@ -41,7 +42,7 @@ class PlainMachine {
 using PlainBackend = kernel::KernelBackend<PlainMachine>;
 
 RunRequest request_for(const std::string& id, std::int64_t length, const std::string& dtype) {
-  const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets"});
+  const PresetLibrary presets(builtin_registry(), {test::source("presets")});
   RunRequest request;
   request.preset = presets.find(id);
   for (const auto& [key, value] : request.preset.hyper)

@@ -10,6 +10,7 @@
 
 #include "autodiff/ops.h"
 #include "host_machine.h"
+#include "places.h"
 #include "tangents.h"
 #include "test.h"
 
@@ -159,7 +160,7 @@ const std::multimap<std::string, Build>& asked() {
 
 /// What ops.h declares, without the semicolons.
 std::set<std::string> declared() {
-  std::ifstream header(std::string(RECLAB_SOURCE_DIR) + "/engine/autodiff/ops.h");
+  std::ifstream header(test::source("engine/autodiff/ops.h"));
   std::set<std::string> found;
   for (std::string line; std::getline(header, line);)
     if ((line.starts_with("Var ") || line.starts_with("std::vector<Var> ")) && line.find(';') != std::string::npos)

@@ -7,6 +7,7 @@
 #include "composer/composer.h"
 #include "models/parts/composition/codes.h"
 #include "models/registry.h"
+#include "places.h"
 #include "test.h"
 
 using namespace reclab;
@@ -14,7 +15,7 @@ using namespace reclab;
 namespace {
 
 const PresetLibrary& presets() {
-  static const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
+  static const PresetLibrary library(builtin_registry(), {test::source("presets")});
   return library;
 }
 

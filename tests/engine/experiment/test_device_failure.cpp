@@ -15,6 +15,7 @@
 #include "experiment/training/training.h"
 #include "faulty_machine.h"
 #include "models/registry.h"
+#include "places.h"
 #include "test.h"
 
 namespace {
@@ -47,7 +48,7 @@ using Fault = reclab::test::FaultyMachine::Fault;
 
 RunRequest request_for(const std::string& id, std::int64_t length, const std::string& form = "sequential",
                        const std::string& dtype = "f64") {
-  const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets"});
+  const PresetLibrary presets(builtin_registry(), {test::source("presets")});
   RunRequest request;
   request.preset = presets.find(id);
   for (const auto& [key, value] : request.preset.hyper)
@@ -194,7 +195,7 @@ TEST_CASE("a comparison of forms on a device that fails is the CPU's") {
 }
 
 TEST_CASE("a comparison of devices says which line the device failed in, and ends with the device") {
-  const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/recurrent/elman.json"});
+  const PresetLibrary presets(builtin_registry(), {test::source("presets/recurrent/elman.json")});
   std::vector<std::string> told;
   FaultyBackend device;
   DeviceCheck check{.length = 130, .cuda = &device, .found = [&](const DeviceReport& report) { told.push_back(report.id); }};

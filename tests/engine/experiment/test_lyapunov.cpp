@@ -10,6 +10,7 @@
 #include "experiment/experiment.h"
 #include "models/network.h"
 #include "models/registry.h"
+#include "places.h"
 #include "runs.h"
 #include "safetensors.h"
 #include "scratch.h"
@@ -175,7 +176,7 @@ TEST_CASE("the largest exponent is the rate at which two states that begin close
 }
 
 TEST_CASE("the exponents of every preset sum to the mean logarithm of |det ds_t/ds_{t-1}|, with the columns on which a block acts") {
-  const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
+  const PresetLibrary library(builtin_registry(), {test::source("presets")});
   int compared = 0;
   for (const Preset& preset : library.presets()) {
     RunRequest request;

@@ -14,6 +14,7 @@
 #include "array/error.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
+#include "places.h"
 #include "test.h"
 
 namespace fs = std::filesystem;
@@ -21,7 +22,7 @@ using namespace reclab;
 
 namespace {
 
-const fs::path shipped = fs::path(RECLAB_SOURCE_DIR) / "presets";
+const fs::path shipped = test::source("presets");
 
 class Folder {
  public:

@@ -5,6 +5,7 @@
 
 #include "experiment/properties.h"
 #include "models/registry.h"
+#include "places.h"
 #include "test.h"
 
 using namespace reclab;
@@ -12,7 +13,7 @@ using namespace reclab;
 namespace {
 
 const PresetLibrary& library() {
-  static const PresetLibrary all(builtin_registry(), {RECLAB_SOURCE_DIR "/presets"});
+  static const PresetLibrary all(builtin_registry(), {test::source("presets")});
   return all;
 }
 

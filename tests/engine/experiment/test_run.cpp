@@ -11,6 +11,7 @@
 #include "experiment/experiment.h"
 #include "files/files.h"
 #include "models/registry.h"
+#include "places.h"
 #include "safetensors.h"
 #include "scratch.h"
 #include "test.h"
@@ -197,7 +198,7 @@ TEST_CASE("what would be recorded is counted as it is: a little above it every s
 
 TEST_CASE("no array has fewer rows because another takes long") {
   // deltanet's Jacobians have 256 rows, nearly all of them of the identity.
-  const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
+  const PresetLibrary library(builtin_registry(), {test::source("presets")});
   RunRequest request;
   request.preset = library.find("deltanet");
   request.sequence = make_task("copy", {.length = 200, .seed = 1});

@@ -9,6 +9,7 @@
 #include "files/npz.h"
 #include "learning/trainer.h"
 #include "models/registry.h"
+#include "places.h"
 #include "test.h"
 
 using namespace reclab;
@@ -96,7 +97,7 @@ std::unique_ptr<Model> learner(const std::string& id, const NpzFile& file) {
 }
 
 void trains_as_torch(const std::string& id) {
-  const NpzFile file(std::filesystem::path(RECLAB_SOURCE_DIR) / "tests/oracle/training" / (id + ".npz"));
+  const NpzFile file(std::filesystem::path(test::source("tests/oracle/training")) / (id + ".npz"));
   const GivenExamples examples(file);
   const auto all = variants();
   std::size_t compared = 0;

@@ -10,6 +10,7 @@
 #include "autodiff/ops.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
+#include "places.h"
 #include "recurrence/memory.h"
 #include "recurrence/step/step.h"
 #include "test.h"
@@ -77,7 +78,7 @@ TEST_CASE("a Newton form makes the states, gates and gradients of the sequential
 }
 
 TEST_CASE("the Newton forms of the presets agree over a thousand steps, in both precisions") {
-  const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
+  const PresetLibrary library(builtin_registry(), {test::source("presets")});
   for (const std::string id : {"elman", "gru", "lstm", "cornn"})
     for (const std::string dtype : {"f64", "f32"}) {
       RunRequest request;

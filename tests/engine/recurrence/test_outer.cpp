@@ -21,7 +21,7 @@ constexpr std::int64_t batch = 2, heads = 2, key = 3, value = 2;
 enum class Decay { none, by_head, by_key, constant_head, constant_key };
 enum class Turn { none, varies, constant, number };  // number: given as e^{i theta}
 
-struct Kind {
+struct Variant {
   Decay decay = Decay::none;
   ReadOrder read = ReadOrder::after;
   bool bonus = false, bonus_varies = false;
@@ -52,11 +52,11 @@ struct Kind {
   }
 };
 
-std::vector<Kind> kinds() {
-  std::vector<Kind> all;
+std::vector<Variant> variants() {
+  std::vector<Variant> all;
   for (const Decay decay : {Decay::none, Decay::by_head, Decay::by_key, Decay::constant_head, Decay::constant_key})
     for (const int reading : {0, 1, 2, 3}) {
-      Kind kind;
+      Variant kind;
       kind.decay = decay;
       kind.read = reading ? ReadOrder::before : ReadOrder::after;
       kind.bonus = reading > 1;
@@ -77,14 +77,14 @@ std::vector<Kind> kinds() {
 
 /// A graph of the memory, and the plain loop over the same numbers.
 struct Case {
-  Kind kind;
+  Variant kind;
   std::int64_t steps;
   Graph graph{DType::f64};
   std::optional<test::Derivatives> derivatives;
   std::vector<Var> leaves;  // in the order of derivatives' leaves
   std::optional<std::size_t> q, k, v, q_imag, k_imag, key_decay, value_decay, phase, bonus, initial;
 
-  Case(const Kind& of, Form form, std::int64_t T, bool record, double strength) : kind(of), steps(T) {
+  Case(const Variant& of, Form form, std::int64_t T, bool record, double strength) : kind(of), steps(T) {
     RandomLeaves x(graph, 5);
     std::size_t made = 0;
     const auto add = [&](std::optional<std::size_t>& at, Shape shape, double low = -1.0, double high = 1.0) {
@@ -177,7 +177,7 @@ double dot(const test::Parts& x, const test::Parts& y) {
   return sum;
 }
 
-void agrees(const Kind& kind, Form form, std::int64_t T, bool record, double strength) {
+void agrees(const Variant& kind, Form form, std::int64_t T, bool record, double strength) {
   Case one(kind, form, T, record, strength);
   const std::string what = kind.name() + ", " + std::string(to_string(form)) + (record ? ", recorded" : "") + ", " + std::to_string(T) +
                            " steps, decays to " + test::show(strength);
@@ -206,7 +206,7 @@ void agrees(const Kind& kind, Form form, std::int64_t T, bool record, double str
 }  // namespace
 
 TEST_CASE("a matrix memory of every kind and in every form is that of a plain loop, with its adjoints and tangents") {
-  for (const Kind& kind : kinds())
+  for (const Variant& kind : variants())
     for (const Form form : kind.forms())
       for (const std::int64_t T : {1, 17, 60})
         for (const bool record : {false, true}) {
@@ -217,7 +217,7 @@ TEST_CASE("a matrix memory of every kind and in every form is that of a plain lo
 }
 
 TEST_CASE("a matrix memory whose decays leave the range is that of a plain loop") {
-  for (const Kind& kind : kinds())
+  for (const Variant& kind : variants())
     for (const Form form : kind.forms())
       for (const double strength : {1e-9, 40.0, 900.0})
         if (kind.decays()) agrees(kind, form, 60, form == Form::sequential, strength);
@@ -226,7 +226,7 @@ TEST_CASE("a matrix memory whose decays leave the range is that of a plain loop"
 namespace {
 
 /// The adjoints of q, k, v, the decays and the phases of 4,096 steps, then that of a number that all phases are multiplied with.
-std::vector<test::Parts> adjoints_in(DType type, Form form, const Kind& kind) {
+std::vector<test::Parts> adjoints_in(DType type, Form form, const Variant& kind) {
   constexpr std::int64_t steps = 4096;
   Graph graph(type);
   RandomLeaves x(graph, 5);
@@ -267,7 +267,7 @@ TEST_CASE("the adjoints of phases of every step are good to the precision of flo
   for (const Turn value_decay : {Turn::none, Turn::varies})
     for (const Turn phase : {Turn::varies, Turn::number})
       for (const ReadOrder read : {ReadOrder::after, ReadOrder::before}) {
-        const Kind kind{.decay = Decay::by_head, .read = read, .value_decay = value_decay, .phase = phase};
+        const Variant kind{.decay = Decay::by_head, .read = read, .value_decay = value_decay, .phase = phase};
         for (const Form form : kind.forms()) {
           const auto narrow = adjoints_in(DType::f32, form, kind), wide = adjoints_in(DType::f64, form, kind);
           for (std::size_t leaf = 0; leaf < wide.size(); ++leaf) {

@@ -14,6 +14,7 @@
 #include "files/files.h"
 #include "files/npy.h"
 #include "files/npz.h"
+#include "places.h"
 #include "scratch.h"
 #include "sequence/format.h"
 #include "sequence/sequence.h"
@@ -72,7 +73,7 @@ std::string utf16(const std::string& ascii, bool big) {
 std::string npy_file(const std::string& descr, const Shape& shape, const std::string& data) { return npy_header(shape, descr) + data; }
 std::string bytes_of(const Numbers& values) { return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)}; }
 
-std::string sample(const char* name) { return std::string(RECLAB_SOURCE_DIR) + "/resources/samples/" + name; }
+std::string sample(const char* name) { return test::source("resources/samples/") + name; }
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 
 #include "array/error.h"
 #include "files/files.h"
+#include "places.h"
 #include "scratch.h"
 #include "sequence/format.h"
 #include "sequence/sequence.h"
@@ -137,7 +138,7 @@ TEST_CASE("channels are columns, values lie between -1 and 1, the time is in sec
 
 TEST_CASE("Ogg is read: a tone of 440 Hz has its 44 periods in a tenth of a second") {
   need_sound();
-  std::ifstream file(RECLAB_SOURCE_DIR "/tests/engine/sequence/a440.opus", std::ios::binary);
+  std::ifstream file(test::source("tests/engine/sequence/a440.opus"), std::ios::binary);
   const Sequence tone = load(std::string(std::istreambuf_iterator<char>(file), {}));
   CHECK_EQUAL(tone.length, 4800);
   double power = 0.0, real = 0.0, imaginary = 0.0;

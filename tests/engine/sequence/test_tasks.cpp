@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "array/error.h"
+#include "places.h"
 #include "sequence/elapsed.h"
 #include "sequence/sequence.h"
 #include "test.h"
@@ -19,7 +20,7 @@ using namespace reclab;
 
 TEST_CASE("every task is listed, runs at its default length, and is the same each time") {
   std::size_t files = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(RECLAB_SOURCE_DIR "/engine/sequence/tasks"))
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(test::source("engine/sequence/tasks")))
     files += entry.path().extension() == ".cpp";
   CHECK_EQUAL(tasks().size(), files);
   for (const TaskInfo& info : tasks()) {

@@ -15,6 +15,7 @@
 #include "experiment/experiment.h"
 #include "host_machine.h"
 #include "models/registry.h"
+#include "places.h"
 #include "sweep.h"
 #include "test.h"
 
@@ -154,8 +155,8 @@ double spectrum_difference(const std::vector<std::complex<double>>& actual, cons
 
 TEST_CASE("a device that calculates wrongly is noticed") {
   CHECK(registered);
-  const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/recurrent/lstm.json",
-                                                   std::string(RECLAB_SOURCE_DIR) + "/presets/enhanced/mlstm.json"});
+  const PresetLibrary presets(builtin_registry(),
+                              {test::source("presets/recurrent/lstm.json"), test::source("presets/enhanced/mlstm.json")});
   falsify = true;
   const auto reports = check_device(builtin_registry(), presets, {}, {}, {.length = 8});
   falsify = false;

@@ -23,6 +23,7 @@
 #include "learning/losses.h"
 #include "models/network.h"
 #include "models/registry.h"
+#include "places.h"
 #include "sweep.h"
 #include "targets.h"
 #include "test.h"
@@ -316,7 +317,7 @@ void run_a_batch(const fs::path& path) {
 
 std::vector<fs::path> golden_files() {
   std::vector<fs::path> files;
-  const fs::path folder = fs::path(RECLAB_SOURCE_DIR) / "tests/oracle/golden";
+  const fs::path folder = test::source("tests/oracle/golden");
   if (fs::is_directory(folder))
     for (const auto& entry : fs::directory_iterator(folder))
       if (entry.path().extension() == ".npz") files.push_back(entry.path());

@@ -14,6 +14,7 @@
 #include "files/npz.h"
 #include "models/network.h"
 #include "models/registry.h"
+#include "places.h"
 #include "scratch.h"
 #include "sweep.h"
 #include "targets.h"
@@ -638,7 +639,7 @@ TEST_CASE("columns and targets that weights were made for are named") {
 
 TEST_CASE("state dicts under PyTorch's own names make PyTorch's own outputs") {
   // tests/oracle/pytorch_files.py made files and outputs; the settings are found from the shapes too.
-  const auto folder = std::filesystem::path(RECLAB_SOURCE_DIR) / "tests/oracle/golden/pytorch";
+  const std::filesystem::path folder = test::source("tests/oracle/golden/pytorch");
   using Set = std::vector<std::pair<std::string, std::string>>;
   const std::map<std::string, std::pair<std::string, Set>> cases{
       {"elman", {"elman", {{"width", "3"}, {"layers", "2"}}}},

@@ -13,13 +13,14 @@
 #include "array/error.h"
 #include "files/files.h"
 #include "models/registry.h"
+#include "places.h"
 #include "test.h"
 
 using namespace reclab;
 
 namespace {
 
-PresetLibrary shipped() { return {builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets"}}; }
+PresetLibrary shipped() { return {builtin_registry(), {test::source("presets")}}; }
 
 }  // namespace
 
@@ -47,7 +48,7 @@ TEST_CASE("the exponent of what is stated is that of its expression") {
 }
 
 TEST_CASE("the table that is shipped is of the rows that are stated, and says why where it differs") {
-  const std::string file = std::string(RECLAB_SOURCE_DIR) + "/resources/complexities.json";
+  const std::string file = test::source("resources/complexities.json");
   const std::vector<ComplexityRow> rows = complexities_from_json(read_file(file), file);
   CHECK_EQUAL(to_json(rows), read_file(file));
   const PresetLibrary all = shipped();

@@ -7,6 +7,7 @@
 #include "experiment/command.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
+#include "places.h"
 #include "test.h"
 
 using namespace reclab;
@@ -52,7 +53,7 @@ TEST_CASE("sets of kinds") {
 }
 
 TEST_CASE("every array of every preset's run is of a kind of the table, and a record of that kind alone has it") {
-  const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
+  const PresetLibrary library(builtin_registry(), {test::source("presets")});
   Kinds seen;
   for (const auto& preset : library.presets()) {
     RunRequest request;

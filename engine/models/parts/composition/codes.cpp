@@ -49,7 +49,7 @@ constexpr std::array rows{
     LcsmRow{"shrink", "Shrink", "What the memory is read with.", shrink_choices},
     LcsmRow{"activation", "Activation", "What expand and shrink go through.", activation_choices}};
 
-constexpr std::array<int LcsmCode::*, 4> parts{&LcsmCode::expand, &LcsmCode::oscillation, &LcsmCode::shrink, &LcsmCode::activation};
+constexpr std::array<int LcsmCode::*, 4> members{&LcsmCode::expand, &LcsmCode::oscillation, &LcsmCode::shrink, &LcsmCode::activation};
 
 /// What tells oscillations apart.
 struct Traits {
@@ -75,7 +75,7 @@ const Traits& traits_of(int oscillation) { return traits[static_cast<std::size_t
 /// Whether the factors are a k x d matrix that is no outer product.
 bool full(int oscillation) { return oscillation == 0 || (oscillation >= 6 && oscillation <= 9); }
 
-const LcsmChoice& choice(std::size_t row, const LcsmCode& code) { return rows[row].choices[static_cast<std::size_t>(code.*parts[row])]; }
+const LcsmChoice& choice(std::size_t row, const LcsmCode& code) { return rows[row].choices[static_cast<std::size_t>(code.*members[row])]; }
 
 /// "relu(W_e x_t)".
 std::string activated(int activation, const std::string& x) {
@@ -189,7 +189,7 @@ std::span<const LcsmRow> lcsm_rows() { return rows; }
 
 std::string to_string(const LcsmCode& code) {
   std::string text;
-  for (const auto part : parts) text += (text.empty() ? "" : "-") + std::to_string(code.*part);
+  for (const auto part : members) text += (text.empty() ? "" : "-") + std::to_string(code.*part);
   return text;
 }
 
@@ -217,7 +217,7 @@ LcsmCode lcsm_code(std::string_view text) {
     if (error != std::errc() || end != words[row].data() + words[row].size() || words[row].front() == '-')
       refuse("its " + name + " \"" + std::string(words[row]) + "\" is not a number from " + range, range);
     if (number < 0 || number > last) refuse("its " + name + " " + std::to_string(number) + " is not from " + range, range);
-    code.*parts[row] = number;
+    code.*members[row] = number;
   }
   return code;
 }
@@ -242,7 +242,7 @@ LcsmCode lcsm_code(const Hyper& hyper) {
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const auto found =
         std::ranges::find(rows[row].choices, hyper.choice(rows[row].key), [](const LcsmChoice& one) { return std::string(one.name); });
-    code.*parts[row] = found->number;
+    code.*members[row] = found->number;
   }
   return code;
 }
