@@ -622,8 +622,21 @@ class TestWindow : public test::WindowTest {
     QTRY_VERIFY(window_->findChild<QToolButton*>("primary")->isVisible() && !buttonOf("train")->property("accent").toBool());
     emit box->activated(box->findText("First steps"));
     QVERIFY(!seen("dock.card") && !window_->models()->tree()->isVisible());
-    close();
-    open({});  // as it was left
+    QStringList places;
+    const auto placed = [this] {
+      QStringList all;
+      for (const PanelDock* dock : window_->area()->docks())
+        if (dock->isVisible()) all << dock->panel()->id();
+      return all;
+    };
+    for (const char* with : {"", "learning"}) {
+      if (*with != 0) window_->area()->showLearning();
+      places = placed();
+      QVERIFY2(*with == 0 || places.contains(with), qPrintable(places.join(' ')));
+      close();
+      open({});  // as it was left
+      QCOMPARE(placed(), places);
+    }
     QVERIFY(!seen("dock.card") && !window_->findChild<QToolButton*>("primary")->isVisible() && !window_->models()->tree()->isVisible());
   }
 

@@ -460,7 +460,9 @@ void MainWindow::saveLayout() const {
   QSettings settings;
   settings.setValue("window/geometry", sealed(saveGeometry()));
   settings.setValue("window/docks", sealed(saveState(layoutVersion)));
-  settings.setValue("window/panels", sealed(area_->saveState(layoutVersion)));
+  const PanelArea::Places places = area_->places(layoutVersion);
+  settings.setValue("window/panels", sealed(places.state));
+  settings.setValue("window/without", places.without);
   settings.setValue("window/layout", layout_->currentIndex());
   if (session_->setup().sequence) {
     const PutLearned learned = [this](const LearnedPtr& weights) { return session_->putLearned(weights); };
@@ -501,7 +503,8 @@ void MainWindow::restoreLayout() {
   settings.setValue("window/restoring", true);
   settings.sync();
   restoreGeometry(geometry);
-  const bool whole = restoreState(docks, layoutVersion) && area_->restoreState(shown, layoutVersion);
+  const bool whole =
+      restoreState(docks, layoutVersion) && area_->restorePlaces({shown, settings.value("window/without").toStringList()}, layoutVersion);
   training_->setVisible(session_->learning() && !session_->learning()->trainings.empty());  // whatever it was then
   if (!whole) return resetLayout();
   layout_->setCurrentIndex(qBound(0, settings.value("window/layout").toInt(), layout_->count() - 1));

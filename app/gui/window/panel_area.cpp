@@ -506,32 +506,39 @@ void PanelArea::setModelHas(const QStringList& what) {
 void PanelArea::enlarge(PanelDock* dock) {
   if (enlarged_ == dock) {
     enlarged_ = nullptr;
-    // restoreState() takes every dock of the area that a state does not have into it, and shows it: those stand aside.
-    QWidget aside(this);
-    std::vector<PanelDock*> away;
-    for (PanelDock* one : docks_)
-      if (outside_.contains(one)) {
-        removeDockWidget(one);
-        one->setParent(&aside);
-        away.push_back(one);
-      }
-    restoreState(before_);
-    for (PanelDock* one : away) {
-      one->setParent(this);
-      one->hide();
-    }
+    restorePlaces(before_);
     layout()->activate();
     return;
   }
-  if (enlarged_ == nullptr) {
-    before_ = saveState();
-    outside_.clear();
-    for (PanelDock* one : docks_)
-      if (!isArranged(one)) outside_.insert(one);
-  }
+  if (enlarged_ == nullptr) before_ = places();
   enlarged_ = dock;
   for (PanelDock* one : docks_)
     if (one == dock || isArranged(one)) one->setVisible(one == dock);
+}
+
+PanelArea::Places PanelArea::places(int version) const {
+  Places now{saveState(version), {}};
+  for (PanelDock* one : docks_)
+    if (!isArranged(one)) now.without << one->panel()->id();
+  return now;
+}
+
+bool PanelArea::restorePlaces(const Places& places, int version) {
+  // restoreState() takes every dock of the area that a state does not have into it, and shows it: those stand aside.
+  QWidget aside(this);
+  std::vector<PanelDock*> away;
+  for (PanelDock* one : docks_)
+    if (places.without.contains(one->panel()->id())) {
+      removeDockWidget(one);
+      one->setParent(&aside);
+      away.push_back(one);
+    }
+  const bool whole = restoreState(places.state, version);
+  for (PanelDock* one : away) {
+    one->setParent(this);
+    one->hide();
+  }
+  return whole;
 }
 
 bool PanelArea::isArranged(PanelDock* dock) const { return dock->isFloating() || dockWidgetArea(dock) != Qt::NoDockWidgetArea; }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <QMainWindow>
-#include <QSet>
 #include <QTimer>
 #include <functional>
 #include <optional>
@@ -114,7 +113,14 @@ class PanelArea : public QMainWindow {
   void showLearning();
   QSize fit() const { return fit_; }   ///< columns and rows that the arrangement was made for
   bool isOwn() const { return own_; }  ///< a hand moved or hid a panel
-  /// After restoreState(): what was arranged then.
+  /// Where the panels are, as saveState() has it, and the ids of those that have no place.
+  struct Places {
+    QByteArray state;
+    QStringList without;
+  };
+  Places places(int version = 0) const;
+  bool restorePlaces(const Places& places, int version = 0);  ///< false: they are none that Qt takes
+  /// After restorePlaces(): what was arranged then.
   void takeOver(const PanelLayout& layout, QSize fit, bool own);
 
  signals:
@@ -137,8 +143,7 @@ class PanelArea : public QMainWindow {
   QTimer soon_;
   std::vector<PanelLayout> layouts_;
   PanelDock* enlarged_ = nullptr;
-  QByteArray before_;         ///< the arrangement before a panel was enlarged
-  QSet<PanelDock*> outside_;  ///< what had no place in it
+  Places before_;  ///< before a panel was enlarged
 };
 
 }  // namespace reclab
