@@ -23,6 +23,8 @@ QLabel* plainLabel(const QString& text, QWidget* parent) {
   return made;
 }
 
+QString buttonText(const QString& text) { return QString(text).replace(u'&', QStringLiteral("&&")).replace(u'\t', u' '); }
+
 QString htmlTip(const QString& html) { return html.isEmpty() || html.startsWith(mark()) ? html : mark() + html + QStringLiteral("</qt>"); }
 
 QString safeTip(const QString& tip) {

@@ -12,6 +12,9 @@ namespace reclab {
 /// A label that shows its text as it is. One of HTML that this program has put together says so with setTextFormat.
 QLabel* plainLabel(const QString& text = {}, QWidget* parent = nullptr);
 
+/// A text from others for a button or an entry of a menu, where Qt takes & for the mark of a letter and a tab for the end of the text.
+QString buttonText(const QString& text);
+
 /// HTML that this program has put together, in which all that is not its own is escaped, as a tooltip.
 QString htmlTip(const QString& html);
 /// What Qt is given for a tooltip: `tip` as it is, unless htmlTip() made it.

@@ -73,7 +73,7 @@ class TestPlainText : public test::WindowTest {
     }
     return said;
   }
-  QString evil(const QString& what) const { return what + " <img src='" + picture_ + "'><b>bold</b>"; }
+  QString evil(const QString& what) const { return what + " R&D <img src='" + picture_ + "'><b>bold</b>"; }
 
   QString picture_;
   int watch_ = -1;
@@ -191,6 +191,14 @@ class TestPlainText : public test::WindowTest {
     QVERIFY(QDir::setCurrent(before));
     QCOMPARE(opened(), 0);
     // They are there, as they are.
+    int marked = 0;
+    const auto unmarked = [&marked](QString text) {
+      marked += text.contains("R&&D");
+      return !text.remove("&&").contains('&') || !text.contains("<img");
+    };
+    for (const QAction* one : window_->findChildren<QAction*>()) QVERIFY2(unmarked(one->text()), qPrintable(one->text()));
+    for (const QAbstractButton* one : window_->findChildren<QAbstractButton*>()) QVERIFY2(unmarked(one->text()), qPrintable(one->text()));
+    QVERIFY2(marked >= 5, qPrintable(QString::number(marked)));  // columns, their button, the pinned run, the models to compare with
     QVERIFY(window_->findChild<CardView*>()->toPlainText().contains(evil("Other")));
     for (const QLabel* label : window_->findChildren<QLabel*>()) {
       if (label->inherits("QTipLabel")) continue;  // Qt's own, of a tooltip that was looked at above

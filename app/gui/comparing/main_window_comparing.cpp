@@ -153,7 +153,7 @@ void MainWindow::fillCompareMenu() {
   const Setup& now = session_->setup();
   if (!session_->library() || !now.sequence) return;
   const auto offer = [this](QMenu* menu, const ReadyComparison& one) {
-    menu->addAction(one.title, this, [this, one] { compareRuns(one); })->setToolTip(safeTip(one.why));
+    menu->addAction(buttonText(one.title), this, [this, one] { compareRuns(one); })->setToolTip(safeTip(one.why));
   };
   try {
     for (const ReadyComparison& one : readyComparisons(dataFile("comparisons.json"), *session_->library(), now)) offer(compare_, one);
@@ -174,7 +174,7 @@ void MainWindow::fillCompareMenu() {
     beside.preset = preset.id;
     beside.form = "auto";
     const QString title = QString::fromStdString(preset.title);
-    family->addAction(title, this, [this, beside] {
+    family->addAction(buttonText(title), this, [this, beside] {
       if (const QString why = pins_->add(beside, nullptr, {}); !why.isEmpty()) say(why, Tone::warning);
     });
   }

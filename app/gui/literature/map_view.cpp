@@ -334,11 +334,11 @@ void LiteratureMap::contextMenuEvent(QContextMenuEvent* event) {
   QMenu menu;
   if (model >= 0) {
     const QString title = literature_->models[static_cast<std::size_t>(model)].title;
-    menu.addAction(tr("Load %1").arg(title), this, [this, model] { emit picked(idOf(model)); });
+    menu.addAction(tr("Load %1").arg(buttonText(title)), this, [this, model] { emit picked(idOf(model)); });
     if (model == marked_)
       menu.addAction(tr("No comparison"), this, [this] { setMarked({}); });
     else if (current_ >= 0 && model != current_)
-      menu.addAction(tr("Compare with %1").arg(literature_->models[static_cast<std::size_t>(current_)].title), this,
+      menu.addAction(tr("Compare with %1").arg(buttonText(literature_->models[static_cast<std::size_t>(current_)].title)), this,
                      [this, model] { setMarked(idOf(model)); });
     menu.addSeparator();
   }

@@ -193,7 +193,7 @@ void ModelsView::setLibrary(const LibraryPtr& library, const PropertiesOf& prope
   for (const char* id : {"lstm", "lru", "mamba"}) {  // one of each kind: gated, linear and time-invariant, selective
     QTreeWidgetItem* item = itemOf(id);
     if (item == nullptr) continue;
-    auto* button = new QPushButton(item->text(0), this);
+    auto* button = new QPushButton(buttonText(item->text(0)), this);
     button->setProperty("segment", true);
     button->setProperty("preset", id);
     button->setCheckable(true);

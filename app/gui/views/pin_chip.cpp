@@ -94,7 +94,7 @@ void PinChip::show(const Pin& pin) {
   name_->setStyleSheet(shown ? QString() : QString("color:%1").arg(muted.name()));
   setAccessibleName(tr("Pinned run %1").arg(pin.name));
   automatic_->setEnabled(!pin.given.isEmpty());
-  title_->setText(said_);
+  title_->setText(buttonText(said_));
 }
 
 void PinChip::leaveOut(qsizetype letters) {

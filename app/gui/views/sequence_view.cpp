@@ -218,7 +218,7 @@ void SequenceView::setModelTask(const Preset& preset) {
   for (const auto& [key, value] : preset.task_set) task += QString(", %1 = %2").arg(inWords(key), QString::fromStdString(value));
   modelsOwn_->setText(
       tr("%1's own: %2, %3 steps")
-          .arg(QString::fromStdString(preset.title), task, QLocale::c().toString(static_cast<qlonglong>(preset.task_length))));
+          .arg(buttonText(QString::fromStdString(preset.title)), task, QLocale::c().toString(static_cast<qlonglong>(preset.task_length))));
 }
 
 QWidget* SequenceView::parameterEditor(const std::string& key) const {
@@ -416,7 +416,8 @@ void SequenceView::buildColumns() {
   std::vector<std::string> inputs = shown_->columns;
   std::erase(inputs, series.time_name);
   for (const auto& name : inputs) {
-    QAction* action = columnsMenu_->addAction(QString::fromStdString(name));
+    QAction* action = columnsMenu_->addAction(buttonText(QString::fromStdString(name)));
+    action->setData(QString::fromStdString(name));
     action->setCheckable(true);
     action->setChecked(std::find(series.names.begin(), series.names.end(), name) != series.names.end());
     connect(action, &QAction::toggled, this, [this] {
@@ -424,14 +425,14 @@ void SequenceView::buildColumns() {
       choice.load.columns.clear();
       const auto actions = columnsMenu_->actions();
       for (const QAction* one : actions)
-        if (one->isChecked()) choice.load.columns.push_back(one->text().toStdString());
+        if (one->isChecked()) choice.load.columns.push_back(one->data().toString().toStdString());
       if (choice.load.columns.empty()) {  // at least one; the menu is made anew after this action is done
         QMetaObject::invokeMethod(this, &SequenceView::buildColumns, Qt::QueuedConnection);
         return;
       }
       // All but the target, which is what there is where nothing is chosen; with its own tick the target is an input too.
       std::vector<std::string> all;
-      for (const QAction* one : actions) all.push_back(one->text().toStdString());
+      for (const QAction* one : actions) all.push_back(one->data().toString().toStdString());
       for (const std::string& target : choice.load.target) std::erase(all, target);
       if (choice.load.columns == all) choice.load.columns.clear();
       emit chosen(choice);
@@ -441,7 +442,7 @@ void SequenceView::buildColumns() {
   for (std::int64_t j = 0; j < series.width - series.flags; ++j)
     chosenNames << QString::fromStdString(series.names[static_cast<std::size_t>(j)]);
   const QString text = chosenNames.size() <= 3 ? chosenNames.join(", ") : tr("%1 of %2").arg(chosenNames.size()).arg(inputs.size());
-  columns_->setText(columns_->fontMetrics().elidedText(text, Qt::ElideRight, 150));
+  columns_->setText(buttonText(columns_->fontMetrics().elidedText(text, Qt::ElideRight, 150)));
   columns_->setToolTip(safeTip(tr("Which columns are the input: %1").arg(chosenNames.join(", "))));
 }
 

@@ -185,7 +185,8 @@ Banner::Banner(QWidget* parent) : QFrame(parent) {
   hide();
 }
 
-void Banner::offer(const QString& text, std::function<void()> action) {
+void Banner::offer(const QString& what, std::function<void()> action) {
+  const QString text = buttonText(what);
   for (std::size_t i = 0; i < actions_.size(); ++i)
     if (buttons_[i]->text() == text) return void(actions_[i] = std::move(action));  // offered already, beside the same sentence
   if (actions_.size() == most) return;
@@ -197,7 +198,7 @@ void Banner::offer(const QString& text, std::function<void()> action) {
 
 QStringList Banner::offers() const {
   QStringList texts;
-  for (std::size_t i = 0; i < actions_.size(); ++i) texts << buttons_[i]->text();
+  for (std::size_t i = 0; i < actions_.size(); ++i) texts << buttons_[i]->text().replace("&&", "&");
   return texts;
 }
 

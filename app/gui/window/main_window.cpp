@@ -374,8 +374,7 @@ void MainWindow::connectSession() {
       auto* menu = new QMenu(this);
       menu->setObjectName("parts");
       menu->setAttribute(Qt::WA_DeleteOnClose);
-      for (const QString& part : parts)
-        connect(menu->addAction(QString(part).replace("&", "&&")), &QAction::triggered, this, [load, part] { load(part); });
+      for (const QString& part : parts) connect(menu->addAction(buttonText(part)), &QAction::triggered, this, [load, part] { load(part); });
       menu->popup(banner_->mapToGlobal(banner_->rect().bottomRight()));
     });
   });

@@ -180,7 +180,7 @@ void MainWindow::buildMenus() {
   connect(recent, &QMenu::aboutToShow, this, [this, recent] {
     recent->clear();
     for (const QString& path : recentFiles()) {
-      QAction* one = recent->addAction(QFileInfo(path).fileName(), this, [this, path] { openFile(path); });
+      QAction* one = recent->addAction(buttonText(QFileInfo(path).fileName()), this, [this, path] { openFile(path); });
       one->setToolTip(safeTip(QDir::toNativeSeparators(path)));
       one->setEnabled(QFileInfo(path).isFile());
     }
