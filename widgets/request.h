@@ -9,9 +9,9 @@
 #include <variant>
 #include <vector>
 
+#include "checkpoint_choice.h"
 #include "timing_choice.h"
 #include "trace/kinds.h"
-#include "training_choice.h"
 
 namespace reclab {
 
@@ -50,7 +50,7 @@ struct Request {
   };
   Act act = Act::compute;
   Kind kind = Kind::timing;
-  std::variant<std::monostate, TimingChoice, ScheduleChoice, CompositionChoice, ModelChoice, TrainingChoice, CheckpointChoice,
+  std::variant<std::monostate, TimingChoice, ScheduleChoice, CompositionChoice, ModelChoice, TrainingWish, CheckpointChoice,
                SettingChoice>
       choice;  ///< of the kind's own type, but for stop
 };

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,10 +62,9 @@ int bench(const BenchOptions& options, Interrupt& interrupt);
 
 struct TrainOptions : ModelOptions {
   std::string form = "sequential";
-  std::string steps, until, batch, rate, optimiser, momentum, smoothing, beta1, beta2, epsilon, weight_decay, schedule, warm_up, least_rate;
-  std::string clip, clip_value, truncate, advance, held_out, held_out_share, judge_every, window, ahead;
-  std::vector<std::string> freeze;
-  bool nesterov = false, replace = false;
+  std::map<std::string, std::string> plan;                ///< what was given for each of training_fields(), by its flag; "" for none
+  std::map<std::string, std::vector<std::string>> lists;  ///< and of those that are lists
+  bool replace = false;
   std::string folder, resume, checkpoint_every;
 };
 int train(const TrainOptions& options, Interrupt& interrupt);

@@ -5,6 +5,7 @@
 
 #include "array/error.h"
 #include "experiment/command.h"
+#include "experiment/training/plan.h"
 #include "files/archive.h"
 #include "sequence/format.h"
 
@@ -95,6 +96,25 @@ void add_bench(CLI::App& app, BenchOptions& options) {
   app.add_flag("--json", options.json, "For scripts");
 }
 
+namespace {
+
+/// The options of a plan: those of a file that is learned from, or the others.
+void add_fields(CLI::App& app, TrainOptions& options, bool of_file) {
+  for (const TrainingField& field : training_fields()) {
+    if (field.of_file != of_file) continue;
+    if (field.list) {
+      add_list(app, field.flag.c_str(), options.lists[field.flag], field.row.text.c_str());
+    } else if (std::string& given = options.plan[field.flag]; field.row.kind == HyperKind::flag) {
+      app.add_flag_callback(field.flag, [&given] { given = "true"; }, field.row.text);
+    } else {
+      const std::string usual = field.usual.empty() ? as_text(field.row.standard) : field.usual;
+      app.add_option(field.flag, given, field.row.text + " (" + usual + ")")->type_name(field.argument);
+    }
+  }
+}
+
+}  // namespace
+
 void add_train(CLI::App& app, TrainOptions& options) {
   add_model(app, options, false);
   app.add_option("--form", options.form, "The exact form that it is trained in (sequential)")->type_name("FORM");
@@ -110,40 +130,13 @@ void add_train(CLI::App& app, TrainOptions& options) {
       ->type_name("KEY=VALUE");
   app.add_option("--input", options.input, "A " + sequence_format_names() + " file that is learned in windows; its last part is held out")
       ->type_name("FILE");
-  app.add_option("--window", options.window, "Steps of a window (100)")->type_name("T");
-  app.add_option("--ahead", options.ahead, "The target is the file's own value so many steps later (1)")->type_name("K");
-  app.add_option("--held-out-share", options.held_out_share, "Share of the file that is held out (0.2)")->type_name("X");
+  add_fields(app, options, true);
   add_list(app, "--columns", options.columns, "Columns of the file, by name or number from 1; \\, is a comma in a name");
   app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
   add_list(app, "--target", options.target, "Columns of the file that are the target, and inputs only where --columns names them too");
   app.add_option("--missing", options.missing, missing_help())->type_name("HOW");
   app.add_option("--standardise", options.standardise, "yes or no (yes for files, by what is learned from; no for tasks)")->type_name("Y");
-  app.add_option("--steps", options.steps, "Batches to learn from (2000)")->type_name("N");
-  app.add_option("--until", options.until, "End after so many of them, at the rates that all of them would have")->type_name("N");
-  app.add_option("--batch", options.batch, "Sequences of a batch (32)")->type_name("B");
-  app.add_option("--optimiser", options.optimiser, "sgd, rmsprop, adam or adamw, with the conventions of torch.optim (adam)")
-      ->type_name("NAME");
-  app.add_option("--lr", options.rate, "Rate of learning (0.001)")->type_name("X");
-  app.add_option("--momentum", options.momentum, "Of sgd and rmsprop (0)")->type_name("X");
-  app.add_flag("--nesterov", options.nesterov, "Nesterov's momentum");
-  app.add_option("--smoothing", options.smoothing, "Of rmsprop's average (0.99)")->type_name("X");
-  app.add_option("--beta1", options.beta1, "Of adam's average of gradients (0.9)")->type_name("X");
-  app.add_option("--beta2", options.beta2, "Of adam's average of their squares (0.999)")->type_name("X");
-  app.add_option("--epsilon", options.epsilon, "Added to the root of that average (1e-8)")->type_name("X");
-  app.add_option("--weight-decay", options.weight_decay, "0 for none (0)")->type_name("X");
-  app.add_option("--schedule", options.schedule, "constant or cosine (constant)")->type_name("NAME");
-  app.add_option("--warm-up", options.warm_up, "Steps in which the rate rises from 0 (0)")->type_name("N");
-  app.add_option("--least-lr", options.least_rate, "Where a cosine ends (0)")->type_name("X");
-  app.add_option("--clip", options.clip, "The gradient's largest norm (none)")->type_name("X");
-  app.add_option("--clip-value", options.clip_value, "The largest entry of a gradient (none)")->type_name("X");
-  add_list(app, "--freeze", options.freeze, "Weights that are not trained, by their names on the card; * is any letters");
-  app.add_option("--truncate", options.truncate,
-                 "Truncated backpropagation: no gradient goes further back than K steps, and the weights change every K")
-      ->type_name("K");
-  app.add_option("--advance", options.advance, "The weights change every K steps, by the loss of these (as many as --truncate)")
-      ->type_name("K");
-  app.add_option("--held-out", options.held_out, "Sequences that it is judged by (128)")->type_name("N");
-  app.add_option("--judge-every", options.judge_every, "Steps between judgements (a twentieth of all)")->type_name("N");
+  add_fields(app, options, false);
   app.add_option("--export", options.folder, "Folder for weights, history and what it takes to go on; written while it trains, too")
       ->type_name("DIR");
   app.add_option("--checkpoint-every", options.checkpoint_every, "Seconds between two writings of that folder while it trains (60)")

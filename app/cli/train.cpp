@@ -27,8 +27,7 @@ namespace {
 
 constexpr std::int64_t longest = std::int64_t{1} << 40;
 
-double real(const std::string& option, const std::string& text, double standard) {
-  if (text.empty()) return standard;
+double real(const std::string& option, const std::string& text) {
   double value = 0.0;
   const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end.ec != std::errc() || end.ptr != text.data() + text.size() || !std::isfinite(value))
@@ -36,10 +35,21 @@ double real(const std::string& option, const std::string& text, double standard)
   return value;
 }
 
-double positive(const std::string& option, const std::string& text, double standard) {
-  const double value = real(option, text, standard);
+double positive(const std::string& option, const std::string& text) {
+  const double value = real(option, text);
   if (value < 0.0) usage_error(option, "is \"" + text + "\"; give 0 or more.");
   return value;
+}
+
+HyperValue value_of(const TrainingField& field, const std::string& text) {
+  const HyperSpec& row = field.row;
+  switch (row.kind) {
+    case HyperKind::integer: return *integer(field.flag, text, static_cast<std::int64_t>(row.low), static_cast<std::int64_t>(row.high));
+    case HyperKind::real: return std::isinf(row.high) ? positive(field.flag, text) : real(field.flag, text);
+    case HyperKind::flag: return text == "true";
+    case HyperKind::choice: break;
+  }
+  return text;
 }
 
 bool yes(const std::string& option, const std::string& text, bool standard) {
@@ -118,6 +128,7 @@ TrainingRequest training_request_of(const TrainOptions& options, const PresetLib
   run.columns = run.target = run.task_set = {};
   run.task = {};
   TrainingRequest request;
+  const auto given = [&](const std::string& flag) { return !options.plan.at(flag).empty(); };
   request.run = model_request_of(run, presets);
   const std::uint64_t own_seed = seed("--task-seed", options.task_seed).value_or(request.run.seed);
   if (!options.input.empty()) {
@@ -132,19 +143,16 @@ TrainingRequest training_request_of(const TrainOptions& options, const PresetLib
     if (std::ranges::find(options.target, "next") != options.target.end())
       usage_error("--target", "is \"next\"; leave it out, and give --ahead 1.");
     request.load.standardise = yes("--standardise", options.standardise, true);
-    request.windows.length = integer("--window", options.window, 1, longest).value_or(request.windows.length);
-    only_with("--ahead", !options.ahead.empty() && !options.target.empty(), "files without a target of their own");
-    request.windows.ahead = integer("--ahead", options.ahead, 1, longest).value_or(request.windows.ahead);
-    request.windows.held_out = real("--held-out-share", options.held_out_share, request.windows.held_out);
+    only_with("--ahead", given("--ahead") && !options.target.empty(), "files without a target of their own");
     request.windows.seed = own_seed;
   } else {
     only_with("--columns", !options.columns.empty(), "--input; a task has the columns it has");
     only_with("--time", !options.time.empty(), "--input; a task counts its steps");
     only_with("--target", !options.target.empty(), "--input; a task brings the target that it has");
     only_with("--missing", !options.missing.empty(), "--input; a task has no missing cells");
-    only_with("--window", !options.window.empty(), "--input; a task is as long as --length says");
-    only_with("--ahead", !options.ahead.empty(), "--input; a task brings the target that it has");
-    only_with("--held-out-share", !options.held_out_share.empty(), "--input; of a task --held-out says how many sequences are held out");
+    only_with("--window", given("--window"), "--input; a task is as long as --length says");
+    only_with("--ahead", given("--ahead"), "--input; a task brings the target that it has");
+    only_with("--held-out-share", given("--held-out-share"), "--input; of a task --held-out says how many sequences are held out");
     const Preset& preset = request.run.preset;
     request.task = options.task.empty() ? preset.task : options.task;
     request.make.length = integer("--length", options.length, 1, longest).value_or(preset.task_length);
@@ -153,30 +161,12 @@ TrainingRequest training_request_of(const TrainOptions& options, const PresetLib
     if (options.task.empty()) request.make.set = preset.task_set;
     for (auto& pair : settings(options.task_set, "--task-set", "delay=40")) request.make.set.push_back(std::move(pair));
   }
-  request.until = integer("--until", options.until, 1, longest).value_or(0);
-  TrainingOptions& o = request.options;
-  request.steps = integer("--steps", options.steps, 0, longest).value_or(request.steps);
-  o.batch = integer("--batch", options.batch, 1, 1 << 20).value_or(o.batch);
-  o.rate.rate = positive("--lr", options.rate, o.rate.rate);
-  if (!options.optimiser.empty()) o.optimiser.rule = optimiser_rule(options.optimiser);
-  o.optimiser.momentum = real("--momentum", options.momentum, o.optimiser.momentum);
-  o.optimiser.nesterov = options.nesterov;
-  o.optimiser.smoothing = real("--smoothing", options.smoothing, o.optimiser.smoothing);
-  o.optimiser.beta1 = real("--beta1", options.beta1, o.optimiser.beta1);
-  o.optimiser.beta2 = real("--beta2", options.beta2, o.optimiser.beta2);
-  o.optimiser.epsilon = real("--epsilon", options.epsilon, o.optimiser.epsilon);
-  o.optimiser.weight_decay = positive("--weight-decay", options.weight_decay, o.optimiser.weight_decay);
-  check(o.optimiser);
-  if (!options.schedule.empty()) o.rate.shape = schedule_shape(options.schedule);
-  o.rate.warm_up = integer("--warm-up", options.warm_up, 0, longest).value_or(0);
-  o.rate.least = positive("--least-lr", options.least_rate, 0.0);
-  o.clip_norm = positive("--clip", options.clip, 0.0);
-  o.clip_value = positive("--clip-value", options.clip_value, 0.0);
-  o.frozen = options.freeze;
-  o.truncate = integer("--truncate", options.truncate, 1, longest).value_or(0);
-  o.advance = integer("--advance", options.advance, 1, longest).value_or(0);
-  o.held_out = integer("--held-out", options.held_out, 1, 1 << 20).value_or(0);
-  request.judge_every = integer("--judge-every", options.judge_every, 1, longest).value_or(0);
+  for (const TrainingField& field : training_fields())
+    if (field.list)
+      field.list(request) = options.lists.at(field.flag);
+    else if (given(field.flag))
+      field.set(request, value_of(field, options.plan.at(field.flag)));
+  check(request.options.optimiser);
   return request;
 }
 
@@ -198,8 +188,8 @@ TrainingRequest resumed_request(const TrainOptions& options, const PresetLibrary
   }
   if (!options.id.empty() && options.id != kept.id)
     usage_error("--resume", "is a training of " + kept.id + ", not of " + options.id + "; leave out the preset.");
-  if (!options.steps.empty()) kept.steps = options.steps;
-  kept.until = options.until;
+  if (const std::string& steps = options.plan.at("--steps"); !steps.empty()) kept.plan["--steps"] = steps;
+  kept.plan["--until"] = options.plan.at("--until");
   return training_request_of(kept, presets);
 }
 
@@ -238,7 +228,7 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   Training training(builtin_registry(), request);
   if (resumed) resume(training, options.resume);
   const std::int64_t begun_at = training.trainer().steps();
-  KeptTraining kept(training, folder, positive("--checkpoint-every", options.checkpoint_every, 60.0));
+  KeptTraining kept(training, folder, options.checkpoint_every.empty() ? 60.0 : positive("--checkpoint-every", options.checkpoint_every));
   if (!training.done()) kept.check();
   std::cout << heading(training.title()) << " learns from " << training.examples().text() << "; " << request.options.batch
             << " a batch, seed " << request.run.seed << std::endl;

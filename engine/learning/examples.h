@@ -36,6 +36,7 @@ struct WindowOptions {
   double held_out = 0.2;      ///< share of the steps, the last ones
   bool standardise = true;    ///< by mean and deviation of what is learned from
   std::uint64_t seed = 1;     ///< of where windows begin
+  bool operator==(const WindowOptions&) const = default;
 };
 /// The longest window of a sequence of so many steps that fits into both of its parts, with what is ahead of it where there is no target of
 /// its own; 0: none.

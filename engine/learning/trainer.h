@@ -40,6 +40,7 @@ struct TrainingOptions {
   std::int64_t truncate = 0, advance = 0;
   std::int64_t held_out = 0;  ///< sequences that the model is judged by, at least so many; 0: 128, or all where there are fewer
   Form form = Form::sequential;
+  bool operator==(const TrainingOptions&) const = default;
 };
 
 /// What one step of training was.

@@ -33,13 +33,6 @@ std::string shortest(Number number) {
   return {std::begin(buffer), end.ptr};
 }
 
-std::string as_text(const HyperValue& value) {
-  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) return shortest(*integer);
-  if (const auto* real = std::get_if<double>(&value)) return shortest(*real);
-  return std::get<std::string>(value);
-}
-
 template <class Number>
 bool reads(std::string_view text, Number& number) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
@@ -120,6 +113,13 @@ std::size_t known(const std::vector<HyperSpec>& table, std::string_view key, std
 }
 
 }  // namespace
+
+std::string as_text(const HyperValue& value) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return shortest(*integer);
+  if (const auto* real = std::get_if<double>(&value)) return shortest(*real);
+  return std::get<std::string>(value);
+}
 
 HyperSpec hyper_integer(std::string key, std::string symbol, std::int64_t standard, std::int64_t low, std::int64_t high, std::string text,
                         std::string unit) {

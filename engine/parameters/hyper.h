@@ -12,6 +12,9 @@ namespace reclab {
 
 using HyperValue = std::variant<bool, std::int64_t, double, std::string>;
 
+/// The shortest text that reads back to the same value.
+std::string as_text(const HyperValue& value);
+
 enum class HyperKind { flag, integer, real, choice };
 
 /// One row of an architecture's table.

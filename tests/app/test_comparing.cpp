@@ -431,7 +431,7 @@ class TestComparing : public test::WindowTest {
     WindowTest::open(options);
     TrainingChoice choice;
     choice.steps = 40;
-    choice.batch = 8;
+    choice.options.batch = 8;
     window_->trainingBar()->settings()->setChoice(choice);
     window_->action("train")->trigger();
     QTRY_VERIFY_WITH_TIMEOUT(

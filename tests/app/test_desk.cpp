@@ -258,7 +258,7 @@ class TestScreen : public test::WindowTest {
     open(options, QGuiApplication::primaryScreen()->availableSize());  // all of the screen
     TrainingChoice choice;
     choice.steps = 12;
-    choice.batch = 4;
+    choice.options.batch = 4;
     window_->trainingBar()->settings()->setChoice(choice);
     for (const char* id : {"gru", "lstm", "lru", "mamba", "retnet"}) {
       Setup beside = session().setup();

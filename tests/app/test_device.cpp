@@ -62,7 +62,7 @@ class TestDevice : public test::WindowTest {
     open(options);
     TrainingChoice choice;
     choice.steps = 1'000'000;
-    choice.batch = 2;
+    choice.options.batch = 2;
     window_->trainingBar()->settings()->setChoice(choice);
     session().setTrainingChoice(choice);
     Setup setup = session().setup();

@@ -48,8 +48,8 @@ class TestKept : public test::WindowTest {
   TrainingChoice choice() {
     TrainingChoice choice;
     choice.steps = 100'000;
-    choice.batch = 8;
-    choice.rate = 0.01;
+    choice.options.batch = 8;
+    choice.options.rate.rate = 0.01;
     return choice;
   }
   void openGru(const QString& model = "gru") {

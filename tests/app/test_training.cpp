@@ -150,7 +150,7 @@ class TestTraining : public test::TrainingTest {
     QVERIFY2(!session().training() && done() == from && bar()->what().contains("waits") && panel()->verdict().contains("waits"),
              qPrintable(panel()->verdict()));
     TrainingChoice slower = bar()->settings()->choice();
-    slower.rate = 1e-4;
+    slower.options.rate.rate = 1e-4;
     slower.steps = 50;
     bar()->settings()->setChoice(slower);
     click(bar()->trainButton());
@@ -211,7 +211,7 @@ class TestTraining : public test::TrainingTest {
       how->menu()->close();
     });
     click(how);
-    QCOMPARE(bar()->settings()->choice().rate, 0.002);
+    QCOMPARE(bar()->settings()->choice().options.rate.rate, 0.002);
     click(bar()->forkButton());
     QTRY_VERIFY(session().learning()->trainings.size() == 2 && curve()->waits);
     click(bar()->trainButton());
@@ -253,7 +253,7 @@ class TestTraining : public test::TrainingTest {
   void aRateThatHasFallenToNothingIsNotTrainedOnWith() {
     open("gru", "adding", 6);
     TrainingChoice falling = bar()->settings()->choice();
-    falling.schedule = "cosine";
+    falling.options.rate.shape = RateSchedule::Shape::cosine;
     bar()->settings()->setChoice(falling);
     begin();
     QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == 6 && atRest(), patience);
@@ -266,7 +266,7 @@ class TestTraining : public test::TrainingTest {
     QVERIFY(curve()->rate.front() > 0.009);
     // A rate that stays goes on.
     click(bar()->resetButton());
-    falling.schedule = "constant";
+    falling.options.rate.shape = RateSchedule::Shape::constant;
     bar()->settings()->setChoice(falling);
     begin();
     QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == 6 && atRest(), patience);
@@ -356,8 +356,8 @@ class TestTraining : public test::TrainingTest {
     options.set = {{"width", "8"}};
     WindowTest::open(options);
     TrainingChoice choice;
-    choice.batch = 4;
-    choice.window = 30;
+    choice.options.batch = 4;
+    choice.windows.length = 30;
     bar()->settings()->setChoice(choice);
     begin();
     QTRY_VERIFY_WITH_TIMEOUT(done() >= 5 && looked(), patience);

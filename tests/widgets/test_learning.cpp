@@ -36,7 +36,7 @@ class TestLearning : public QObject {
     QVERIFY(offer->isVisible());
     QTest::mouseClick(offer, Qt::LeftButton);
     QCOMPARE(asked.count(), 1);
-    QVERIFY(std::holds_alternative<TrainingChoice>(asked[0][0].value<Request>().choice));
+    QVERIFY(std::holds_alternative<TrainingWish>(asked[0][0].value<Request>().choice));
     QVERIFY(panel->dataAsCsv().isEmpty());
     panel->setLearning(test::synthetic_learning());
     QVERIFY(panel->emptyReason().isEmpty());

@@ -2,17 +2,14 @@
 #pragma once
 
 #include <QCheckBox>
-#include <QComboBox>
-#include <QDoubleSpinBox>
-#include <QLineEdit>
-#include <QSpinBox>
 #include <QVariantMap>
+#include <vector>
 
-#include "training_choice.h"
+#include "gui/session/work/training_choice.h"
 
 namespace reclab {
 
-/// How a model is to be trained, as a form.
+/// How a model is to be trained, as a form: a row for each of training_fields() that has a label.
 class TrainingSettings : public QWidget {
   Q_OBJECT
  public:
@@ -28,14 +25,16 @@ class TrainingSettings : public QWidget {
   void changed();
 
  private:
+  struct Row {
+    const TrainingField* field;
+    QWidget *name, *editor;
+  };
+  QWidget* editorOf(const TrainingField& field);
   void take();
   void show(const TrainingChoice& choice);
   TrainingChoice choice_;
-  QSpinBox *steps_, *batch_, *warm_up_, *truncate_, *window_, *ahead_;
-  QComboBox *optimiser_, *schedule_;
-  QLineEdit *rate_, *momentum_, *decay_, *clip_;
+  std::vector<Row> rows_;
   QCheckBox* beside_;
-  std::vector<QWidget*> ofFiles_;
   bool showing_ = false;
 };
 

@@ -271,7 +271,7 @@ void SessionController::request(const Request& request) {
   if (const auto* model = std::get_if<ModelChoice>(&request.choice)) return emit modelWanted(*model);
   if (const auto* setting = std::get_if<SettingChoice>(&request.choice)) return emit settingWanted(*setting);
   if (const auto* at = std::get_if<CheckpointChoice>(&request.choice)) return lookAtStep(at->training, at->step, at->moving);
-  if (std::holds_alternative<TrainingChoice>(request.choice)) return emit trainingWanted();
+  if (std::holds_alternative<TrainingWish>(request.choice)) return emit trainingWanted();
   const auto* timing = std::get_if<TimingChoice>(&request.choice);
   if (request.act == Request::Act::stop)
     timings_.stop();

@@ -165,6 +165,20 @@ std::vector<std::string> arguments_of(const TrainingRequest& request) {
       option(name, escaped);
     }
   };
+  const auto fields = [&](bool of_file) {
+    for (const TrainingField& one : training_fields()) {
+      if (one.of_file != of_file) continue;
+      if (one.list) {
+        TrainingPlan plan = request;
+        list(one.flag, one.list(plan));
+      } else if (const HyperValue value = one.get(request); one.always || value != one.row.standard) {
+        if (one.row.kind == HyperKind::flag)
+          words.push_back(one.flag);
+        else
+          option(one.flag, one.row.kind == HyperKind::real ? number(std::get<double>(value)) : as_text(value));
+      }
+    }
+  };
   if (request.file.empty()) {
     option("--task", request.task);
     count("--length", request.make.length);
@@ -178,9 +192,7 @@ std::vector<std::string> arguments_of(const TrainingRequest& request) {
     list("--target", request.load.target);
     if (request.load.missing != Missing::refuse) option("--missing", std::string(to_string(request.load.missing)));
     if (!request.load.standardise) option("--standardise", "no");
-    count("--window", request.windows.length);
-    count("--ahead", request.windows.ahead);
-    option("--held-out-share", number(request.windows.held_out));
+    fields(true);
     if (request.windows.seed != request.run.seed) count("--task-seed", request.windows.seed);
   }
   for (const auto& [key, value] : request.run.set) option("--set", key + "=" + value);
@@ -193,33 +205,7 @@ std::vector<std::string> arguments_of(const TrainingRequest& request) {
   if (request.run.device != "auto") option("--device", request.run.device);
   if (request.run.dtype != "f64") option("--dtype", request.run.dtype);
   if (request.run.form != "sequential") option("--form", request.run.form);
-  const TrainingOptions& o = request.options;
-  count("--steps", request.steps);
-  if (request.until > 0) count("--until", request.until);
-  count("--batch", o.batch);
-  option("--lr", number(o.rate.rate));
-  option("--optimiser", to_string(o.optimiser.rule));
-  const OptimiserOptions usual;
-  const auto where_other = [&](const std::string& name, double value, double standard) {
-    if (value != standard) option(name, number(value));
-  };
-  where_other("--momentum", o.optimiser.momentum, usual.momentum);
-  if (o.optimiser.nesterov) words.emplace_back("--nesterov");
-  where_other("--smoothing", o.optimiser.smoothing, usual.smoothing);
-  where_other("--beta1", o.optimiser.beta1, usual.beta1);
-  where_other("--beta2", o.optimiser.beta2, usual.beta2);
-  where_other("--epsilon", o.optimiser.epsilon, usual.epsilon);
-  where_other("--weight-decay", o.optimiser.weight_decay, usual.weight_decay);
-  if (o.rate.shape != RateSchedule::Shape::constant) option("--schedule", to_string(o.rate.shape));
-  if (o.rate.warm_up > 0) count("--warm-up", o.rate.warm_up);
-  where_other("--least-lr", o.rate.least, 0.0);
-  where_other("--clip", o.clip_norm, 0.0);
-  where_other("--clip-value", o.clip_value, 0.0);
-  list("--freeze", o.frozen);
-  if (o.truncate > 0) count("--truncate", o.truncate);
-  if (o.advance > 0) count("--advance", o.advance);
-  if (o.held_out > 0) count("--held-out", o.held_out);
-  if (request.judge_every > 0) count("--judge-every", request.judge_every);
+  fields(false);
   return words;
 }
 

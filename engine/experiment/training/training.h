@@ -16,11 +16,12 @@
 
 #include "experiment/experiment.h"
 #include "experiment/training/learned.h"
+#include "experiment/training/plan.h"
 #include "learning/trainer.h"
 
 namespace reclab {
 
-struct TrainingRequest {
+struct TrainingRequest : TrainingPlan {
   /// Which model, with what settings, seed of the weights, weights to begin from (a file's, or those that another training came to), device
   /// and precision, and `form`: that which it is trained in. Its sequence is not read.
   RunRequest run;
@@ -29,11 +30,6 @@ struct TrainingRequest {
   TaskOptions make;
   std::filesystem::path file;
   LoadOptions load;  ///< `standardise`: by mean and deviation of the part that is learned from
-  WindowOptions windows;
-  TrainingOptions options;
-  std::int64_t steps = 2000;
-  std::int64_t until = 0;        ///< where it ends before that, at a rate that is that of all steps; 0: it does not
-  std::int64_t judge_every = 0;  ///< steps between two judgements; 0: a twentieth of all steps
 };
 
 /// Where a training stands, in the computer's own memory.

@@ -2,6 +2,9 @@
 // The command line in a manifest repeats the run: a shell and reclab make an equal request of it, and running it gives the same bits.
 #include <unistd.h>
 
+#include <algorithm>
+#include <set>
+
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
@@ -313,4 +316,49 @@ TEST_CASE("running the manifest's command gives the same bits") {
                  command + ": " + name);
     CHECK_EQUAL(nlohmann::json::parse(bytes_of_file(scratch / "b/manifest.json")).at("command").get<std::string>(), command);
   }
+}
+
+/// Another value than the usual one, that any of its kind may have.
+void set_another(const TrainingField& field, TrainingPlan& plan) {
+  if (field.list) return field.list(plan).push_back("0/weight_hh, and so *");
+  switch (field.row.kind) {
+    case HyperKind::flag: return field.set(plan, !std::get<bool>(field.row.standard));
+    case HyperKind::integer: return field.set(plan, std::get<std::int64_t>(field.row.standard) + 3);
+    case HyperKind::real: return field.set(plan, 0.0625);
+    case HyperKind::choice: break;
+  }
+  for (const std::string& name : field.row.choices)
+    if (HyperValue(name) != field.row.standard) return field.set(plan, name);
+}
+
+TEST_CASE("every option of a training is in the line that repeats it where it is not the usual one, and is read back from there") {
+  std::set<std::string> flags, keys;
+  for (const TrainingField& field : training_fields()) {
+    CHECK_SAYS(flags.insert(field.flag).second && keys.insert(field.row.key).second, field.flag);
+    TrainingRequest request;
+    request.run.preset = presets().find("lstm");
+    if (field.of_file)
+      request.file = "a file.csv";
+    else
+      request.task = "adding";
+    const auto said = [&] { return std::ranges::count(reclab::arguments_of(request), field.flag) > 0; };
+    CHECK_EQUAL(said(), field.always);
+    if (field.flag == "--nesterov") {
+      request.options.optimiser.rule = OptimiserOptions::Rule::sgd;
+      request.options.optimiser.momentum = 0.5;
+    }
+    set_another(field, request);
+    CHECK_SAYS(said(), field.flag);
+    const TrainingRequest again = cli::training_request_of(cli::train_options(arguments_of(command_of(request), "train")), presets());
+    CHECK_SAYS(static_cast<const TrainingPlan&>(again) == request, field.flag);
+    TrainingRequest usual;
+    CHECK_SAYS(!(static_cast<const TrainingPlan&>(again) == usual), field.flag);
+    // In a form each value has a name, and the usual value a place.
+    if (field.form.label.empty()) continue;
+    CHECK_EQUAL(field.form.choices.size(), field.row.choices.size());
+    if (const auto* whole = std::get_if<std::int64_t>(&field.row.standard))
+      CHECK(field.form.low <= double(*whole) && double(*whole) <= field.form.high);
+    if (const auto* real = std::get_if<double>(&field.row.standard)) CHECK(field.form.low <= *real && *real <= field.form.high);
+  }
+  CHECK(flags.size() > 20);
 }

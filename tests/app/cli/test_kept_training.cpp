@@ -228,14 +228,14 @@ TEST_CASE("a second Ctrl-C keeps what is whole, and a third leaves the folder wh
                     {"train", "lstm", "--set", "width=128", "--task", "adding", "--length", "200", "--batch", "32", "--held-out", "32",
                      "--steps", "100000", "--export", out},
                     options);
-    CHECK_SAYS(process.wait_for_error_text(" 2 of 100000"), process.error);
+    CHECK_SAYS(process.wait_for_error_text(" of 100000"), process.error);  // a step has been made; not every one is told
     for (int i = 0; i < signals; ++i) {
       process.send(SIGINT);
       std::this_thread::sleep_for(std::chrono::milliseconds(5));  // two that come at once are one
     }
     CHECK_EQUAL(process.wait(), 130);
     if (signals == 3 && !fs::exists(out)) continue;
-    CHECK_SAYS(steps_in(out) >= 2, process.error);
+    CHECK_SAYS(steps_in(out) >= 1, process.error);
     trained({"--resume", out, "--steps", std::to_string(steps_in(out))});
   }
 }

@@ -38,9 +38,9 @@ class TestAnyOrder : public test::TrainingTest {
   static TrainingChoice choice() {
     TrainingChoice its;
     its.steps = 6;
-    its.batch = 4;
-    its.rate = 0.01;
-    its.window = 5;
+    its.options.batch = 4;
+    its.options.rate.rate = 0.01;
+    its.windows.length = 5;
     return its;
   }
 

@@ -310,7 +310,7 @@ class TestLesson : public test::TrainingTest {
     QTRY_VERIFY_WITH_TIMEOUT(looked() && looked()->steps < 40, patience);
     click(bar()->forkButton());
     TrainingChoice slower = bar()->settings()->choice();
-    slower.rate = 0.001;
+    slower.options.rate.rate = 0.001;
     slower.steps = 25;
     bar()->settings()->setChoice(slower);
     witness_.chose(slower);

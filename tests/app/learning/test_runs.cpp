@@ -267,7 +267,7 @@ class TestRuns : public test::TrainingTest {
     options.set = {{"width", "4"}};
     WindowTest::open(options);
     TrainingChoice choice = bar()->settings()->choice();
-    choice.window = 10;
+    choice.windows.length = 10;
     bar()->settings()->setChoice(choice);
     const QString file = folder_.filePath("headless.npz");
     QSignalSpy saved(&session(), &SessionController::saved), fits(&session(), &SessionController::fileFits);
@@ -297,7 +297,7 @@ class TestRuns : public test::TrainingTest {
     TrainingChoice choice;
     choice.steps = 5;
     bar()->settings()->setChoice(choice);
-    QCOMPARE(choice.window, std::int64_t{100});
+    QCOMPARE(choice.windows.length, std::int64_t{100});
     window_->action("train")->trigger();
     QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == 5 && atRest(), patience);
     QVERIFY2(curve()->from.find("windows of 11 ") != std::string::npos && curve()->command.find("--window 11") != std::string::npos,

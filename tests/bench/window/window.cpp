@@ -281,8 +281,8 @@ class Bench : public test::WindowTest {
     open(options, {1600, 1000});
     TrainingChoice choice;
     choice.steps = steps;
-    choice.batch = batch;
-    choice.rate = 1e-3;
+    choice.options.batch = batch;
+    choice.options.rate.rate = 1e-3;
     window_->trainingBar()->settings()->setChoice(choice);
   }
   void train() {

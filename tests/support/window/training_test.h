@@ -25,8 +25,8 @@ class TrainingTest : public WindowTest {
     WindowTest::open(options);
     TrainingChoice choice;
     choice.steps = steps;
-    choice.batch = 8;
-    choice.rate = 0.01;
+    choice.options.batch = 8;
+    choice.options.rate.rate = 0.01;
     bar()->settings()->setChoice(choice);
   }
   LearningCurvePtr curve() {

@@ -115,7 +115,7 @@ LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
   addActions({upper_values_->lockAction(), upper_values_->resetAction()});
   offer_->setText(tr("Train"));
   offer_->setToolTip(tr("Train this model on the sequence's task, with new samples at every step."));
-  connect(offer_, &QPushButton::clicked, this, [this] { emit requested({Request::Act::compute, Kind::input, TrainingChoice{}}); });
+  connect(offer_, &QPushButton::clicked, this, [this] { emit requested({Request::Act::compute, Kind::input, TrainingWish{}}); });
   for (QComboBox* box : {what_, below_}) connect(box, &QComboBox::activated, this, [this] { refresh(); });
   connect(plot_, &QCustomPlot::mousePress, this, [this](QMouseEvent* event) {
     if (event->button() != Qt::LeftButton) return;

@@ -24,22 +24,31 @@ constexpr std::int64_t mostBytes = std::int64_t{16} << 20;  ///< of these
 
 std::filesystem::path pathOf(const QString& folder, const char* name) { return std::filesystem::path(folder.toStdString()) / name; }
 
-/// Every field of a choice, by the names in the file.
-template <class Choice, class F>
-void fieldsOf(Choice& choice, const F& field) {
-  field("length", choice.steps);  // as the settings of the window call it
-  field("batch", choice.batch);
-  field("rate", choice.rate);
-  field("optimiser", choice.optimiser);
-  field("momentum", choice.momentum);
-  field("weight_decay", choice.weight_decay);
-  field("schedule", choice.schedule);
-  field("warm_up", choice.warm_up);
-  field("clip", choice.clip);
-  field("truncate", choice.truncate);
-  field("window", choice.window);
-  field("ahead", choice.ahead);
-  field("beside", choice.beside);
+Json jsonOf(const TrainingChoice& choice) {
+  Json json;
+  TrainingChoice plan = choice;
+  for (const TrainingField& field : training_fields())
+    if (field.list)
+      json[field.row.key] = field.list(plan);
+    else
+      std::visit([&](const auto& value) { json[field.row.key] = value; }, field.get(plan));
+  json["beside"] = choice.beside;
+  return json;
+}
+
+/// What a file does not have, as one that was written before an option was there, is as it usually is.
+TrainingChoice choiceFrom(const Json& json) {
+  TrainingChoice choice;
+  for (const TrainingField& field : training_fields()) {
+    const auto found = json.find(field.row.key);
+    if (found == json.end()) continue;
+    if (field.list)
+      found->get_to(field.list(choice));
+    else
+      std::visit([&]<class T>(const T&) { field.set(choice, found->get<T>()); }, field.row.standard);
+  }
+  json.at("beside").get_to(choice.beside);
+  return choice;
 }
 
 /// Every list of numbers of a curve.
@@ -153,7 +162,7 @@ bool Learner::keep(const QString& folder) {
                {"weights", curve.weights},
                {"changed", curve.changes.size()},
                {"judged", curve.judged}};
-  fieldsOf(choice_, [&](const char* name, const auto& value) { json["choice"][name] = value; });
+  json["choice"] = jsonOf(choice_);
   textsOf(curve, [&](const char* name, const std::string& value) { json[name] = value; });
   AtomicFile& file = out.file("curve.npz");
   NpzWriter archive(file);
@@ -211,9 +220,8 @@ std::shared_ptr<Learner> Learner::kept(const QString& folder, const std::functio
     if (json.contains("begun"))
       setup.learned[setup.preset] =
           learnedFrom(json.at("begun"), readFrom(weights, "begun/"), json.at("begun").at("training").get<std::uint64_t>());
-    TrainingChoice choice;
-    fieldsOf(choice, [&](const char* name, auto& value) { json.at("choice").at(name).get_to(value); });
-    auto made = std::make_shared<Learner>(number(json.at("number").get<std::uint64_t>()), 0, library, setup, choice, QString());
+    auto made = std::make_shared<Learner>(number(json.at("number").get<std::uint64_t>()), 0, library, setup, choiceFrom(json.at("choice")),
+                                          QString());
     LearningCurve& curve = made->curve_;
     curve.waits = false;
     textsOf(curve, [&](const char* name, std::string& value) { json.at(name).get_to(value); });

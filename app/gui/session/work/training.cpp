@@ -24,6 +24,9 @@ QString titleOf(const Preset& preset) { return QString::fromStdString(preset.tit
 
 TrainingRequest trainingRequestFor(const Setup& setup, const Preset& preset, const TrainingChoice& choice) {
   TrainingRequest request;
+  static_cast<TrainingPlan&>(request) = choice;
+  for (const TrainingField& field : training_fields())
+    if (field.applies && !field.applies(choice)) field.set(request, field.row.standard);
   request.run = requestFor(setup, preset, {});
   request.run.sequence = {};
   request.run.state.clear();
@@ -33,29 +36,15 @@ TrainingRequest trainingRequestFor(const Setup& setup, const Preset& preset, con
     request.file = from.file;
     request.load = from.load;
     std::erase(request.load.target, "next");
-    request.windows.length = choice.window;
-    request.windows.ahead = choice.ahead;
     // Of a file that is too short for them windows are as long as they can be.
     if (const std::int64_t longest = longest_window(setup.sequence->sequence.length, !request.load.target.empty(), request.windows);
         longest > 0)
-      request.windows.length = std::min(choice.window, longest);
+      request.windows.length = std::min(choice.windows.length, longest);
     request.windows.seed = setup.seed;
   } else {
     request.task = from.task;
     request.make = from.options;
   }
-  request.steps = choice.steps;
-  TrainingOptions& options = request.options;
-  options.batch = choice.batch;
-  options.rate.rate = choice.rate;
-  options.rate.shape = schedule_shape(choice.schedule);
-  options.rate.warm_up = choice.warm_up;
-  options.optimiser.rule = optimiser_rule(choice.optimiser);
-  const bool momentum = options.optimiser.rule == OptimiserOptions::Rule::sgd || options.optimiser.rule == OptimiserOptions::Rule::rmsprop;
-  if (momentum) options.optimiser.momentum = choice.momentum;
-  options.optimiser.weight_decay = choice.weight_decay;
-  options.clip_norm = choice.clip;
-  options.truncate = choice.truncate;
   return request;
 }
 
@@ -70,7 +59,7 @@ Learner::Learner(std::uint64_t number, std::uint64_t run, LibraryPtr library, Se
   }
   curve_.done = curve_.first;
   curve_.wanted = curve_.first + choice.steps;
-  curve_.clip = choice.clip;
+  curve_.clip = choice.options.clip_norm;
 }
 
 void Learner::choose(const TrainingChoice& choice) {
@@ -79,7 +68,7 @@ void Learner::choose(const TrainingChoice& choice) {
   if (!curve_.waits) return;
   choice_ = choice;
   curve_.wanted = curve_.first + choice.steps;
-  curve_.clip = choice.clip;
+  curve_.clip = choice.options.clip_norm;
   changed_ = true;
 }
 
@@ -356,7 +345,7 @@ void TrainingWork::train(const LibraryPtr& library, const Setup& setup, const st
     const bool joined = !current_->curve()->parent && beginBeside();
     const auto over = [](const auto& one) { return one->over(); };
     if (!joined && std::ranges::all_of(together_, over)) {
-      if (choice_.schedule == "cosine")
+      if (choice_.options.rate.shape == RateSchedule::Shape::cosine)
         return emit said(tr("The learning rate has fallen to 0 at the end of its cosine. Fork goes on from these weights with a rate that "
                             "begins anew; a larger number of steps trains anew."),
                          Tone::info);

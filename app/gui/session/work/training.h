@@ -20,8 +20,8 @@
 #include "gui/jobs/job.h"
 #include "gui/session/setup.h"
 #include "gui/session/words.h"
+#include "gui/session/work/training_choice.h"
 #include "trace/learning.h"
-#include "training_choice.h"
 
 namespace reclab {
 

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "experiment/training/plan.h"
+
+#include <limits>
+#include <utility>
+
+#include "array/error.h"
+
+namespace reclab {
+namespace {
+
+constexpr double unbounded = std::numeric_limits<double>::infinity();
+constexpr std::int64_t longest = std::int64_t{1} << 40, most = std::int64_t{1} << 20;
+constexpr double most_steps = 1e7, longest_sequence = 1e6;  // in the form
+
+using Rule = OptimiserOptions::Rule;
+
+/// Where `of(plan)` is a member of the plan, of the type T of a HyperValue.
+template <class T, class Of>
+TrainingField field(std::string flag, std::string argument, HyperSpec row, Of of) {
+  TrainingField made{.flag = std::move(flag), .argument = std::move(argument), .row = std::move(row)};
+  made.get = [of](const TrainingPlan& plan) { return HyperValue(T(of(plan))); };
+  made.set = [of](TrainingPlan& plan, const HyperValue& value) { of(plan) = std::get<T>(value); };
+  made.row.standard = made.get(TrainingPlan());
+  return made;
+}
+
+template <class Of>
+TrainingField count(std::string flag, std::string argument, std::string key, std::int64_t low, std::int64_t high, std::string text, Of of) {
+  return field<std::int64_t>(std::move(flag), std::move(argument), hyper_integer(std::move(key), {}, low, low, high, std::move(text)), of);
+}
+
+/// From 0 on.
+template <class Of>
+TrainingField real(std::string flag, std::string key, double high, std::string text, Of of) {
+  return field<double>(std::move(flag), "X", hyper_real(std::move(key), {}, 0.0, 0.0, high, std::move(text)), of);
+}
+
+template <class Of, class Named>
+TrainingField choice(std::string flag, std::string key, std::vector<std::string> choices, std::string text, Of of, Named named) {
+  TrainingField made{
+      .flag = std::move(flag), .argument = "NAME", .row = hyper_choice(std::move(key), choices.front(), choices, std::move(text))};
+  made.get = [of](const TrainingPlan& plan) { return HyperValue(std::string(to_string(of(plan)))); };
+  made.set = [of, named](TrainingPlan& plan, const HyperValue& value) { of(plan) = named(std::get<std::string>(value)); };
+  made.row.standard = made.get(TrainingPlan());
+  return made;
+}
+
+TrainingField usually(std::string usual, TrainingField made) {
+  made.usual = std::move(usual);
+  return made;
+}
+TrainingField always(TrainingField made) {
+  made.always = true;
+  return made;
+}
+TrainingField of_file(TrainingField made) {
+  made.of_file = true;
+  return made;
+}
+TrainingField where(std::function<bool(const TrainingPlan&)> applies, TrainingField made) {
+  made.applies = std::move(applies);
+  return made;
+}
+TrainingField shown(TrainingField::Form form, TrainingField made) {
+  made.form = std::move(form);
+  return made;
+}
+
+bool has_momentum(const TrainingPlan& plan) {
+  return plan.options.optimiser.rule == Rule::sgd || plan.options.optimiser.rule == Rule::rmsprop;
+}
+
+std::vector<TrainingField> made() {
+  std::vector<TrainingField> all;
+  const auto add = [&all](TrainingField one) { all.push_back(std::move(one)); };
+  add(shown({"window of the file",
+             "Steps of the file that are learned from at once, or as many as fit where it is short; the last fifth of the file is held out",
+             2,
+             longest_sequence,
+             {}},
+            always(of_file(count("--window", "T", "window", 1, longest, "Steps of a window",
+                                 [](auto& plan) -> auto& { return plan.windows.length; })))));
+  add(shown({"steps ahead", "Of a file without a target: which of its coming values is to be foretold", 1, longest_sequence, {}},
+            always(of_file(count("--ahead", "K", "ahead", 1, longest, "The target is the file's own value so many steps later",
+                                 [](auto& plan) -> auto& { return plan.windows.ahead; })))));
+  add(always(of_file(real("--held-out-share", "held_out_share", 1.0, "Share of the file that is held out",
+                          [](auto& plan) -> auto& { return plan.windows.held_out; }))));
+  add(shown({"number of steps", "How often the weights are changed, a batch each", 1, most_steps, {}},
+            always(count("--steps", "N", "length", 0, longest, "Batches to learn from", [](auto& plan) -> auto& { return plan.steps; }))));
+  add(usually("all", count("--until", "N", "until", 1, longest, "End after so many of them, at the rates that all of them would have",
+                           [](auto& plan) -> auto& { return plan.until; })));
+  add(shown(
+      {"batch", "Sequences that a step learns from; the gradient is the mean of theirs", 1, 4096, {}},
+      always(count("--batch", "B", "batch", 1, most, "Sequences of a batch", [](auto& plan) -> auto& { return plan.options.batch; }))));
+  add(shown({"learning rate", "How far a step goes; the largest of the schedule", 0, 1e3, {}},
+            always(real("--lr", "rate", unbounded, "Rate of learning", [](auto& plan) -> auto& { return plan.options.rate.rate; }))));
+  add(shown({"optimiser",
+             "The rule by which gradients change weights, with the conventions of torch.optim",
+             0,
+             0,
+             {"SGD", "RMSProp", "Adam", "AdamW"}},
+            always(choice(
+                "--optimiser", "optimiser", {"sgd", "rmsprop", "adam", "adamw"},
+                "sgd, rmsprop, adam or adamw, with the conventions of torch.optim",
+                [](auto& plan) -> auto& { return plan.options.optimiser.rule; }, optimiser_rule))));
+  add(shown({"momentum", "Of SGD and RMSProp: the share of the last change that goes on", 0, 0.999999, {}},
+            where(has_momentum, real("--momentum", "momentum", 1.0, "Of sgd and rmsprop",
+                                     [](auto& plan) -> auto& { return plan.options.optimiser.momentum; }))));
+  add(usually("no", field<bool>("--nesterov", {}, hyper_flag("nesterov", false, "Nesterov's momentum"),
+                                [](auto& plan) -> auto& { return plan.options.optimiser.nesterov; })));
+  add(real("--smoothing", "smoothing", 1.0, "Of rmsprop's average", [](auto& plan) -> auto& { return plan.options.optimiser.smoothing; }));
+  add(real("--beta1", "beta1", 1.0, "Of adam's average of gradients", [](auto& plan) -> auto& { return plan.options.optimiser.beta1; }));
+  add(real("--beta2", "beta2", 1.0, "Of adam's average of their squares",
+           [](auto& plan) -> auto& { return plan.options.optimiser.beta2; }));
+  add(usually("1e-8", real("--epsilon", "epsilon", 1e300, "Added to the root of that average",
+                           [](auto& plan) -> auto& { return plan.options.optimiser.epsilon; })));
+  add(shown({"weight decay", "Pulls weights towards 0: added to the gradient, or with AdamW to the weights themselves", 0, 1e3, {}},
+            real("--weight-decay", "weight_decay", unbounded, "0 for none",
+                 [](auto& plan) -> auto& { return plan.options.optimiser.weight_decay; })));
+  add(shown({"schedule", "How the rate goes over training: it stays, or falls to 0 as half a cosine", 0, 0, {"constant", "cosine"}},
+            choice(
+                "--schedule", "schedule", {"constant", "cosine"}, "constant or cosine",
+                [](auto& plan) -> auto& { return plan.options.rate.shape; }, schedule_shape)));
+  add(shown({"warm-up steps", "Steps over which the rate rises to its largest", 0, most_steps, {}},
+            count("--warm-up", "N", "warm_up", 0, longest, "Steps in which the rate rises from 0",
+                  [](auto& plan) -> auto& { return plan.options.rate.warm_up; })));
+  add(real("--least-lr", "least_rate", unbounded, "Where a cosine ends", [](auto& plan) -> auto& { return plan.options.rate.least; }));
+  add(shown({"clip norm at", "A gradient whose norm is larger is made so long; 0: none is", 0, 1e6, {}},
+            usually("none", real("--clip", "clip", unbounded, "The gradient's largest norm",
+                                 [](auto& plan) -> auto& { return plan.options.clip_norm; }))));
+  add(usually("none", real("--clip-value", "clip_value", unbounded, "The largest entry of a gradient",
+                           [](auto& plan) -> auto& { return plan.options.clip_value; })));
+  TrainingField frozen{.flag = "--freeze", .argument = {}, .row = {}};
+  frozen.row.key = "frozen";
+  frozen.row.text = "Weights that are not trained, by their names on the card; * is any letters";
+  frozen.list = [](TrainingPlan& plan) -> std::vector<std::string>& { return plan.options.frozen; };
+  add(std::move(frozen));
+  add(shown(
+      {"truncate after",
+       "Truncated backpropagation: weights change every so many steps of a sequence, and gradients go no further back; 0: whole sequences",
+       0,
+       longest_sequence,
+       {}},
+      usually("none", count("--truncate", "K", "truncate", 1, longest,
+                            "Truncated backpropagation: no gradient goes further back than K steps, and the weights change every K",
+                            [](auto& plan) -> auto& { return plan.options.truncate; }))));
+  add(usually("as many as --truncate",
+              count("--advance", "K", "advance", 1, longest, "The weights change every K steps, by the loss of these",
+                    [](auto& plan) -> auto& { return plan.options.advance; })));
+  add(usually("128", count("--held-out", "N", "held_out", 1, most, "Sequences that it is judged by",
+                           [](auto& plan) -> auto& { return plan.options.held_out; })));
+  add(usually("a twentieth of all", count("--judge-every", "N", "judge_every", 1, longest, "Steps between judgements",
+                                          [](auto& plan) -> auto& { return plan.judge_every; })));
+  return all;
+}
+
+}  // namespace
+
+const std::vector<TrainingField>& training_fields() {
+  static const std::vector<TrainingField> all = made();
+  return all;
+}
+
+}  // namespace reclab
