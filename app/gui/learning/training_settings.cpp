@@ -7,6 +7,7 @@
 #include <QLineEdit>
 #include <QLocale>
 #include <QSpinBox>
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -22,6 +23,7 @@ QString textOf(double value) { return QLocale::c().toString(value, 'g', 6); }
 std::optional<HyperValue> valueIn(const TrainingField& field, const QWidget* editor) {
   if (const auto* box = qobject_cast<const QSpinBox*>(editor)) return HyperValue(std::int64_t{box->value()});
   if (const auto* box = qobject_cast<const QComboBox*>(editor)) return HyperValue(box->currentData().toString().toStdString());
+  if (const auto* box = qobject_cast<const QCheckBox*>(editor)) return HyperValue(box->isChecked());
   bool fine = false;
   const double value = QLocale::c().toDouble(qobject_cast<const QLineEdit*>(editor)->text(), &fine);
   if (!fine || !std::isfinite(value) || value < field.form.low) return {};
@@ -33,6 +35,8 @@ void showIn(QWidget* editor, const HyperValue& value) {
     box->setValue(static_cast<int>(std::get<std::int64_t>(value)));
   else if (auto* names = qobject_cast<QComboBox*>(editor))
     names->setCurrentIndex(std::max(0, names->findData(QString::fromStdString(std::get<std::string>(value)))));
+  else if (auto* tick = qobject_cast<QCheckBox*>(editor))
+    tick->setChecked(std::get<bool>(value));
   else
     qobject_cast<QLineEdit*>(editor)->setText(textOf(std::get<double>(value)));
 }
@@ -112,6 +116,11 @@ QWidget* TrainingSettings::editorOf(const TrainingField& field) {
     for (std::size_t i = 0; i < field.row.choices.size(); ++i)
       box->addItem(tr(field.form.choices[i].c_str()), QString::fromStdString(field.row.choices[i]));
     connect(box, &QComboBox::activated, this, &TrainingSettings::take);
+    return box;
+  }
+  if (field.row.kind == HyperKind::flag) {
+    auto* box = new QCheckBox(this);
+    connect(box, &QCheckBox::toggled, this, &TrainingSettings::take);
     return box;
   }
   auto* line = new QLineEdit(this);
