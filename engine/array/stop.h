@@ -34,13 +34,13 @@ inline void check_stop() {
   if (const std::stop_token* stop = StopScope::current(); stop && stop->stop_requested()) throw Cancelled();
 }
 
-/// f(from, how many) over `all` things of so many bytes each, some at a time, with a look for a stop between them: what is copied, or
-/// touched for the first time, takes up to a millisecond a megabyte.
+/// f(from, how many) over `all` things of so many bytes each, some at a time, with a look for a stop before each: what is copied, or
+/// touched for the first time, takes up to a millisecond a megabyte, and small copies come by the thousand.
 template <class F>
 void piece_by_piece(std::size_t all, std::size_t bytes_each, const F& f) {
   const std::size_t some = std::max<std::size_t>(1, (std::size_t{4} << 20) / bytes_each);
   for (std::size_t from = 0; from < all; from += some) {
-    if (from) check_stop();
+    check_stop();
     f(from, std::min(some, all - from));
   }
 }

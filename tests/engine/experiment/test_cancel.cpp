@@ -11,6 +11,7 @@
 
 #include "algebra/eigen.h"
 #include "analysis/product.h"
+#include "array/backend.h"
 #include "array/cpu/processor/threads.h"
 #include "array/rng.h"
 #include "array/stop.h"
@@ -111,6 +112,28 @@ TEST_CASE("calls of parallel work that have not begun are left out when a stop i
   cpu::parallel(1000, [&](std::int64_t) { ++begun; });
   CHECK_EQUAL(begun.load(), 1000);
   CHECK(!StopScope::current());
+}
+
+TEST_CASE("a copy looks for a stop, however small it is") {  // the Jacobian of one wide step makes thousands of them
+  std::stop_source source;
+  const StopScope scope(source.get_token());
+  Backend& backend = cpu_backend();
+  const double from = 1.0;
+  double to = 0.0;
+  backend.copy(&to, &from, sizeof to);
+  CHECK_EQUAL(to, 1.0);
+  source.request_stop();
+  const auto stops = [](auto&& work) {
+    try {
+      work();
+      return false;
+    } catch (const Cancelled&) {
+      return true;
+    }
+  };
+  CHECK(stops([&] { backend.copy(&to, &from, sizeof to); }));
+  CHECK(stops([&] { backend.zero(&to, sizeof to); }));
+  CHECK_EQUAL(to, 1.0);
 }
 
 TEST_CASE("one decomposition and one product of large matrices stop in the middle") {
