@@ -11,7 +11,7 @@
 
 namespace reclab {
 
-// Throw Cancelled where this thread is to stop (StopScope), but for what fits into a few megabytes.
+// Throw Cancelled where this thread is to stop (StopScope).
 
 /// n zeros.
 std::vector<double> zeros(std::int64_t n);

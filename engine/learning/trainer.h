@@ -20,6 +20,7 @@
 #include "learning/examples.h"
 #include "learning/losses.h"
 #include "learning/optimiser.h"
+#include "learning/rate_schedule.h"
 
 namespace reclab {
 

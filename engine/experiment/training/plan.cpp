@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "experiment/training/plan.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -12,8 +13,6 @@ namespace {
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 constexpr std::int64_t longest = std::int64_t{1} << 40, most = std::int64_t{1} << 20;
 constexpr double most_steps = 1e7, longest_sequence = 1e6;  // in the form
-
-using Rule = OptimiserOptions::Rule;
 
 /// Where `of(plan)` is a member of the plan, of the type T of a HyperValue.
 template <class T, class Of>
@@ -58,17 +57,39 @@ TrainingField of_file(TrainingField made) {
   made.of_file = true;
   return made;
 }
-TrainingField where(std::function<bool(const TrainingPlan&)> applies, TrainingField made) {
-  made.applies = std::move(applies);
-  return made;
-}
-TrainingField shown(TrainingField::Form form, TrainingField made) {
+TrainingField shown(FormRow form, TrainingField made) {
   made.form = std::move(form);
   return made;
 }
 
-bool has_momentum(const TrainingPlan& plan) {
-  return plan.options.optimiser.rule == Rule::sgd || plan.options.optimiser.rule == Rule::rmsprop;
+TrainingField optimiser_choice() {
+  std::vector<std::string> ids, titles;
+  for (const OptimiserRule& rule : optimiser_rules()) {
+    ids.push_back(rule.id);
+    titles.push_back(rule.title);
+  }
+  std::string known = ids.front();
+  for (std::size_t i = 1; i < ids.size(); ++i) known += (i + 1 < ids.size() ? ", " : " or ") + ids[i];
+  TrainingField made = field<std::string>(
+      "--optimiser", "NAME", hyper_choice("optimiser", OptimiserOptions().rule, ids, known + ", with the conventions of torch.optim"),
+      [](auto& plan) -> auto& { return plan.options.optimiser.rule; });
+  made.set = [](TrainingPlan& plan, const HyperValue& value) {
+    plan.options.optimiser.rule = optimiser_rule(std::get<std::string>(value)).id;
+  };
+  return always(
+      shown({"optimiser", "The rule by which gradients change weights, with the conventions of torch.optim", 0, 0, titles}, made));
+}
+
+/// Of one optimiser or several.
+TrainingField of_optimiser(const OptimiserField& option) {
+  const std::string key = option.row.key;
+  TrainingField made{.flag = "--" + key, .argument = {}, .row = option.row, .usual = option.usual, .form = option.form};
+  std::ranges::replace(made.flag, '_', '-');
+  if (option.row.kind == HyperKind::real) made.argument = "X";
+  made.get = [key](const TrainingPlan& plan) { return plan.options.optimiser.value(key); };
+  made.set = [key](TrainingPlan& plan, const HyperValue& value) { plan.options.optimiser.set(key, value); };
+  made.applies = [key](const TrainingPlan& plan) { return has_field(optimiser_rule(plan.options.optimiser.rule), key); };
+  return made;
 }
 
 std::vector<TrainingField> made() {
@@ -95,29 +116,8 @@ std::vector<TrainingField> made() {
       always(count("--batch", "B", "batch", 1, most, "Sequences of a batch", [](auto& plan) -> auto& { return plan.options.batch; }))));
   add(shown({"learning rate", "How far a step goes; the largest of the schedule", 0, 1e3, {}},
             always(real("--lr", "rate", unbounded, "Rate of learning", [](auto& plan) -> auto& { return plan.options.rate.rate; }))));
-  add(shown({"optimiser",
-             "The rule by which gradients change weights, with the conventions of torch.optim",
-             0,
-             0,
-             {"SGD", "RMSProp", "Adam", "AdamW"}},
-            always(choice(
-                "--optimiser", "optimiser", {"sgd", "rmsprop", "adam", "adamw"},
-                "sgd, rmsprop, adam or adamw, with the conventions of torch.optim",
-                [](auto& plan) -> auto& { return plan.options.optimiser.rule; }, optimiser_rule))));
-  add(shown({"momentum", "Of SGD and RMSProp: the share of the last change that goes on", 0, 0.999999, {}},
-            where(has_momentum, real("--momentum", "momentum", 1.0, "Of sgd and rmsprop",
-                                     [](auto& plan) -> auto& { return plan.options.optimiser.momentum; }))));
-  add(usually("no", field<bool>("--nesterov", {}, hyper_flag("nesterov", false, "Nesterov's momentum"),
-                                [](auto& plan) -> auto& { return plan.options.optimiser.nesterov; })));
-  add(real("--smoothing", "smoothing", 1.0, "Of rmsprop's average", [](auto& plan) -> auto& { return plan.options.optimiser.smoothing; }));
-  add(real("--beta1", "beta1", 1.0, "Of adam's average of gradients", [](auto& plan) -> auto& { return plan.options.optimiser.beta1; }));
-  add(real("--beta2", "beta2", 1.0, "Of adam's average of their squares",
-           [](auto& plan) -> auto& { return plan.options.optimiser.beta2; }));
-  add(usually("1e-8", real("--epsilon", "epsilon", 1e300, "Added to the root of that average",
-                           [](auto& plan) -> auto& { return plan.options.optimiser.epsilon; })));
-  add(shown({"weight decay", "Pulls weights towards 0: added to the gradient, or with AdamW to the weights themselves", 0, 1e3, {}},
-            real("--weight-decay", "weight_decay", unbounded, "0 for none",
-                 [](auto& plan) -> auto& { return plan.options.optimiser.weight_decay; })));
+  add(optimiser_choice());
+  for (const OptimiserField& option : optimiser_fields()) add(of_optimiser(option));
   add(shown({"schedule", "How the rate goes over training: it stays, or falls to 0 as half a cosine", 0, 0, {"constant", "cosine"}},
             choice(
                 "--schedule", "schedule", {"constant", "cosine"}, "constant or cosine",

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "learning/trainer.h"
+#include "parameters/form.h"
 #include "parameters/hyper.h"
 
 namespace reclab {
@@ -26,8 +27,8 @@ struct TrainingPlan {
 struct TrainingField {
   std::string flag;      ///< "--weight-decay"
   std::string argument;  ///< what --help calls its value, "X"
-  /// `key`: its name in files that are kept, "weight_decay"; kind, default and range; of reals check(OptimiserOptions) looks at the range;
-  /// `text`: of --help, where `usual` stands behind it in brackets.
+  /// `key`: its name in files that are kept, "weight_decay"; kind, default and range; of an optimiser's reals check(OptimiserOptions) looks
+  /// at the range; `text`: of --help, where `usual` stands behind it in brackets.
   HyperSpec row;
   std::string usual{};
   bool always = false;   ///< in the command line where it is the default too
@@ -36,13 +37,7 @@ struct TrainingField {
   std::function<void(TrainingPlan&, const HyperValue&)> set{};
   std::function<std::vector<std::string>&(TrainingPlan&)> list{};  ///< of one that is a list of names, instead of get and set
   std::function<bool(const TrainingPlan&)> applies{};              ///< whether it does anything, beside the others; empty: it always does
-  /// In the form of the window; without a label it is not there.
-  struct Form {
-    std::string label, tip;
-    double low = 0.0, high = 0.0;
-    std::vector<std::string> choices;  ///< what the row's choices are called
-  };
-  Form form{};
+  FormRow form{};
 };
 
 /// All, in the order of the command line.

@@ -344,8 +344,8 @@ TEST_CASE("every option of a training is in the line that repeats it where it is
     const auto said = [&] { return std::ranges::count(reclab::arguments_of(request), field.flag) > 0; };
     CHECK_EQUAL(said(), field.always);
     if (field.flag == "--nesterov") {
-      request.options.optimiser.rule = OptimiserOptions::Rule::sgd;
-      request.options.optimiser.momentum = 0.5;
+      request.options.optimiser.rule = "sgd";
+      request.options.optimiser.set("momentum", 0.5);
     }
     set_another(field, request);
     CHECK_SAYS(said(), field.flag);

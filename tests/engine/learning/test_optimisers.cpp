@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A hundred steps of training against PyTorch's (tests/oracle/training.py): same weights, batches and optimiser, so the same losses and
 // weights.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
@@ -49,7 +50,6 @@ class GivenExamples final : public Examples {
   std::vector<double> input_, target_;
 };
 
-using Rule = OptimiserOptions::Rule;
 std::map<std::string, TrainingOptions> variants() {
   std::map<std::string, TrainingOptions> all;
   const auto add = [&](const std::string& name, double rate, OptimiserOptions optimiser) {
@@ -58,19 +58,19 @@ std::map<std::string, TrainingOptions> variants() {
     o.rate.rate = rate;
     o.batch = batch;
   };
-  add("sgd", 0.05, {.rule = Rule::sgd});
-  add("sgd-momentum", 0.02, {.rule = Rule::sgd, .momentum = 0.9, .weight_decay = 0.01});
-  add("sgd-nesterov", 0.02, {.rule = Rule::sgd, .momentum = 0.9, .nesterov = true});
-  add("rmsprop", 0.003, {.rule = Rule::rmsprop});
-  add("rmsprop-momentum", 0.002, {.rule = Rule::rmsprop, .momentum = 0.5, .smoothing = 0.95, .epsilon = 1e-6, .weight_decay = 0.01});
-  add("adam", 0.01, {.rule = Rule::adam});
-  add("adam-decay", 0.01, {.rule = Rule::adam, .beta1 = 0.8, .beta2 = 0.99, .epsilon = 1e-6, .weight_decay = 0.02});
-  add("adamw", 0.01, {.rule = Rule::adamw, .weight_decay = 0.1});
-  add("clip-norm", 0.3, {.rule = Rule::sgd});
+  add("sgd", 0.05, {"sgd"});
+  add("sgd-momentum", 0.02, {"sgd", {{"momentum", 0.9}, {"weight_decay", 0.01}}});
+  add("sgd-nesterov", 0.02, {"sgd", {{"momentum", 0.9}, {"nesterov", true}}});
+  add("rmsprop", 0.003, {"rmsprop"});
+  add("rmsprop-momentum", 0.002, {"rmsprop", {{"momentum", 0.5}, {"smoothing", 0.95}, {"epsilon", 1e-6}, {"weight_decay", 0.01}}});
+  add("adam", 0.01, {"adam"});
+  add("adam-decay", 0.01, {"adam", {{"beta1", 0.8}, {"beta2", 0.99}, {"epsilon", 1e-6}, {"weight_decay", 0.02}}});
+  add("adamw", 0.01, {"adamw", {{"weight_decay", 0.1}}});
+  add("clip-norm", 0.3, {"sgd"});
   all["clip-norm"].clip_norm = 0.1;
-  add("clip-value", 0.3, {.rule = Rule::sgd});
+  add("clip-value", 0.3, {"sgd"});
   all["clip-value"].clip_value = 0.02;
-  add("cosine", 0.02, {.rule = Rule::adam});
+  add("cosine", 0.02, {"adam"});
   all["cosine"].rate = {.rate = 0.02, .shape = RateSchedule::Shape::cosine, .warm_up = 10, .steps = steps, .least = 0.001};
   return all;
 }
@@ -143,10 +143,27 @@ TEST_CASE("a schedule rises, falls as half a cosine, and stays where it ends") {
 }
 
 TEST_CASE("an optimiser that cannot be is refused by name") {
-  CHECK_ERROR((check({.beta1 = 1.0}), 0), "beta1 = 1 is out of range");
-  CHECK_ERROR((check({.epsilon = 0.0}), 0), "epsilon");
-  CHECK_ERROR((check({.weight_decay = -1.0}), 0), "weight-decay");
-  CHECK_ERROR((check({.nesterov = true}), 0), "nesterov");
-  CHECK_ERROR((check({.rule = Rule::sgd, .momentum = 1.5}), 0), "momentum");
+  const auto refused = [](const std::string& key, const HyperValue& value) { check({"adam", {{key, value}}}); };
+  CHECK_ERROR(refused("beta1", 1.0), "beta1 = 1 is out of range: choose from 0 to below 1.");
+  CHECK_ERROR(refused("epsilon", 0.0), "epsilon = 0 is out of range: choose a number above 0.");
+  CHECK_ERROR(refused("weight_decay", -1.0), "weight-decay = -1 is out of range: choose 0 or more.");
+  CHECK_ERROR(refused("nesterov", true), "nesterov");
+  CHECK_ERROR((check({"sgd", {{"momentum", 1.5}}}), 0), "momentum");
   CHECK_ERROR(optimiser_rule("adma"), "choose sgd, rmsprop, adam, adamw");
+}
+
+TEST_CASE("an option that several optimisers have is the same in all of them, and the options equal whatever sets them") {
+  for (const OptimiserRule& rule : optimiser_rules())
+    for (const OptimiserField& field : rule.fields) {
+      const auto& all = optimiser_fields();
+      const auto one = std::ranges::find(all, field.row.key, [](const OptimiserField& other) { return other.row.key; });
+      CHECK_SAYS(one->row.standard == field.row.standard && one->row.low == field.row.low && one->row.high == field.row.high &&
+                     one->row.text == field.row.text && one->above_low == field.above_low && one->form.label == field.form.label,
+                 rule.id + " " + field.row.key);
+    }
+  OptimiserOptions options;
+  options.set("beta1", 0.5);
+  CHECK(!(options == OptimiserOptions()));
+  options.set("beta1", 0.9);
+  CHECK(options == OptimiserOptions());
 }

@@ -147,7 +147,7 @@ TEST_CASE("beside a series' best constant stands a linear predictor, which finds
 
 TEST_CASE("a batch's gradient is the mean of those of its sequences") {
   TrainingOptions options = small(6);
-  options.optimiser.rule = OptimiserOptions::Rule::sgd;
+  options.optimiser.rule = "sgd";
   Learner together(options), start(options);
   together.trainer->step();
   const auto before = start.numbers(), after = together.numbers();
@@ -179,7 +179,7 @@ TEST_CASE("clipping shortens the gradient to its norm, or cuts its entries") {
   CHECK_EQUAL(free.norm, step.norm);
   options.clip_norm = 0.0;
   options.clip_value = 0.003;
-  options.optimiser.rule = OptimiserOptions::Rule::sgd;
+  options.optimiser.rule = "sgd";
   Learner by_value(options);
   const auto before = by_value.numbers();
   const TrainingStep cut = by_value.trainer->step();
@@ -212,7 +212,7 @@ TEST_CASE("frozen weights keep their bits, and take no part in the norm") {
 
 TEST_CASE("changes are told in units of the weights") {
   TrainingOptions options = small();
-  options.optimiser.rule = OptimiserOptions::Rule::sgd;
+  options.optimiser.rule = "sgd";
   Learner learner(options);
   const Parameters before = learner.model->parameters();
   learner.trainer->watch_changes(true);
@@ -303,7 +303,7 @@ double plain_truncated(Model& model, const Sequence& whole, std::int64_t k2, std
 
 TEST_CASE("truncated backpropagation that goes further back than the weights change is a plain loop over its parts") {
   TrainingOptions options = small(1);
-  options.optimiser.rule = OptimiserOptions::Rule::sgd;
+  options.optimiser.rule = "sgd";
   options.rate.rate = 0.5;
   options.held_out = 1;
   std::vector<std::vector<double>> seen;
@@ -378,7 +378,7 @@ TEST_CASE("a step that is stopped is one that was never begun, whenever the stop
 }
 
 TEST_CASE("a step can be undone, and what follows has the bits of one that was never made") {
-  for (const auto rule : {OptimiserOptions::Rule::adam, OptimiserOptions::Rule::sgd}) {
+  for (const char* rule : {"adam", "sgd"}) {
     for (const std::int64_t truncate : {0, 7}) {
       TrainingOptions options = small();
       options.optimiser.rule = rule;
@@ -402,7 +402,7 @@ TEST_CASE("a step can be undone, and what follows has the bits of one that was n
 TEST_CASE("truncated training that diverges in a later part leaves weights and optimiser as they were before the step") {
   // Each entry changes by the rate, or by ten times that, whatever its gradient: the first part changes the weights, and sums of what the
   // second multiplies with them are too large.
-  for (const auto& [rule, rate] : {std::pair(OptimiserOptions::Rule::adam, 1.7e308), std::pair(OptimiserOptions::Rule::rmsprop, 1.7e307)}) {
+  for (const auto& [rule, rate] : {std::pair("adam", 1.7e308), std::pair("rmsprop", 1.7e307)}) {
     TrainingOptions options = small();
     options.optimiser.rule = rule;
     options.rate.rate = rate;
@@ -448,12 +448,16 @@ TEST_CASE("a star in a name stands for any letters, none too, and many of them t
 TEST_CASE("a step that is not to be stopped is whole, whatever its thread is asked for") {
   TrainingOptions options = small();
   options.truncate = 7;
-  const auto expected = Learner(options).after(2);
-  Learner asked(options);
+  Learner straight(options), asked(options);
+  straight.after(2);
   std::stop_source source;
   source.request_stop();
-  const StopScope outer(source.get_token());
-  CHECK(asked.after(2) == expected);
+  for (int i = 0; i < 2; ++i) {
+    const StopScope outer(source.get_token());
+    asked.trainer->step();
+    asked.trainer->judge();
+  }
+  CHECK(asked.after(0) == straight.after(0));
 }
 
 TEST_CASE("a model whose state grows is refused where it cannot be truncated") {
@@ -495,7 +499,7 @@ TEST_CASE("what is judged in parts at the same time has the same bits every time
 
 TEST_CASE("training that diverges says at which step and in which array, and changes nothing more") {
   TrainingOptions options = small();
-  options.optimiser.rule = OptimiserOptions::Rule::sgd;
+  options.optimiser.rule = "sgd";
   options.rate.rate = 1e200;
   Learner learner(options);
   std::vector<double> before;
