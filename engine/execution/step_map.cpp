@@ -39,6 +39,7 @@ StepMap::StepMap(const Model& model, std::int64_t inputs, std::int64_t outputs)
   for (std::vector<DeviceArray>* of_states : {&state_, &next_adjoint_, &state_move_}) of_states->resize(parts_.size());
   Graph& graph = network_.graph();
   graph.allocate(backend_, true);
+  assert(model.weights().size() == network_.parameters().size() && "a head of as many outputs as the model has");
   for (std::size_t i = 0; i < model.weights().size(); ++i) graph.bind(network_.parameters()[i].var, model.weights()[i].values.data());
 }
 

@@ -33,6 +33,8 @@ class StepMap {
   std::size_t inputs() const { return input_adjoint_.size(); }
   std::size_t outputs() const { return output_.size(); }
   std::size_t weights() const { return weight_adjoint_.size(); }
+  /// Whether the model is given elapsed times where steps are unequal; here all steps are equal.
+  bool knows_time() const { return network_.knows_time(); }
   /// What the model starts with.
   std::vector<double> start() const;
 

@@ -13,85 +13,6 @@
 namespace reclab {
 namespace {
 
-/// A part of a sequence has the loss that the whole sequence has there, from its step `counted` on.
-class PartLoss final : public Loss {
- public:
-  PartLoss(const Sequence& whole, std::int64_t from, std::int64_t counted)
-      : whole_(LossKind::task, whole), from_(from), counted_(counted) {}
-  std::int64_t outputs() const override { return whole_.outputs(); }
-  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
-                 std::span<double> adjoint) const override {
-    const std::int64_t passed = std::clamp<std::int64_t>(counted_ - first, 0, steps);
-    const auto entries = static_cast<std::size_t>(passed * width);
-    return whole_.segment(from_ + first + passed, steps - passed, width, output.subspan(entries),
-                          adjoint.empty() ? adjoint : adjoint.subspan(entries));
-  }
-
- private:
-  SequenceLoss whole_;
-  std::int64_t from_, counted_;
-};
-
-/// Counts, besides, how well the outputs do: of this sequence alone, since others may be judged at the same time.
-class JudgingLoss final : public Loss {
- public:
-  explicit JudgingLoss(const Sequence& sequence) : sequence_(sequence), loss_(LossKind::task, sequence) {
-    for (const double m : sequence.mask) counted_ += m;
-  }
-  std::int64_t outputs() const override { return loss_.outputs(); }
-  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
-                 std::span<double> adjoint) const override {
-    for (std::int64_t t = first; t < first + steps && counted_ > 0.0; ++t) {
-      const double weight = sequence_.mask[static_cast<std::size_t>(t)] / counted_;
-      if (weight == 0.0) continue;
-      const auto y = output.subspan(static_cast<std::size_t>((t - first) * width), static_cast<std::size_t>(width));
-      if (sequence_.target_kind == TargetKind::classify) {
-        if (std::ranges::max_element(y) - y.begin() == static_cast<std::ptrdiff_t>(sequence_.target[static_cast<std::size_t>(t)]))
-          metric_ += weight;
-      } else {
-        for (std::size_t j = 0; j < y.size(); ++j)
-          metric_ += weight * std::pow(y[j] - sequence_.target[static_cast<std::size_t>(t * width) + j], 2);
-      }
-    }
-    return loss_.segment(first, steps, width, output, adjoint);
-  }
-  double metric() const { return metric_; }
-
- private:
-  const Sequence& sequence_;
-  SequenceLoss loss_;
-  mutable double metric_ = 0.0;
-  double counted_ = 0.0;
-};
-
-/// The steps [from, from + steps) of a sequence: what a model and a loss look at, since a copy of all of it at each part would be quadratic
-/// in its length.
-Sequence part_of(const Sequence& whole, std::int64_t from, std::int64_t steps) {
-  Sequence part;
-  part.name = whole.name;
-  part.source = whole.source;
-  part.length = steps;
-  part.width = whole.width;
-  part.names = whole.names;
-  part.time_name = whole.time_name;
-  part.time_unit = whole.time_unit;
-  part.standardised = whole.standardised;
-  part.mean = whole.mean;
-  part.deviation = whole.deviation;
-  part.target_kind = whole.target_kind;
-  part.target_width = whole.target_width;
-  part.classes = whole.classes;
-  part.target_names = whole.target_names;
-  const auto cut = [&](const std::vector<double>& rows, std::vector<double>& to, std::int64_t width) {
-    if (!rows.empty()) to.assign(rows.begin() + from * width, rows.begin() + (from + steps) * width);
-  };
-  cut(whole.input, part.input, whole.width);
-  cut(whole.time, part.time, 1);
-  cut(whole.target, part.target, whole.target_width);
-  cut(whole.mask, part.mask, 1);
-  return part;
-}
-
 /// Whether what ended the step, which is being handled, is that the device was lost: nothing is asked of it any more.
 bool device_lost() {
   try {
@@ -101,11 +22,6 @@ bool device_lost() {
   } catch (...) {
   }
   return false;
-}
-
-/// Whether a target counts within the steps [from, to).
-bool counts(const Sequence& sequence, std::int64_t from, std::int64_t to) {
-  return std::any_of(sequence.mask.begin() + from, sequence.mask.begin() + to, [](double m) { return m != 0.0; });
 }
 
 /// Whether a name is a pattern's, in which a * stands for any letters.
@@ -149,15 +65,39 @@ std::vector<bool> frozen_of(const Model& model, const std::vector<std::string>& 
   return frozen;
 }
 
-const std::string cure = ": choose a smaller rate (--lr), or clip the gradient (--clip 1)";
-
 }  // namespace
 
-TrainingDiverged::TrainingDiverged(std::int64_t at, const std::string& what, std::string of)
-    : Error("Training ended at step " + std::to_string(at) + ", where " + what + cure + ".",
-            {.place = "step " + std::to_string(at), .parameter = of}),
-      step(at),
-      array(std::move(of)) {}
+/// Counts, besides, how well the outputs do: of this sequence alone, since others may be judged at the same time.
+class Trainer::JudgingLoss final : public Loss {
+ public:
+  explicit JudgingLoss(const Sequence& sequence) : sequence_(sequence), loss_(LossKind::task, sequence) {
+    for (const double m : sequence.mask) counted_ += m;
+  }
+  std::int64_t outputs() const override { return loss_.outputs(); }
+  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
+                 std::span<double> adjoint) const override {
+    for (std::int64_t t = first; t < first + steps && counted_ > 0.0; ++t) {
+      const double weight = sequence_.mask[static_cast<std::size_t>(t)] / counted_;
+      if (weight == 0.0) continue;
+      const auto y = output.subspan(static_cast<std::size_t>((t - first) * width), static_cast<std::size_t>(width));
+      if (sequence_.target_kind == TargetKind::classify) {
+        if (std::ranges::max_element(y) - y.begin() == static_cast<std::ptrdiff_t>(sequence_.target[static_cast<std::size_t>(t)]))
+          metric_ += weight;
+      } else {
+        for (std::size_t j = 0; j < y.size(); ++j)
+          metric_ += weight * std::pow(y[j] - sequence_.target[static_cast<std::size_t>(t * width) + j], 2);
+      }
+    }
+    return loss_.segment(first, steps, width, output, adjoint);
+  }
+  double metric() const { return metric_; }
+
+ private:
+  const Sequence& sequence_;
+  SequenceLoss loss_;
+  mutable double metric_ = 0.0;
+  double counted_ = 0.0;
+};
 
 Trainer::Trainer(Model& model, const Examples& examples, const TrainingOptions& options)
     : model_(model),
@@ -172,10 +112,6 @@ Trainer::Trainer(Model& model, const Examples& examples, const TrainingOptions& 
   least("batch", static_cast<double>(options.batch), 1);
   least("truncate", static_cast<double>(options.truncate), 0);
   least("advance", static_cast<double>(options.advance), 0);
-  if (options.truncate > 0 && options.advance > options.truncate)
-    throw Error("advance = " + std::to_string(options.advance) + " is more steps than truncate = " + std::to_string(options.truncate) +
-                    ", so some would be learned from by no change: choose advance up to truncate.",
-                {.parameter = "advance", .value = std::to_string(options.advance), .range = "1 to " + std::to_string(options.truncate)});
   least("clip", options.clip_norm, 0);
   least("clip-value", options.clip_value, 0);
   least("lr", options.rate.rate, 0);
@@ -191,17 +127,8 @@ Trainer::Trainer(Model& model, const Examples& examples, const TrainingOptions& 
   baseline_ = best_constant(held_out_);
   linear_predictor_ = reclab::linear_predictor(examples, held_out_);
 
-  const Batch first = batch_of(held_out_, 0);
-  const std::int64_t length = examples.length();
-  truncate_ = options.truncate > 0 ? std::min(options.truncate, length) : length;
-  advance_ = options.advance > 0 ? std::min(options.advance, truncate_) : truncate_;
-  if (advance_ < length) {
-    judging_ = std::make_unique<BatchRollout>(model, first, options.form);
-    for (std::int64_t b = 0; b < options.batch; ++b) parts_.push_back(part_of(held_out_[static_cast<std::size_t>(b)], 0, truncate_));
-    rollout_ = std::make_unique<BatchRollout>(model, batch_of(parts_, 0), options.form);
-  } else {
-    rollout_ = std::make_unique<BatchRollout>(model, first, options.form);
-  }
+  rule_ = learning_rule(options_.rule).make({model, options_, examples.length(), held_out_});
+  if (!rule_->whole()) judging_ = std::make_unique<BatchRollout>(model, held_out_batch(0), options_.form);
   std::int64_t largest = 1;
   for (std::size_t i = 0; i < model.weights().size(); ++i) {
     const std::int64_t n = model.weights()[i].entries();
@@ -218,52 +145,12 @@ std::int64_t Trainer::bytes() const {
   std::size_t total = work_.bytes() + limit_.bytes();
   for (const auto* arrays : {&gradients_, &before_, &kept_})
     for (const DeviceArray& array : *arrays) total += array.bytes();
-  for (const auto& [steps, carrier] : carriers_) total += static_cast<std::size_t>(carrier->bytes());
-  return static_cast<std::int64_t>(total) + rollout_->bytes() + (judging_ ? judging_->bytes() : 0) + optimiser_.bytes() + model_.bytes();
-}
-
-Batch Trainer::batch_of(const std::deque<Sequence>& sequences, std::int64_t first) {
-  std::vector<Example> examples;
-  losses_.clear();
-  for (std::int64_t b = 0; b < options_.batch; ++b) {
-    const Sequence& sequence = sequences[static_cast<std::size_t>(first + b)];
-    losses_.push_back(std::make_unique<SequenceLoss>(LossKind::task, sequence));
-    examples.push_back({&sequence, losses_.back().get()});
-  }
-  return Batch(std::move(examples));
-}
-
-/// The steps [from, to) of the batch's sequences, with the loss from step `counted` on.
-Batch Trainer::parts_of(std::int64_t from, std::int64_t to, std::int64_t counted) {
-  parts_.clear();
-  losses_.clear();
-  std::vector<Example> examples;
-  for (const Sequence& sequence : sequences_) {
-    parts_.push_back(part_of(sequence, from, to - from));
-    losses_.push_back(std::make_unique<PartLoss>(sequence, from, counted - from));
-    examples.push_back({&parts_.back(), losses_.back().get()});
-  }
-  return Batch(std::move(examples));
-}
-
-/// Takes the carried state from where one part begins to where the next one does.
-void Trainer::carry(std::int64_t from, std::int64_t to, std::stop_token stop) {
-  const Batch batch = parts_of(from, to, to);
-  auto& carrier = carriers_[to - from];
-  if (carrier)
-    carrier->set_batch(batch);
-  else
-    carrier = std::make_unique<BatchRollout>(model_, batch, options_.form);
-  carrier->reset_states();
-  carrier->set_initial(carried_);
-  if (const auto bad = carrier->forward(stop)) throw TrainingDiverged(steps_ + 1, sentence(*bad) + " of a sequence", bad->array);
-  carried_ = carrier->final_states();
-  carrier->continue_states();  // throws for states that cannot be
+  return static_cast<std::int64_t>(total) + rule_->bytes() + (judging_ ? judging_->bytes() : 0) + optimiser_.bytes() + model_.bytes();
 }
 
 TrainingStep Trainer::step(std::stop_token stop, bool keep_it) {
   const StopScope scope(stop);
-  const bool by_parts = advance_ < examples_.length();  // between which the weights are none that a whole step has
+  const bool by_parts = rule_->parts() > 1;  // between which the weights are none that a whole step has
   if (by_parts || keep_it) keep();
   const std::int64_t changes = optimiser_.steps();
   try {
@@ -307,35 +194,11 @@ TrainingStep Trainer::step_by_parts(std::stop_token stop) {
   TrainingStep report{.step = steps_ + 1, .rate = options_.rate.at(steps_)};
   sequences_.clear();
   for (std::int64_t b = 0; b < options_.batch; ++b) sequences_.push_back(examples_.training(steps_, b));
-  const std::int64_t length = examples_.length();
-  const bool overlap = advance_ < truncate_;  // of one part and the next
-  carried_.clear();
-  for (std::int64_t learned = 0; learned < length; learned += advance_) {
-    const std::int64_t end = std::min(learned + advance_, length);
-    const auto begin_of = [&](std::int64_t part) { return std::max<std::int64_t>(0, part + advance_ - truncate_); };
-    const std::int64_t from = begin_of(learned), next = begin_of(end);
-    const bool counted =
-        !judging_ || std::ranges::any_of(sequences_, [&](const Sequence& sequence) { return counts(sequence, learned, end); });
-    if (counted || !overlap) {
-      rollout_->set_batch(judging_ ? parts_of(from, end, learned) : batch_of(sequences_, 0));
-      if (judging_ && !overlap && from > 0) {
-        rollout_->continue_states();
-      } else if (judging_) {
-        rollout_->reset_states();
-        rollout_->set_initial(carried_);
-      }
-      if (const auto bad = rollout_->forward(stop, true))
-        throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence", bad->array);
-      if (!std::isfinite(rollout_->loss()))
-        throw TrainingDiverged(report.step,
-                               "the loss became non-finite at step " + std::to_string(rollout_->loss_step()) + " of a sequence", "loss");
-      report.loss += rollout_->loss() / static_cast<double>(options_.batch);
-    }
-    if (counted)
-      if (const auto bad = rollout_->backward(stop))
-        throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence, on the way back", bad->array);
-    if (overlap && next > from && end < length) carry(from, next, stop);
-    if (counted) change(report.rate, report);
+  rule_->begin(sequences_, report.step);
+  while (rule_->left()) {
+    const LearningRule::Part part = rule_->learn(stop);
+    report.loss += part.loss / static_cast<double>(options_.batch);
+    if (part.counts) change(report.rate, report);
   }
   ++steps_;
   return report;
@@ -345,7 +208,7 @@ void Trainer::change(double rate, TrainingStep& report) {
   const StopScope whole{std::stop_token()};  // weights of which some are changed are no step's
   Backend& backend = model_.backend();
   const DType real = model_.real();
-  const auto totals = rollout_->device_gradients();
+  const auto totals = rule_->gradients();
   const auto each = [&](const auto& f) {
     for (std::size_t i = 0; i < totals.size(); ++i)
       if (!frozen_[i]) f(i, model_.weights()[i].entries());
@@ -398,26 +261,28 @@ void Trainer::change(double rate, TrainingStep& report) {
   });
 }
 
+/// What is held out, a batch from `first` on, with losses that judge; they live until the next one.
+Batch Trainer::held_out_batch(std::size_t first) {
+  std::vector<Example> examples;
+  std::vector<std::unique_ptr<JudgingLoss>> losses;
+  for (std::size_t b = first; b < first + static_cast<std::size_t>(options_.batch); ++b) {
+    losses.push_back(std::make_unique<JudgingLoss>(held_out_[b]));
+    examples.push_back({&held_out_[b], losses.back().get()});
+  }
+  losses_ = std::move(losses);
+  return Batch(std::move(examples));
+}
+
 Judgement Trainer::judge(std::stop_token stop) {
   const StopScope scope(stop);
   Judgement found{.step = steps_, .metric = 0.0};
-  BatchRollout& rollout = judging_ ? *judging_ : *rollout_;
+  BatchRollout& rollout = judging_ ? *judging_ : *rule_->whole();
   for (std::size_t first = 0; first < held_out_.size(); first += static_cast<std::size_t>(options_.batch)) {
-    std::vector<Example> examples;
-    std::vector<std::unique_ptr<Loss>> losses;
-    std::vector<const JudgingLoss*> judging;
-    for (std::size_t b = first; b < first + static_cast<std::size_t>(options_.batch); ++b) {
-      auto loss = std::make_unique<JudgingLoss>(held_out_[b]);
-      judging.push_back(loss.get());
-      examples.push_back({&held_out_[b], loss.get()});
-      losses.push_back(std::move(loss));
-    }
-    rollout.set_batch(Batch(std::move(examples)));
-    losses_ = std::move(losses);
+    rollout.set_batch(held_out_batch(first));
     if (const auto bad = rollout.forward(stop))
       throw TrainingDiverged(steps_, sentence(*bad) + " of a sequence that is held out", bad->array);
     found.loss += rollout.loss();
-    for (const JudgingLoss* loss : judging) found.metric += loss->metric();
+    for (const auto& loss : losses_) found.metric += loss->metric();
   }
   found.loss /= static_cast<double>(held_out_.size());
   found.metric /= static_cast<double>(held_out_.size());
@@ -431,6 +296,6 @@ void Trainer::restore(std::int64_t steps, std::int64_t changes, const std::map<s
   steps_ = steps;
 }
 
-std::int64_t Trainer::changes_per_step() const { return (examples_.length() + advance_ - 1) / advance_; }
+std::int64_t Trainer::changes_per_step() const { return rule_->parts(); }
 
 }  // namespace reclab

@@ -18,31 +18,12 @@
 #include "execution/batch_rollout.h"
 #include "learning/baselines.h"
 #include "learning/examples.h"
+#include "learning/learning_rule.h"
 #include "learning/losses.h"
 #include "learning/optimiser.h"
-#include "learning/rate_schedule.h"
+#include "learning/training_options.h"
 
 namespace reclab {
-
-struct TrainingOptions {
-  OptimiserOptions optimiser;
-  RateSchedule rate;
-  std::int64_t batch = 32;
-  /// The gradient of the batch's mean loss is made shorter where its norm is larger: g *= clip_norm / (|g| + 1e-6), as
-  /// torch.nn.utils.clip_grad_norm_ does (R. Pascanu, T. Mikolov, Y. Bengio, ICML 2013); and each of its entries is held within
-  /// +-clip_value. 0: neither.
-  double clip_norm = 0.0, clip_value = 0.0;
-  /// Weights that are not trained: their names, or with a * for any letters: "0/weight_hh", "encoder/*".
-  std::vector<std::string> frozen;
-  /// Truncated backpropagation through time, BPTT(k2; k1) (R. J. Williams, J. Peng, Neural Computation 2(4), 1990): after every `advance`
-  /// steps, k1, the weights change by the gradient of these steps' loss, which goes back over at most `truncate` steps, k2, and through no
-  /// state before them. That state is the one that the weights before the change came to. Steps without a target change no weights.
-  /// truncate = 0: back to the first step; advance = 0: as many as truncate.
-  std::int64_t truncate = 0, advance = 0;
-  std::int64_t held_out = 0;  ///< sequences that the model is judged by, at least so many; 0: 128, or all where there are fewer
-  Form form = Form::sequential;
-  bool operator==(const TrainingOptions&) const = default;
-};
 
 /// What one step of training was.
 struct TrainingStep {
@@ -56,14 +37,6 @@ struct Judgement {
   std::int64_t step = 0;
   double loss = 0.0;
   double metric = std::numeric_limits<double>::quiet_NaN();  ///< Trainer::metric()
-};
-
-/// A loss or a gradient that is not finite: weights and optimiser are those before the step.
-class TrainingDiverged final : public Error {
- public:
-  TrainingDiverged(std::int64_t step, const std::string& what, std::string array);
-  std::int64_t step;
-  std::string array;
 };
 
 class Trainer {
@@ -106,12 +79,11 @@ class Trainer {
   void restore(std::int64_t steps, std::int64_t changes, const std::map<std::string, std::vector<double>>& memory);
 
  private:
-  Batch batch_of(const std::deque<Sequence>& sequences, std::int64_t first);
-  Batch parts_of(std::int64_t from, std::int64_t to, std::int64_t counted);
+  class JudgingLoss;
+  Batch held_out_batch(std::size_t first);
   TrainingStep step_by_parts(std::stop_token stop);
   void keep();
   void go_back();
-  void carry(std::int64_t from, std::int64_t to, std::stop_token stop);
   void change(double rate, TrainingStep& report);
 
   Model& model_;
@@ -119,12 +91,10 @@ class Trainer {
   TrainingOptions options_;
   std::vector<bool> frozen_;
   Optimiser optimiser_;
-  std::int64_t truncate_ = 0, advance_ = 0;                         // k2 and k1, within a sequence
-  std::unique_ptr<BatchRollout> rollout_, judging_;                 // judging_ where rollout_ is of parts alone
-  std::map<std::int64_t, std::unique_ptr<BatchRollout>> carriers_;  // by their steps: from where one part begins to where the next does
-  BatchRollout::States carried_;                                    // the state where the part begins; empty: at rest
-  std::deque<Sequence> held_out_, sequences_, parts_;
-  std::vector<std::unique_ptr<Loss>> losses_;
+  std::deque<Sequence> held_out_, sequences_;
+  std::unique_ptr<LearningRule> rule_;
+  std::unique_ptr<BatchRollout> judging_;               // where the rule has none of whole batches
+  std::vector<std::unique_ptr<JudgingLoss>> losses_;    // of what is judged
   std::vector<DeviceArray> gradients_, before_, kept_;  // kept_: the weights of keep()
   DeviceArray work_, limit_;
   std::vector<double> changes_;

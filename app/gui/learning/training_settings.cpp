@@ -164,8 +164,10 @@ void TrainingSettings::setChoice(const TrainingChoice& choice) {
 }
 
 QString TrainingSettings::summary() const {
-  const auto* rule = findChild<QComboBox*>("training.optimiser");
-  return tr("%1, rate %2, batch %3").arg(rule->currentText(), textOf(choice_.options.rate.rate)).arg(choice_.options.batch);
+  const auto chosen = [this](const char* name) { return findChild<QComboBox*>(name)->currentText(); };
+  const QString how =
+      choice_.options.rule == TrainingOptions().rule ? QString() : tr("%1, ").arg(chosen("training.rule"));  // backpropagation is usual
+  return how + tr("%1, rate %2, batch %3").arg(chosen("training.optimiser"), textOf(choice_.options.rate.rate)).arg(choice_.options.batch);
 }
 
 QVariantMap TrainingSettings::saved() const {

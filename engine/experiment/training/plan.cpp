@@ -57,9 +57,27 @@ TrainingField of_file(TrainingField made) {
   made.of_file = true;
   return made;
 }
+TrainingField where(std::function<bool(const TrainingPlan&)> applies, TrainingField made) {
+  made.applies = std::move(applies);
+  return made;
+}
 TrainingField shown(FormRow form, TrainingField made) {
   made.form = std::move(form);
   return made;
+}
+
+TrainingField rule_choice() {
+  std::vector<std::string> ids, names;
+  std::string known;
+  for (const LearningRuleInfo& rule : learning_rules()) {
+    ids.push_back(rule.id);
+    names.push_back(rule.name);
+    known += (known.empty() ? "" : ", ") + rule.id + " (" + rule.title + ")";
+  }
+  TrainingField made = field<std::string>("--rule", "NAME", hyper_choice("rule", TrainingOptions().rule, ids, known),
+                                          [](auto& plan) -> auto& { return plan.options.rule; });
+  made.set = [](TrainingPlan& plan, const HyperValue& value) { plan.options.rule = learning_rule(std::get<std::string>(value)).id; };
+  return shown({"learning rule", "How the loss becomes gradients: backwards through the steps, or forwards with them", 0, 0, names}, made);
 }
 
 TrainingField optimiser_choice() {
@@ -116,6 +134,7 @@ std::vector<TrainingField> made() {
       always(count("--batch", "B", "batch", 1, most, "Sequences of a batch", [](auto& plan) -> auto& { return plan.options.batch; }))));
   add(shown({"learning rate", "How far a step goes; the largest of the schedule", 0, 1e3, {}},
             always(real("--lr", "rate", unbounded, "Rate of learning", [](auto& plan) -> auto& { return plan.options.rate.rate; }))));
+  add(rule_choice());
   add(optimiser_choice());
   for (const OptimiserField& option : optimiser_fields()) add(of_optimiser(option));
   add(shown({"schedule", "How the rate goes over training: it stays, or falls to 0 as half a cosine", 0, 0, {"constant", "cosine"}},
@@ -142,12 +161,19 @@ std::vector<TrainingField> made() {
        0,
        longest_sequence,
        {}},
-      usually("none", count("--truncate", "K", "truncate", 1, longest,
-                            "Truncated backpropagation: no gradient goes further back than K steps, and the weights change every K",
-                            [](auto& plan) -> auto& { return plan.options.truncate; }))));
-  add(usually("as many as --truncate",
-              count("--advance", "K", "advance", 1, longest, "The weights change every K steps, by the loss of these",
-                    [](auto& plan) -> auto& { return plan.options.advance; })));
+      where([](const TrainingPlan& plan) { return plan.options.rule == "bptt"; },
+            usually("none", count("--truncate", "K", "truncate", 1, longest,
+                                  "Truncated backpropagation: no gradient goes further back than K steps, and the weights change every K",
+                                  [](auto& plan) -> auto& { return plan.options.truncate; })))));
+  add(shown({"change every",
+             "Steps of a sequence after which the weights change; 0: where backpropagation is truncated, or at the sequence's end",
+             0,
+             longest_sequence,
+             {}},
+            where([](const TrainingPlan& plan) { return plan.options.rule != "bptt" || plan.options.truncate > 0; },
+                  usually("as many as --truncate",
+                          count("--advance", "K", "advance", 1, longest, "The weights change every K steps, by the loss of these",
+                                [](auto& plan) -> auto& { return plan.options.advance; })))));
   add(usually("128", count("--held-out", "N", "held_out", 1, most, "Sequences that it is judged by",
                            [](auto& plan) -> auto& { return plan.options.held_out; })));
   add(usually("a twentieth of all", count("--judge-every", "N", "judge_every", 1, longest, "Steps between judgements",

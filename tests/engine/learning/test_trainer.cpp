@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "learning/trainer.h"
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <complex>
@@ -352,11 +353,15 @@ TEST_CASE("a step that is stopped is one that was never begun, whenever the stop
     for (int i = 0; i < 100; ++i) {
       std::stop_source source;
       const StopScope outer(source.get_token());
-      std::jthread stopper([&, until = std::chrono::steady_clock::now() + std::chrono::microseconds(30 * i)] {
+      std::atomic<bool> runs = false;
+      std::jthread stopper([&] {
+        runs = true;
+        const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(30 * i);
         while (std::chrono::steady_clock::now() < until) {
         }
         source.request_stop();
       });
+      while (!runs) std::this_thread::yield();
       bool stopped = false;
       try {
         often.trainer->step(source.get_token());

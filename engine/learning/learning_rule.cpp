@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "learning/learning_rule.h"
+
+#include <utility>
+
+namespace reclab {
+
+namespace {
+
+const std::string cure = ": choose a smaller rate (--lr), or clip the gradient (--clip 1)";
+
+}  // namespace
+
+TrainingDiverged::TrainingDiverged(std::int64_t at, const std::string& what, std::string of)
+    : Error("Training ended at step " + std::to_string(at) + ", where " + what + cure + ".",
+            {.place = "step " + std::to_string(at), .parameter = of}),
+      step(at),
+      array(std::move(of)) {}
+
+const LearningRuleInfo& learning_rule(std::string_view id) {
+  std::string known;
+  for (const LearningRuleInfo& rule : learning_rules()) {
+    if (rule.id == id) return rule;
+    known += (known.empty() ? "" : ", ") + rule.id;
+  }
+  throw Error("there is no learning rule \"" + std::string(id) + "\": choose " + known + ".",
+              {.parameter = "rule", .value = std::string(id), .range = known});
+}
+
+}  // namespace reclab

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "learning/optimiser_rule.h"
+#include "learning/rate_schedule.h"
+#include "recurrence/memory.h"
+
+namespace reclab {
+
+struct TrainingOptions {
+  std::string rule = "bptt";  ///< how a batch's loss becomes gradients: an id of learning_rules()
+  OptimiserOptions optimiser;
+  RateSchedule rate;
+  std::int64_t batch = 32;
+  /// The gradient of the batch's mean loss is made shorter where its norm is larger: g *= clip_norm / (|g| + 1e-6), as
+  /// torch.nn.utils.clip_grad_norm_ does (R. Pascanu, T. Mikolov, Y. Bengio, ICML 2013); and each of its entries is held within
+  /// +-clip_value. 0: neither.
+  double clip_norm = 0.0, clip_value = 0.0;
+  /// Weights that are not trained: their names, or with a * for any letters: "0/weight_hh", "encoder/*".
+  std::vector<std::string> frozen;
+  /// Truncated backpropagation through time, BPTT(k2; k1) (R. J. Williams, J. Peng, Neural Computation 2(4), 1990): after every `advance`
+  /// steps, k1, the weights change by the gradient of these steps' loss, which goes back over at most `truncate` steps, k2, and through no
+  /// state before them. That state is the one that the weights before the change came to. Steps without a target change no weights.
+  /// truncate = 0: back to the first step; advance = 0: as many as truncate.
+  std::int64_t truncate = 0, advance = 0;
+  std::int64_t held_out = 0;  ///< sequences that the model is judged by, at least so many; 0: 128, or all where there are fewer
+  Form form = Form::sequential;
+  bool operator==(const TrainingOptions&) const = default;
+};
+
+}  // namespace reclab
