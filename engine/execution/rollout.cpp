@@ -393,6 +393,18 @@ std::map<std::string, std::vector<std::complex<double>>> Rollout::final_states()
   return states;
 }
 
+std::map<std::string, std::vector<std::complex<double>>> Rollout::initial_gradients() const {
+  std::map<std::string, std::vector<std::complex<double>>> found;
+  for (std::size_t i = 0; i < carried_units_.size(); ++i) {
+    if (!carried_units_[i]) continue;
+    const auto& state = full_->states()[i];
+    auto& values = found[state_key(state)];
+    values = to_complex(backend_, state.initial.dtype(), carried_[i].data(), count(state.initial.shape()));
+    for (auto& z : values) z = {std::ldexp(z.real(), *carried_units_[i]), std::ldexp(z.imag(), *carried_units_[i])};
+  }
+  return found;
+}
+
 /// The last step of a segment at which a gradient is not finite.
 std::optional<Divergence> Rollout::look_back(Network& network, std::int64_t first, int scale) const {
   const Graph& graph = network.graph();
@@ -463,6 +475,7 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
   constexpr int none = no_exponent;
   std::optional<Divergence> bad;
   gradients_.clear();
+  carried_units_.clear();
   if (on_device_) totals_.resize(full_->parameters().size());
   for (std::size_t i = 0; i < full_->parameters().size(); ++i) {
     const auto& parameter = full_->parameters()[i];
@@ -580,6 +593,7 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     if (!bad && !timing_only_ && !seen) bad = off ? off : look_at_sums(network, first);
     if (visit) visit({network, first, steps}, scale);
   }
+  for (std::size_t i = 0; i < states; ++i) carried_units_.push_back(carried[i] ? std::optional(exponents[i]) : std::nullopt);
   return bad;
 }
 

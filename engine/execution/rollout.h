@@ -109,6 +109,8 @@ class Rollout {
   std::optional<Divergence> backward(const VisitBackward& visit, std::stop_token stop);
   /// dL/dtheta by name, after backward; empty with GradientsOn::device.
   const std::map<std::string, std::vector<double>>& parameter_gradients() const { return gradients_; }
+  /// dL/ds of the state before the first step, named and laid out as final_states(), after backward; absent where no gradient passes to it.
+  std::map<std::string, std::vector<std::complex<double>>> initial_gradients() const;
   /// dL/dtheta in the order of the model's weights, after backward with GradientsOn::device, until the next.
   std::span<const DeviceArray> device_gradients() const { return totals_; }
 
@@ -147,7 +149,8 @@ class Rollout {
   DeviceArray input_, seed_;                           // [steps, batch, width] of all steps; dL/dy of a segment
   std::vector<std::vector<DeviceArray>> checkpoints_;  // [segment][state]
   std::size_t reached_ = 0;                            // the last of them that belongs to this forward pass
-  std::vector<DeviceArray> carried_;                   // adjoints of the next segment's initial states
+  std::vector<DeviceArray> carried_;                   // adjoints of the next segment's initial states,
+  std::vector<std::optional<int>> carried_units_;      // in units of 2^this; none where this pass has written none
   std::vector<DeviceArray> totals_;                    // the parameters' gradients, where they stay on the device
   std::int64_t held_segment_ = -1;                     // the segment whose values the graphs hold
   std::uint64_t weights_seen_;                         // Model::changes() at the last forward

@@ -63,17 +63,20 @@ SequenceLoss loss_of(const RunRequest& request, const Architecture& architecture
   return {request.loss, request.sequence, outputs};
 }
 
-/// Weights of a training in place of those that were drawn. They fit the model that was trained, on sequences as wide as those it learned
-/// from.
-void take(const LearnedWeights& learned, Parameters& parameters, const std::string& model) {
-  auto& own = parameters.entries();
-  const auto& others = learned.values.entries();
-  const auto fits = [](const Parameters::Entry& a, const Parameters::Entry& b) { return a.name == b.name && a.shape == b.shape; };
-  if (!std::ranges::equal(own, others, fits))
+/// The weights of a training. They fit the model that was trained, on sequences as wide as those it learned from.
+Parameters learned_by(const LearnedWeights& learned, const Network& network, const std::string& model) {
+  const auto& given = learned.values.entries();
+  const auto fits = [](const Network::ParameterVar& own, const Parameters::Entry& other) {
+    return own.name == other.name && own.var.shape() == other.shape;
+  };
+  if (!std::ranges::equal(network.parameters(), given, fits))
     throw Error("The weights of " + model + " that learned from " + learned.from +
                     " do not fit these sizes, this sequence or this loss: choose those that they learned with, or draw the weights anew.",
                 {.model = model, .parameter = "weights"});
-  for (std::size_t i = 0; i < own.size(); ++i) own[i].values = others[i].values;
+  Parameters parameters;
+  for (std::size_t i = 0; i < given.size(); ++i)
+    parameters.entries().push_back({given[i].name, network.parameters()[i].text, given[i].shape, given[i].values});
+  return parameters;
 }
 
 std::vector<std::string> devices() {
@@ -108,10 +111,12 @@ Prepared::Prepared(const Registry& registry, const RunRequest& request)
   options.real = real;
   options.timed = uneven(request.sequence->time);
   probe = std::make_shared<Network>(architecture, hyper, options);
+  if (request.learned) {
+    parameters = learned_by(*request.learned, *probe, request.preset.title.empty() ? architecture.title : request.preset.title);
+    return;
+  }
   parameters = probe->initialise(request.seed);
-  if (request.learned)
-    take(*request.learned, parameters, request.preset.title.empty() ? architecture.title : request.preset.title);
-  else if (!request.weights.empty())
+  if (!request.weights.empty())
     load_weights(request.weights, parameters, *probe, architecture, hyper, loss.kind() != LossKind::task);
   else
     fitted = fit_readout(architecture, hyper, request.sequence, options.head, parameters);

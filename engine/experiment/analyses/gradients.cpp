@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The gradients of the loss: norms of those of the states through time, and those of the input and of the parameters.
+// The gradients of the loss: norms of those of the states through time, and those of the input, of the state before the first step and of
+// the parameters.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <map>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "experiment/record/analysis.h"
 
@@ -68,7 +73,10 @@ class Gradients final : public Analysis {
   }
 
   void went_back(Rollout& rollout) override {
-    if (first_) parameters_ = rollout.parameter_gradients();
+    if (first_) {
+      parameters_ = rollout.parameter_gradients();
+      initial_ = rollout.initial_gradients();
+    }
     first_ = false;
     complete_ = true;
   }
@@ -88,6 +96,24 @@ class Gradients final : public Analysis {
       array.shape[0] = rows;
       put_real(record_.trace, std::move(array), std::move(input_));
     }
+    for (const auto& state : record_.prepared.probe->states()) {
+      const auto found = initial_.find(Rollout::state_key(state));
+      if (found == initial_.end() || std::ssize(found->second) != count(state.shape)) continue;
+      TraceArray array;
+      array.key = key_of(Kind::gradient, "initial/" + std::to_string(state.layer) + "/" + state.name);
+      if (!record_.wants(array.key)) continue;
+      array.shape = state.shape;
+      array.axes = axes_of(state.shape, "unit");
+      array.text = "dL/ds of the state that the run starts from.";
+      if (is_complex(state.initial.dtype())) {
+        array.complex = std::make_shared<const std::vector<std::complex<double>>>(found->second);
+        record_.trace.put(std::move(array));
+      } else {
+        std::vector<double> values;
+        for (const auto& z : found->second) values.push_back(z.real());
+        put_real(record_.trace, std::move(array), std::move(values));
+      }
+    }
     for (const auto& parameter : record_.prepared.parameters.entries()) {
       TraceArray array;
       array.key = key_of(Kind::gradient, key_of(Kind::param, parameter.name));
@@ -103,6 +129,7 @@ class Gradients final : public Analysis {
   bool first_ = true;  // the input's and the parameters' gradients are those of the form that was asked for
   bool complete_ = false;
   std::map<std::string, std::vector<double>> norms_, parameters_;
+  std::map<std::string, std::vector<std::complex<double>>> initial_;  // by the state's key
   std::vector<double> input_;
 };
 

@@ -115,6 +115,22 @@ bool compare(const Architecture& architecture) {
   }
   check_equal(weights, expected, architecture.id + ": gradients");
 
+  const auto initial = rollout.initial_gradients();
+  for (const StepMap::Part& part : step->parts()) {
+    const auto own_part = std::span(state_adjoint).subspan(part.first, part.entries);
+    const auto found = initial.find(part.name);
+    if (found == initial.end()) {
+      CHECK_SAYS(largest(own_part) == 0.0, architecture.id + ": " + part.name);
+      continue;
+    }
+    std::vector<double> of_run;
+    for (const auto& z : found->second) {
+      of_run.push_back(z.real());
+      if (part.entries == 2 * found->second.size()) of_run.push_back(z.imag());
+    }
+    if (largest(of_run) > 1e-12) check_equal(own_part, of_run, architecture.id + ": gradient of the initial " + part.name);
+  }
+
   // <adjoint, J move> = <J^T adjoint, move>, at a step in the middle.
   Rng rng(11);
   step->evaluate(states[T / 2], input_at(T / 2));
