@@ -190,7 +190,7 @@ void print_summary(const RunResult& result, const Sequence& sequence) {
 
 void print_remarks(const RunInfo& info) {
   if (!info.sentence.empty()) paragraph(std::cout, info.sentence);
-  for (const std::string& note : info.notes) paragraph(std::cout, note);
+  for (const Sentence& note : info.notes) paragraph(std::cout, note.terminal_text());
 }
 
 void print_written(const std::filesystem::path& folder, bool csv) {
@@ -517,7 +517,7 @@ void print_timing(const RunRequest& request, const TimingRequest& timing, const 
     std::cout << "; its roof: memory " << number_text(triad[0] / 1e9, 3) << " GB/s, caches " << number_text(cached[0] / 1e9, 3) << " GB/s, "
               << number_text(flops[0] / 1e9, 3) << " GFLOP/s";
   std::cout << '\n';
-  for (const std::string& note : trace.info.notes) paragraph(std::cout, note);
+  for (const Sentence& note : trace.info.notes) paragraph(std::cout, note.terminal_text());
 }
 
 }  // namespace
@@ -635,7 +635,7 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
   for (const DeviceReport& report : reports)
     table.row({report.id, report.form, report.dtype, number_text(report.forward_error, 2), number_text(report.gradient_error, 2),
                number_text(report.allowed(), 1), seconds_text(report.cpu_seconds), seconds_text(report.cuda_seconds),
-               report.agrees() ? "" : report.verdict()});
+               report.agrees() ? "" : report.verdict().terminal_text()});
   for (const std::size_t column : {3, 4, 5, 6, 7}) table.right_align(column);
   table.print(std::cout);
   return agrees ? 0 : 1;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "array/sentence.h"
+
 namespace reclab {
 
 /// A text with its control characters written out, "\x00": those below the blank, DEL, and U+0080 to U+009F, which begin commands of a
@@ -40,15 +42,18 @@ struct ErrorPlace {
   std::string range{};      ///< what would be right
 };
 
-/// A mistake of the user's, or something the machine refused (a full disk, no device). what() is one sentence for the user:
-/// what was wrong, where, and what would be right, whole whatever characters the names in it have. Mistakes in our own code are assertions,
-/// never an Error.
+/// A mistake of the user's, or something the machine refused (a full disk, no device): one sentence for the user, which says what was
+/// wrong, where, and what would be right. what() is it as a terminal says it, whole whatever characters the names in it have. Mistakes in
+/// our own code are assertions, never an Error.
 class Error : public std::runtime_error {
  public:
-  explicit Error(const std::string& sentence, ErrorPlace where = {}) : std::runtime_error(visible(sentence)), where_(std::move(where)) {}
+  explicit Error(Sentence sentence, ErrorPlace where = {})
+      : std::runtime_error(visible(sentence.terminal_text())), sentence_(std::move(sentence)), where_(std::move(where)) {}
+  const Sentence& sentence() const noexcept { return sentence_; }
   const ErrorPlace& where() const noexcept { return where_; }
 
  private:
+  Sentence sentence_;
   ErrorPlace where_;
 };
 

@@ -127,7 +127,7 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
-std::string DeviceReport::verdict() const {
+Sentence DeviceReport::verdict() const {
   if (!problem.empty()) return problem;
   if (agrees()) return "agrees";
   return "differs: " + (forward_error <= allowed() ? gradient_array : forward_array);
@@ -165,7 +165,7 @@ std::vector<DeviceReport> check_device(const Registry& registry, const PresetLib
     try {
       work(report);
     } catch (const Error& error) {
-      report.problem = error.what();
+      report.problem = error.sentence();
       report.forward_error = report.gradient_error = std::numeric_limits<double>::quiet_NaN();
     }
     reports.push_back(std::move(report));
@@ -183,7 +183,8 @@ std::string to_csv(const std::vector<DeviceReport>& reports) {
   for (const DeviceReport& r : reports)
     text << (r.primitive ? "primitive," : "preset,") << quoted(r.id) << ',' << r.form << ',' << r.dtype << ',' << r.forward_error << ','
          << quoted(r.forward_array) << ',' << r.gradient_error << ',' << quoted(r.gradient_array) << ',' << r.allowed() << ','
-         << (r.agrees() ? "yes" : "no") << ',' << quoted(r.verdict()) << ',' << r.cpu_seconds << ',' << r.cuda_seconds << '\n';
+         << (r.agrees() ? "yes" : "no") << ',' << quoted(r.verdict().terminal_text()) << ',' << r.cpu_seconds << ',' << r.cuda_seconds
+         << '\n';
   return text.str();
 }
 

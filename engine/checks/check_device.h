@@ -20,13 +20,13 @@ struct DeviceReport {
   double gradient_error = 0.0;  ///< likewise; logarithms of norms by the ratio of the norms
   std::string forward_array{}, gradient_array{};
   double cpu_seconds = 0.0, cuda_seconds = 0.0;
-  std::string problem{};   ///< a run that did not finish, or not on the device; where nothing could be compared the errors are NaN
+  Sentence problem{};      ///< a run that did not finish, or not on the device; where nothing could be compared the errors are NaN
   bool primitive = false;  ///< id is the name of a memory by itself, on random inputs
   /// What is allowed: 1e-9 in float64, 1e-3 in float32, as between exact forms.
   double allowed() const { return dtype == "f64" ? 1e-9 : 1e-3; }
   bool agrees() const { return problem.empty() && forward_error <= allowed() && gradient_error <= allowed(); }
   /// "agrees", what did not finish, or the array that differs.
-  std::string verdict() const;
+  Sentence verdict() const;
 };
 struct DeviceCheck {
   std::int64_t length =

@@ -199,7 +199,7 @@ CompositionPtr compose(const Registry& registry, const PresetLibrary& presets,
     request.probe = {};  // the line makes a whole run, not its spectrum alone
     made->command = command_of(request, "cpu");
   } catch (const Error& error) {
-    made->problem = error.what();
+    made->problem = error.sentence();
   }
   return made;
 }

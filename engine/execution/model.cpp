@@ -29,7 +29,8 @@ std::vector<char> Model::checked(const Weight& weight, std::span<const double> v
   auto made = narrowed(real_, values);
   if (!all_finite(real_, made))
     throw Error("The weights " + weight.name + " of " + architecture_.id + " have an entry that is not finite" +
-                    (real_ == DType::f32 ? " in float32: choose --dtype f64, or other weights." : ": choose other weights."),
+                    (real_ == DType::f32 ? " in float32" + Remedy{": ", "choose ", {"dtype", "f64"}} + ", or other weights."
+                                         : Sentence(": choose other weights.")),
                 {.place = weight.name, .model = architecture_.id, .parameter = weight.name});
   return made;
 }

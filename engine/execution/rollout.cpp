@@ -212,7 +212,8 @@ void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<d
     const auto values = narrowed(real, parts);
     if (!all_finite(real, values))
       throw Error("The initial " + state_key(state) + " has an entry that is not finite" +
-                      (real_ == DType::f32 ? " in float32: choose --dtype f64, or another state." : ": choose another state."),
+                      (real_ == DType::f32 ? " in float32" + Remedy{": ", "choose ", {"dtype", "f64"}} + ", or another state."
+                                           : Sentence(": choose another state.")),
                   {.place = state_key(state), .parameter = "state"});
     backend_.upload(checkpoints_[0][i].data(), values.data(), values.size());
     if (state.clock) set_clocks(parts);

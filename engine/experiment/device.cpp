@@ -52,7 +52,7 @@ Backend& backend_for(const RunRequest& request, const std::function<Work()>& wor
   }
   if (request.device == "cuda") {
     if (Backend* cuda = found(request, why)) return *cuda;
-    throw Error("the device cuda cannot be used here, " + why + "; choose --device cpu.",
+    throw Error("the device cuda cannot be used here, " + why + Remedy{"; ", "choose ", {"device", "cpu"}} + ".",
                 {.parameter = "device", .value = request.device, .range = "cpu, auto"});
   }
   throw Error("There is no device \"" + request.device + "\": choose auto, cpu or cuda.",
@@ -67,8 +67,9 @@ std::string done_on_cpu(const DeviceError& error, const std::string& where, cons
 }
 
 Error no_memory(const std::string& where, const std::string& what) {
-  return Error("the computer's memory ran out " + where + ", the " + what +
-               " needs more of it: record less with --every or --record, take a shorter sequence or a smaller width.");
+  return Error("the computer's memory ran out " + where + ", the " + what + " needs more of it" +
+               Remedy{": ", "record less with ", {"every"}} + Remedy{" or ", "", {"record"}} +
+               Remedy{", ", "take a shorter sequence or a smaller width"} + ".");
 }
 
 }  // namespace reclab

@@ -460,7 +460,8 @@ const Preset& PresetLibrary::find(std::string_view id) const {
 Preset as_trained(const Preset& preset) {
   if (preset.is_trained) return preset;
   if (!preset.trained)
-    throw Error(preset.id + " has no trained weights: leave out --trained, or train it with `reclab train " + preset.id + "`.",
+    throw Error(preset.id + " has no trained weights" + Remedy{": ", "leave out ", {"trained"}} +
+                    Remedy{", or ", "train it with `reclab train " + preset.id + "`"} + ".",
                 {.model = preset.id, .parameter = "trained"});
   const TrainedPreset& trained = *preset.trained;
   Preset result = preset;

@@ -176,7 +176,8 @@ class Run {
       every = static_cast<std::int64_t>(std::max(1.0, std::ceil(rows * row / limit)));
       if (every > 1)
         info_.notes.push_back("Every " + ordinal(every) + " step was recorded: all " + std::to_string(length) + " would take " +
-                              std::to_string(static_cast<std::int64_t>(rows * row / 1048576.0)) + " MiB; --every 1 records them all.");
+                              std::to_string(static_cast<std::int64_t>(rows * row / 1048576.0)) + " MiB" +
+                              Remedy{"; ", "", {"every", "1"}, " records them all"} + ".");
     }
     info_.every = record_.every = std::min(every, length);
     for (std::int64_t t = 0; t < length; ++t)

@@ -100,7 +100,8 @@ class WindowExamples final : public Examples {
       for (std::int64_t t = 0; t < learned_; ++t) squares += (at(t) - of.mean[j]) * (at(t) - of.mean[j]);
       const double deviation = std::sqrt(squares / static_cast<double>(learned_));
       if (!std::isfinite(deviation))
-        throw Error(whole_->name + " has values that are too large to be standardised: take them as they are (--standardise no).",
+        throw Error(whole_->name + " has values that are too large to be standardised" +
+                        Remedy{": ", "take them as they are (", {"standardise", "no"}, ")"} + ".",
                     {.file = whole_->source});
       if (deviation > 0.0) of.deviation[j] = deviation;
     }

@@ -5,14 +5,9 @@
 
 namespace reclab {
 
-namespace {
-
-const std::string cure = ": choose a smaller rate (--lr), or clip the gradient (--clip 1)";
-
-}  // namespace
-
 TrainingDiverged::TrainingDiverged(std::int64_t at, const std::string& what, std::string of)
-    : Error("Training ended at step " + std::to_string(at) + ", where " + what + cure + ".",
+    : Error("Training ended at step " + std::to_string(at) + ", where " + what + Remedy{": ", "choose a smaller rate (", {"lr"}, ")"} +
+                Remedy{", or ", "clip the gradient (", {"clip", "1"}, ")"} + ".",
             {.place = "step " + std::to_string(at), .parameter = of}),
       step(at),
       array(std::move(of)) {}

@@ -35,7 +35,7 @@ Architecture stack_of(const std::vector<std::pair<const Architecture*, Hyper>>& 
       } catch (const Error& error) {
         ErrorPlace where = error.where();
         if (!where.parameter.empty()) where.parameter = std::to_string(i) + "." + where.parameter;
-        throw Error("part " + std::to_string(i) + ", " + error.what(), where);
+        throw Error("part " + std::to_string(i) + ", " + error.sentence(), where);
       }
     }
   };

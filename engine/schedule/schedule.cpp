@@ -183,6 +183,7 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
   const Model model(prepared.architecture, prepared.hyper, prepared.parameters, cpu_backend(), DType::f64);
   std::unique_ptr<Rollout> sequential;
   bool any = false;
+  std::string why = "No form of this model can be drawn.";
   for (const Form form : prepared.probe->forms()) {
     if (stop.stop_requested()) throw Cancelled();
     auto rollout = std::make_unique<Rollout>(model, Batch(sequence, loss), Rollout::Options{.form = form, .segment = T});
@@ -195,7 +196,9 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
         found->watched.states.push_back(states);
       });
     if (const auto bad = rollout->forward({}, stop)) {
-      trace.info.notes.push_back("The " + std::string(to_string(form)) + " form cannot be drawn: " + sentence(*bad) + ".");
+      const std::string said = "The " + std::string(to_string(form)) + " form cannot be drawn: " + sentence(*bad) + ".";
+      trace.info.notes.push_back(said);
+      why += " " + said;
       continue;
     }
     if (found->memory && found->memory->newton()) {
@@ -223,11 +226,7 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
   single(key_of(Kind::schedule, "steps"), {1}, {static_cast<double>(T)},
          "The first " + std::to_string(T) + (T == 1 ? " step" : " steps") +
              " of the sequence, from the model's own initial state, on the CPU in float64: what the first memory does that a form runs.");
-  if (!any) {
-    std::string why = "No form of this model can be drawn.";
-    for (const std::string& note : trace.info.notes) why += " " + note;
-    trace.put(none_because(why));
-  }
+  if (!any) trace.put(none_because(why));
   return std::make_shared<const Trace>(trace);
 }
 

@@ -16,7 +16,7 @@ void check_finite(const std::vector<double>& data, std::int64_t width, const std
   const std::int64_t at = bad - data.begin();
   const std::string place = "row " + std::to_string(at / width + 1) + ", column " + std::to_string(at % width + 1);
   if (std::isnan(*bad))
-    throw MissingCellError(file + ": " + place + what + " is NaN: correct it, leave the row out, or " + missing_cure,
+    throw MissingCellError(file + ": " + place + what + " is NaN: correct it, leave the row out" + missing_cure(),
                            {.file = file, .place = place, .parameter = "missing", .range = missing_cures});
   throw Error(file + ": " + place + what + " is infinite: correct it or leave the row out", {.file = file, .place = place});
 }
@@ -47,9 +47,9 @@ void check_increasing(const std::vector<double>& time, const std::string& file, 
     if (std::isnan(time[fall])) {
       if (missing == Missing::leave_out) continue;
       const std::string place = "row " + std::to_string(fall + 1);
-      throw MissingCellError(
-          file + ": the time at " + place + " is missing: leave such rows out (--missing leave-out), or set the time column to none",
-          {.file = file, .place = place, .parameter = "missing", .range = "leave-out"});
+      throw MissingCellError(file + ": the time at " + place + " is missing" +
+                                 Remedy{": ", "leave such rows out (", {"missing", "leave-out"}, ")"} + ", or set the time column to none",
+                             {.file = file, .place = place, .parameter = "missing", .range = "leave-out"});
     }
     if (before < time.size() && !(time[before] < time[fall])) break;
     before = fall;

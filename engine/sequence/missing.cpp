@@ -109,7 +109,9 @@ void take_column_out(Table& table, std::size_t column) {
 
 }  // namespace
 
-const char* const missing_cure = "say with --missing what becomes of missing cells: leave-out, hold, interpolate or mask";
+Remedy missing_cure() {
+  return {", or ", "say with ", {"missing"}, " what becomes of missing cells: leave-out, hold, interpolate or mask"};
+}
 const char* const missing_cures = "leave-out,hold,interpolate,mask";
 
 std::string_view to_string(Missing missing) {

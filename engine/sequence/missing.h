@@ -20,7 +20,8 @@ void treat_missing(Table& table, const std::string& file, const LoadOptions& opt
 std::int64_t hold_targets(std::vector<double>& target, std::int64_t width, std::vector<double>& mask, const std::vector<std::string>& names,
                           const std::string& file);
 
-/// The last words of the refusal of a missing cell, and what would be right there, for ErrorPlace::range.
-extern const char *const missing_cure, *const missing_cures;
+/// The last of what can be done about a missing cell, and what would be right there, for ErrorPlace::range.
+Remedy missing_cure();
+extern const char* const missing_cures;
 
 }  // namespace reclab

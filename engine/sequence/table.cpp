@@ -258,7 +258,7 @@ class TableReader {
                 {.file = file_, .place = place, .value = value});
   }
 
-  [[noreturn]] void fail_missing(std::int64_t line, std::size_t column, const std::string& what, const std::string& value,
+  [[noreturn]] void fail_missing(std::int64_t line, std::size_t column, const Sentence& what, const std::string& value,
                                  const char* cures = missing_cures) const {
     const std::string place = "line " + std::to_string(line) + ", column " + std::to_string(column + 1);
     throw MissingCellError(
@@ -444,8 +444,8 @@ class TableReader {
       }
       if (blank_line != 0 && columns_ == 1)
         throw MissingCellError(
-            file_ + ": line " + std::to_string(blank_line) + " is empty and rows follow it: fill the gap in, remove the line, or " +
-                missing_cure,
+            file_ + ": line " + std::to_string(blank_line) + " is empty and rows follow it: fill the gap in, remove the line" +
+                missing_cure(),
             {.file = file_, .place = "line " + std::to_string(blank_line), .parameter = "missing", .range = missing_cures});
       if (blank_line != 0) fail_line(blank_line, "is empty and rows follow it: fill the gap in or remove the line");
       if (cells.size() != columns_)
@@ -478,7 +478,7 @@ class TableReader {
                    (kind == CellKind::empty ? "is empty"
                     : kind == CellKind::nan ? "is NaN"
                                             : "is '" + text + "', a missing value") +
-                       ": fill it in, leave the row out, choose other columns, or " + missing_cure,
+                       ": fill it in, leave the row out, choose other columns" + missing_cure(),
                    text);
     }
     switch (kind) {
@@ -542,14 +542,14 @@ class TableReader {
         ++inputs_;
       }
       if (!chosen && missing_time_ && options_.missing == Missing::refuse)
-        fail_missing(missing_time_->first, *time_,
-                     "has no number: fill it in, leave the row out, choose other columns, or " + std::string(missing_cure),
+        fail_missing(missing_time_->first, *time_, "has no number: fill it in, leave the row out, choose other columns" + missing_cure(),
                      missing_time_->second);
       time_.reset();
     }
     if (time_ && missing_time_ && options_.missing != Missing::leave_out)
       fail_missing(missing_time_->first, *time_,
-                   "is a time that is missing: fill it in, leave such rows out (--missing leave-out), or set the time column to none",
+                   "is a time that is missing: fill it in" + Remedy{", ", "leave such rows out (", {"missing", "leave-out"}, ")"} +
+                       ", or set the time column to none",
                    missing_time_->second, "leave-out");
     for (const std::size_t column : wanted_)
       table.names.push_back(names_[column].empty() ? default_column_name(column, wanted_.size(), file_) : names_[column]);

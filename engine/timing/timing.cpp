@@ -195,7 +195,7 @@ class Timing {
     return std::make_shared<const Trace>(trace_);
   }
 
-  void note(const std::string& sentence) {
+  void note(const Sentence& sentence) {
     if (std::ranges::find(trace_.info.notes, sentence) == trace_.info.notes.end()) trace_.info.notes.push_back(sentence);
   }
 
@@ -343,7 +343,7 @@ class Timing {
           turns.push_back({&series, point_of(series, length), std::move(rollout)});
         } catch (const Error& error) {
           if (!prepared_.backend.lost().empty()) throw;
-          note(named(series, length) + " was left out: " + error.what());
+          note(named(series, length) + " was left out: " + error.sentence());
           series.ended = true;
         }
       }

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "array/sentence.h"
+
 namespace reclab {
 
 struct Composition {
@@ -71,7 +73,7 @@ struct Composition {
   std::int64_t entries = 0;                   ///< of the memory
   std::int64_t rows_of_factors = 0;           ///< steps, or 1 where all steps are alike
   std::vector<std::complex<double>> factors;  ///< [rows_of_factors, entries]: what each entry is multiplied with, which is its eigenvalue
-  std::string problem;                        ///< why there are none, a sentence; empty where there are
+  Sentence problem;                           ///< why there are none, a sentence; empty where there are
 };
 using CompositionPtr = std::shared_ptr<const Composition>;
 

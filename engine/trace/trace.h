@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "array/sentence.h"
 #include "array/shape.h"
 #include "trace/kinds.h"
 #include "trace/missing.h"
@@ -96,13 +97,13 @@ struct RunInfo {
   double seconds = 0.0;    ///< wall time of forward and backward
   std::int64_t bytes = 0;  ///< memory that the run's arrays took, recorded ones included
   Outcome outcome = Outcome::finished;
-  std::string sentence;  ///< what is to say about the outcome: "gate/0/forget became non-finite at step 31", a reduced record, the
-                         ///< first gradient of a finished run that is not finite
-  std::vector<std::string> notes;                        ///< everything else that was decided for the user, a sentence each
-  std::vector<std::pair<Kind, std::string>> note_kinds;  ///< of those that are about arrays of a kind: the kind and the note
-  std::map<Kind, std::string> absent;                    ///< kinds of which this model has no arrays, whatever is recorded: why, a sentence
-  std::vector<SpectrumInfo> spectra;                     ///< one a layer
-  std::string command;                                   ///< the reclab line that repeats this run
+  std::string sentence;         ///< what is to say about the outcome: "gate/0/forget became non-finite at step 31", a reduced record, the
+                                ///< first gradient of a finished run that is not finite
+  std::vector<Sentence> notes;  ///< everything else that was decided for the user, a sentence each
+  std::vector<std::pair<Kind, Sentence>> note_kinds;  ///< of those that are about arrays of a kind: the kind and the note
+  std::map<Kind, std::string> absent;                 ///< kinds of which this model has no arrays, whatever is recorded: why, a sentence
+  std::vector<SpectrumInfo> spectra;                  ///< one a layer
+  std::string command;                                ///< the reclab line that repeats this run
 };
 
 /// An immutable set of recorded arrays. Cheap to copy: arrays are shared, so that a later stage of the same run

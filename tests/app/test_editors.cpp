@@ -100,7 +100,7 @@ class TestEditors : public test::WindowTest {
     QVERIFY2(said()[2].contains(" × 6"), qPrintable(said()[2]));
     QVERIFY2(said()[3].startsWith(" × 6"), qPrintable(said()[3]));
     QVERIFY(window_->session()->trace()->info.notes.size() > 0 &&
-            window_->session()->trace()->info.notes.front().starts_with("The model reads the input times 6"));
+            window_->session()->trace()->info.notes.front().terminal_text().starts_with("The model reads the input times 6"));
     // Another model reads it as it is.
     clickModel("elman");
     QTRY_VERIFY(said().back().isEmpty());

@@ -183,8 +183,8 @@ class TestOpen : public test::WindowTest {
       return all;
     };
     QVERIFY2(said().contains("3 of 12 cells missing, interpolated"), qPrintable(said()));
-    QVERIFY(std::ranges::any_of(session().trace()->info.notes, [](const std::string& note) {
-      return note.starts_with("3 of the 12 cells of the input were missing, in a and b");
+    QVERIFY(std::ranges::any_of(session().trace()->info.notes, [](const Sentence& note) {
+      return note.terminal_text().starts_with("3 of the 12 cells of the input were missing, in a and b");
     }));
     QVERIFY(session().trace()->info.command.find("--missing interpolate") != std::string::npos);
     // The box changes it, and undo takes that back.

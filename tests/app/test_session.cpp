@@ -7,6 +7,7 @@
 #include <QComboBox>
 #include <QDataStream>
 #include <QDir>
+#include <QLabel>
 #include <QMenu>
 #include <QMouseEvent>
 #include <QProcess>
@@ -17,16 +18,20 @@
 #include <array>
 #include <cmath>
 
+#include "experiment/device.h"
 #include "gui/session/pins.h"
-#include "gui/session/words.h"
+#include "gui/session/sentences.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/scrubber.h"
 #include "gui/views/status_line.h"
 #include "gui/window/first_hint.h"
 #include "gui/window/main_window.h"
 #include "gui/window/panel_area.h"
+#include "learning/trainer.h"
 #include "panels/timing/timing.h"
+#include "sequence/missing.h"
 #include "window_test.h"
+#include "window_text.h"
 
 using namespace reclab;
 using std::chrono::milliseconds;
@@ -373,36 +378,43 @@ class TestSession : public test::WindowTest {
     QVERIFY2(status == 0 && !said.contains("the standard one"), said);
   }
 
-  void engineWordsBecomeTheWindows() {
-    QCOMPARE(inWindowWords("w.npz has 2 columns: choose as many columns with --columns, or other weights."),
-             QString("w.npz has 2 columns: choose as many under Columns, or other weights."));
-    QVERIFY(!inWindowWords("try --every 3 or --no-such-thing").contains("--"));
-    QCOMPARE(inWindowWords("nothing of the kind"), QString("nothing of the kind"));
-    // Names are left as they are.
-    for (const char* said : {"run--seed.csv has no rows.", "data/--seed.csv has no rows.", "The file --seed.csv is empty.",
-                             "The column \"a--time\" is text.", "The column \"--time\" is text.", "w--.npz"})
-      QCOMPARE(inWindowWords(said), QString(said));
-    QCOMPARE(inWindowWords("a--b.csv is uneven: choose --time."), QString("a--b.csv is uneven: choose Time."));
+  void whatCanBeDoneIsSaidAsItIsOnTheScreen() {
+    const auto said = [](const Sentence& sentence) { return windowText(sentence); };
+    QCOMPARE(said("nothing --of the kind"), QString("nothing --of the kind"));
+    QCOMPARE(said("not finite in float32" + Remedy{": ", "choose ", {"dtype", "f64"}} + ", or another state."),
+             QString("not finite in float32: choose float64 under Precision, or another state."));
+    QCOMPARE(said("no device" + Remedy{"; ", "choose ", {"device", "cpu"}} + "."), QString("no device; choose CPU under Device."));
+    QCOMPARE(said("it has 2 columns" + Remedy{": ", "choose as many under ", {"columns"}} + Remedy{", or ", "other weights"} + "."),
+             QString("it has 2 columns: choose as many under Columns, or other weights."));
+    QCOMPARE(said("it is empty: fill it in" + missing_cure()), QString("it is empty: fill it in, or choose what becomes of missing cells"));
+    QCOMPARE(windowText(no_memory("at step 3", "run")), QString("the computer's memory ran out at step 3, the run needs more of it: "
+                                                                "take a shorter sequence or a smaller width."));
+    QCOMPARE(windowText(TrainingDiverged(3, "the loss became non-finite", "loss")),
+             QString("Training ended at step 3, where the loss became non-finite: choose a smaller learning rate, or clip the gradient's "
+                     "norm."));
+    QCOMPARE(said("Every 4th step was recorded" + Remedy{"; ", "", {"every", "1"}, " records them all"} + ". More."),
+             QString("Every 4th step was recorded. More."));
+  }
+
+  /// What a remedy may name in the window is there to be found.
+  void controlsAreNamedAsTheyAreOnTheScreen() {
+    QStringList names;
+    for (const QLabel* label : window_->findChildren<QLabel*>()) names << label->text();
+    for (const QAbstractButton* button : window_->findChildren<QAbstractButton*>()) names << button->text();
+    for (const char* control : {"columns", "time", "target", "task", "length", "standardise", "dtype", "device", "form", "seed"}) {
+      const QString name = windowText(Remedy{"", "", {control}});
+      QVERIFY2(!name.isEmpty() && names.contains(name), qPrintable(control + QString(": ") + name));
+    }
   }
 
   /// A name of the user's is no option, however it is spelt; neither is what a command for a terminal says.
   void namesOfFilesAndColumnsStayAsTheyAre() {
-    QCOMPARE(inWindowWords("run--seed.csv: line 4, column 1 (a--time) is no number: choose --columns."),
-             QString("run--seed.csv: line 4, column 1 (a--time) is no number: choose Columns."));
-    QCOMPARE(inWindowWords("/tmp/--task/--seed.csv and ./a/--time: (--lr) or --dtype."),
-             QString("/tmp/--task/--seed.csv and ./a/--time: (lr) or Precision."));
-    QCOMPARE(inWindowWords("write it with `reclab train gru --export DIR`, not --input"),
-             QString("write it with `reclab train gru --export DIR`, not File"));
-    // One that is an option to the letter is told by the fields of its error.
-    const Error whole("--seed: column --time is no number: choose --columns.", {.file = "--seed", .place = "column --time"});
-    QCOMPARE(inWindowWords(whole), QString("--seed: column --time is no number: choose Columns."));
-    QCOMPARE(sentenceOf(std::make_exception_ptr(whole)), QString("--seed: column --time is no number: choose Columns."));
-    auto trace = std::make_shared<Trace>();
-    trace->info.input_name = "--seed";
-    trace->input_names = {"--time"};
-    trace->info.notes = {"--time of --seed is even: leave out --time-unit."};
-    QCOMPARE(inWindowWords(std::shared_ptr<const Trace>(trace))->info.notes.front(),
-             std::string("--time of --seed is even: leave out time-unit."));
+    const Error whole("--seed: column --time is no number" + Remedy{": ", "choose ", {"columns"}} + ", or `reclab train gru --export DIR`.",
+                      {.file = "--seed", .place = "column --time"});
+    const QString text = "--seed: column --time is no number: choose Columns, or `reclab train gru --export DIR`.";
+    QCOMPARE(windowText(whole), text);
+    QCOMPARE(sentenceOf(std::make_exception_ptr(whole)), text);
+    QCOMPARE(windowText(Error("a\x1b[31m.csv is empty.")), QString("a\\x1b[31m.csv is empty."));
   }
 
   void aFileNamedAsAnOptionIsNamedAsItIs() {
@@ -450,8 +462,8 @@ class TestSession : public test::WindowTest {
       // What there is not is told from what was not recorded.
       const QString gating = window_->area()->dock("gating")->panel()->emptyReason();
       if (!gating.isEmpty()) QVERIFY2(gating.contains("has no gates"), qPrintable(gating));
-      for (const std::string& note : session().trace()->info.notes)
-        if (note.find("--") != std::string::npos) found << QString::fromStdString(note);
+      for (const Sentence& note : session().trace()->info.notes)
+        if (windowText(note).contains("--")) found << windowText(note);
     }
     QVERIFY2(found.isEmpty(), qPrintable(found.join('\n')));
   }

@@ -55,7 +55,7 @@ struct Include {
 };
 
 bool is_source(const fs::path& file) {
-  static const std::set<std::string> endings{".h", ".hpp", ".cpp", ".cu", ".cuh", ".in"};
+  static const std::set<std::string> endings{".h", ".hpp", ".cpp", ".cu", ".cuh", ".in", ".inc"};
   return endings.contains(file.extension().string());
 }
 
@@ -327,6 +327,47 @@ std::vector<std::string> guessed_texts(const fs::path& root, std::size_t* tips_r
   return found;
 }
 
+/// Texts of the engine that may name an option of reclab: by file, what they look like. One that is not needed any more is a violation too.
+using Texts = std::map<std::string, std::regex>;
+const std::regex option_alone(" ?--[a-z][a-z0-9-]* ?");
+const Texts with_options{{"engine/array/sentence.cpp", std::regex("--")},            // names the control of a remedy for the terminal
+                         {"engine/experiment/command.cpp", option_alone},            // the line that repeats a run
+                         {"engine/experiment/training/training.cpp", option_alone},  // and that of a training
+                         {"engine/timing/timing.cpp", option_alone},                 // and that of a timing
+                         {"engine/sequence/tasks.cpp", option_alone},                // what made a sequence, as exports have it
+                         {"engine/experiment/training/plan.cpp",  // the table of the options of training, with their help
+                          std::regex("--[a-z][a-z0-9-]*|as many as --truncate")},
+                         {"engine/sequence/cells.cpp", std::regex("--")}};  // a cell that is missing
+
+/// Where a text of the engine names an option, which a window has not: what can be done is a Remedy (array/sentence.h). A command between
+/// backquotes is for a terminal, whoever shows it.
+std::vector<std::string> named_options(const fs::path& root, Texts allowed, std::size_t* texts_read = nullptr) {
+  static const std::regex literal(R"re(//[^\n]*|/\*[^]*?\*/|'(?:\\.|[^'\\\n])'|"((?:\\.|[^"\\\n])*)")re");
+  static const std::regex option("--([a-z]|$)"), command("`[^`]*`");
+  std::vector<std::string> found;
+  std::set<std::string> needed;
+  std::size_t count = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root / "engine")) {
+    if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+    const std::string text = contents(entry.path()), file = entry.path().lexically_relative(root).string();
+    const auto own = allowed.find(file);
+    for (std::sregex_iterator match(text.begin(), text.end(), literal), end; match != end; ++match) {
+      count += (*match)[1].matched;
+      const std::string said = std::regex_replace((*match)[1].str(), command, "");
+      if (!std::regex_search(said, option)) continue;
+      if (own != allowed.end() && std::regex_match(said, own->second))
+        needed.insert(file);
+      else
+        found.push_back(file + ":" + std::to_string(std::count(text.begin(), text.begin() + match->position(), '\n') + 1) +
+                        ": a text names an option: " + said);
+    }
+  }
+  for (const auto& [file, look] : allowed)
+    if (!needed.contains(file)) found.push_back(file + " names no option any more: take it off the list");
+  if (texts_read) *texts_read = count;
+  return found;
+}
+
 /// A small house of its own, removed at the end of the case.
 class Planted {
  public:
@@ -492,6 +533,36 @@ TEST_CASE("a panel that the window names is found, with file and line") {
     const auto found = named_panels(planted.root());
     CHECK_SAYS(found.size() == 1 && found[0].starts_with("app/gui/b.cpp:2: the window names the panel "), said(found));
   }
+}
+
+TEST_CASE("no sentence of the engine names an option") {
+  std::size_t texts = 0;
+  const auto found = named_options(reclab::test::source(), with_options, &texts);
+  CHECK_SAYS(texts > 5000, std::to_string(texts) + " texts read");
+  CHECK_SAYS(found.empty(), said(found));
+}
+
+TEST_CASE("a sentence that names an option is found, with file and line; a command between backquotes and a comment are none") {
+  Planted planted;
+  planted
+      .file("engine/experiment/a.cpp",
+            "/// --every\nsay(\"train it with `reclab train --export DIR`\", '\"', \"a -- b\", x--, \"run\"); // \"--every\"\n")
+      .file("engine/experiment/command.cpp", "line.option(\"--dtype\", dtype);\n");
+  const Texts allowed{{"engine/experiment/command.cpp", option_alone}};
+  CHECK_SAYS(named_options(planted.root(), allowed).empty(), said(named_options(planted.root(), allowed)));
+  for (const std::string text : {"throw Error(\"x; choose --dtype f64.\");", "note(\"all (\" + n + \"; --every 1 has them)\");",
+                                 "say(\"leave it out (--missing leave-out)\");", "why += \"--lr\";", "why += \"; --\" + name;"}) {
+    for (const std::string file : {"engine/experiment/b.cpp", "engine/trace/kinds.inc"}) {
+      planted.file(file, "\n" + text + "\n");
+      const auto found = named_options(planted.root(), allowed);
+      CHECK_SAYS(found.size() == 1 && found[0].starts_with(file + ":2: a text names an option: "), text + said(found));
+      planted.file(file, "");
+    }
+  }
+  planted.file("engine/experiment/command.cpp", "throw Error(\"choose --dtype f64\");\n");
+  const auto found = named_options(planted.root(), allowed);
+  CHECK_SAYS(found.size() == 2 && found[0].starts_with("engine/experiment/command.cpp:1: ") && found[1].ends_with("take it off the list"),
+             said(found));
 }
 
 TEST_CASE("no name is a class on two floors") {

@@ -152,6 +152,10 @@ class TestLyapunov : public QObject {
     QCOMPARE(panel.emptyReason(),
              QStringLiteral("Transformer: Layer 0 has no Lyapunov exponents, because what it carries is a record of the past."));
     QVERIFY(panel.headline().isEmpty());
+    none->info.note_kinds = {{Kind::lyapunov, "They were left out" + Remedy{": ", "ask for them with ", {"record", "lyapunov"}} +
+                                                  Remedy{", or ", "take a smaller width"}}};
+    panel.setTrace(std::make_shared<Trace>(*none));
+    QCOMPARE(panel.emptyReason(), QStringLiteral("Transformer: They were left out: take a smaller width."));
   }
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "trace/input_scale.h"
+#include "window_text.h"
 
 namespace reclab {
 
@@ -144,7 +145,7 @@ bool runsBackward(const Trace& trace, const QString& number) {
 QString notesOn(const Trace& trace, Kinds kinds) {
   QStringList notes;
   for (const auto& [kind, note] : trace.info.note_kinds) {
-    QString sentence = QString::fromStdString(note);
+    QString sentence = windowText(note);
     if (!sentence.endsWith(u'.')) sentence += u'.';
     if (kinds.has(kind) && !notes.contains(sentence)) notes << sentence;
   }

@@ -8,7 +8,7 @@
 #include "gui/comparing/compare_dialog.h"
 #include "gui/comparing/ready.h"
 #include "gui/comparing/side_by_side.h"
-#include "gui/session/words.h"
+#include "gui/session/sentences.h"
 #include "gui/views/pin_chip.h"
 #include "gui/views/scrubber.h"
 #include "gui/views/status_line.h"
@@ -16,6 +16,7 @@
 #include "gui/window/main_window.h"
 #include "gui/window/panel_area.h"
 #include "plain_text.h"
+#include "window_text.h"
 
 namespace reclab {
 
@@ -158,7 +159,7 @@ void MainWindow::fillCompareMenu() {
   try {
     for (const ReadyComparison& one : readyComparisons(dataFile("comparisons.json"), *session_->library(), now)) offer(compare_, one);
   } catch (const Error& error) {
-    say(inWindowWords(error), Tone::warning);
+    say(windowText(error), Tone::warning);
   }
   compare_->addSeparator();
   if (const ModelPtr& model = session_->model(); model && model->preset.id == now.preset)

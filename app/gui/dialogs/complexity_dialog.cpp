@@ -8,8 +8,8 @@
 #include <cmath>
 #include <utility>
 
-#include "array/error.h"
 #include "models/registry.h"
+#include "window_text.h"
 
 namespace reclab {
 namespace {
@@ -70,7 +70,7 @@ ComplexityDialog::ComplexityDialog(LibraryPtr library, FileChooser chooser, QWid
     say(rows().empty() ? tr("Nothing is measured yet.")
                        : tr("Measured where the program was made. Measure here takes some minutes, in which nothing else is computed."));
   } catch (const Error& error) {
-    say(QString::fromStdString(error.what()), true);
+    say(windowText(error), true);
   }
   saveButton()->setEnabled(!rows().empty());
 }

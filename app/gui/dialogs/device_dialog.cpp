@@ -9,6 +9,7 @@
 
 #include "array/backend.h"
 #include "models/registry.h"
+#include "window_text.h"
 
 namespace reclab {
 namespace {
@@ -79,7 +80,7 @@ void DeviceDialog::write(const DeviceReport& report) {
   put(row, forward, relative(report.forward_error), QString::fromStdString(report.forward_array));
   put(row, gradients, relative(report.gradient_error), QString::fromStdString(report.gradient_array));
   put(row, allowed, QString::number(report.allowed(), 'e', 0));
-  const QString said = QString::fromStdString(report.verdict());
+  const QString said = windowText(report.verdict());
   QTableWidgetItem* word = put(row, verdict, said, said);
   if (!report.agrees()) {
     QFont bold = word->font();

@@ -19,6 +19,7 @@
 #include "models/registry.h"
 #include "plain_text.h"
 #include "plot/plot.h"
+#include "window_text.h"
 
 namespace reclab {
 namespace {
@@ -239,7 +240,7 @@ void DistillDialog::openModel() {
     emit opened(after, QString::fromStdString(found->preset.title));
     accept();
   } catch (const Error& error) {
-    say(QString::fromStdString(error.what()), true);
+    say(windowText(error), true);
   }
 }
 

@@ -9,7 +9,7 @@
 
 #include "gui/jobs/job.h"
 #include "gui/session/files.h"
-#include "gui/session/words.h"
+#include "gui/session/sentences.h"
 
 class QLabel;
 class QProgressBar;

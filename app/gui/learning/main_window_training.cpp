@@ -9,11 +9,12 @@
 #include "gui/learning/training_bar.h"
 #include "gui/session/commands.h"
 #include "gui/session/pins.h"
-#include "gui/session/words.h"
+#include "gui/session/sentences.h"
 #include "gui/window/look.h"
 #include "gui/window/main_window.h"
 #include "gui/window/panel_area.h"
 #include "plot/theme.h"
+#include "window_text.h"
 
 namespace reclab {
 
@@ -60,7 +61,7 @@ bool MainWindow::mayExportTraining(const QString& folder) {
                           ? tr("A training of %1 steps is in %2 already.").arg(grouped(there.steps), place)
                           : tr("%1 is in %2 already, and is no training's.").arg(file, place));
   } catch (const Error& error) {
-    say(inWindowWords(error), Tone::warning);
+    say(windowText(error), Tone::warning);
     return false;
   }
 }

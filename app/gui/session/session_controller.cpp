@@ -69,7 +69,7 @@ void SessionController::connectOthers() {
   connect(&description_, &DescriptionWork::said, this, &SessionController::said);
   connect(&description_, &DescriptionWork::presetsRead, this, [this](const LibraryPtr& library) {
     library_ = library;
-    for (const std::string& problem : library_->presets.problems()) emit said(inWindowWords(problem), Tone::warning);
+    for (const std::string& problem : library_->presets.problems()) emit said(QString::fromStdString(problem), Tone::warning);
     for (const QString& problem : problemsOfPlaces(library_->presets.presets())) emit said(problem, Tone::warning);
     compositions_.setLibrary(library_);
     if (std::exchange(wantsLearned_, false) && store_.isMine())

@@ -14,9 +14,9 @@
 
 #include "gui/session/kept/training_store.h"
 #include "gui/session/requests.h"
+#include "gui/session/sentences.h"
 #include "gui/session/setup.h"
 #include "gui/session/shown.h"
-#include "gui/session/words.h"
 #include "gui/session/work/comparison.h"
 #include "gui/session/work/composition.h"
 #include "gui/session/work/description.h"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gui/session/session_controller.h"
+#include "window_text.h"
 
 namespace reclab {
 namespace {
@@ -234,7 +235,7 @@ QJsonObject SessionController::putLearned(const LearnedPtr& weights) {
     written_.insert(name);
     object["file"] = name;
   } catch (const Error& error) {
-    emit said(inWindowWords(error), Tone::warning);
+    emit said(windowText(error), Tone::warning);
   }
   return object;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "trace/input_scale.h"
+#include "window_text.h"
 
 namespace reclab {
 namespace {
@@ -57,9 +58,9 @@ QString Shown::summary() const {
                         .arg(QString::fromStdString(run.title.empty() ? run.preset : run.title), QString::fromStdString(input_words(run)),
                              QLocale(QLocale::English).toString(static_cast<qlonglong>(run.length)))};
   // What is about some arrays alone stands in the panel that shows them.
-  for (const std::string& note : run.notes)
+  for (const Sentence& note : run.notes)
     if (std::none_of(run.note_kinds.begin(), run.note_kinds.end(), [&](const auto& about) { return about.second == note; }))
-      words << QString::fromStdString(note);
+      words << windowText(note);
   return words.join(". ");
 }
 

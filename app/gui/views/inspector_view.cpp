@@ -21,7 +21,7 @@
 #include <initializer_list>
 #include <tuple>
 
-#include "gui/session/words.h"
+#include "gui/session/sentences.h"
 #include "gui/views/card_view.h"
 #include "gui/views/whole_box.h"
 #include "gui/window/look.h"

@@ -17,7 +17,6 @@
 
 #include "gui/literature/map_view.h"
 #include "gui/literature/map_window.h"
-#include "gui/session/words.h"
 #include "gui/window/look.h"
 #include "models/families.h"
 #include "plain_text.h"

@@ -18,7 +18,7 @@
 #include <limits>
 #include <tuple>
 
-#include "gui/session/words.h"
+#include "gui/session/sentences.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/series_view.h"
 #include "gui/views/whole_box.h"

@@ -10,7 +10,7 @@
 #include <QPushButton>
 #include <utility>
 
-#include "gui/session/words.h"
+#include "gui/session/sentences.h"
 #include "gui/window/look.h"
 #include "plain_text.h"
 #include "plot/theme.h"

@@ -31,7 +31,7 @@
 #include "gui/session/commands.h"
 #include "gui/session/kept_setup.h"
 #include "gui/session/pins.h"
-#include "gui/session/words.h"
+#include "gui/session/sentences.h"
 #include "gui/views/card_view.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/models_view.h"
@@ -44,6 +44,7 @@
 #include "gui/window/side_widths.h"
 #include "plain_text.h"
 #include "trace/input_scale.h"
+#include "window_text.h"
 
 namespace reclab {
 namespace {
@@ -440,7 +441,7 @@ void MainWindow::begin() {
     if (!options_.model.isEmpty()) lookAtPlaces(QString::fromStdString(setup.preset), true);
     if (!setup.sequence) session_->loadSequence(kept ? kept->sequence : beginningSequence(options_, library));
   } catch (const Error& error) {
-    say(inWindowWords(error), Tone::warning);
+    say(windowText(error), Tone::warning);
   }
 }
 

@@ -138,7 +138,8 @@ class Kernels final : public Analysis {
     if (!record_.wants(key)) return false;
     const double seconds = operations * an_operation;
     if (seconds <= most_seconds || !record_.request.probe.only.empty()) return true;
-    record_.note({parse_key(key)->kind}, key + " would take about " + about(seconds) + "; --record " + key + " makes it.");
+    record_.note({parse_key(key)->kind},
+                 key + " would take about " + about(seconds) + Remedy{"; ", "", {"record", key}, " makes it"} + ".");
     return false;
   }
   static std::string response_key(std::int64_t layer, const std::string& name) {

@@ -219,7 +219,8 @@ class Lyapunov final : public Analysis {
       if (!named && seconds(k) > one_seconds) {
         record_.note({Kind::lyapunov}, "The Lyapunov exponents of layer " + std::to_string(own.layer) +
                                            " were left out, the largest alone would take about " + about(seconds(k)) +
-                                           ": ask for them with --record lyapunov, or take a smaller width.");
+                                           Remedy{": ", "ask for them with ", {"record", "lyapunov"}} +
+                                           Remedy{", or ", "take a smaller width"} + ".");
         own.k = 0;
         return;
       }
@@ -227,7 +228,7 @@ class Lyapunov final : public Analysis {
         own.k = k;
         record_.note({Kind::lyapunov}, key + " has the largest " + std::to_string(k) + " of the " + std::to_string(width) +
                                            " Lyapunov exponents; all would take about " + about(seconds(own.of.size)) +
-                                           ": ask for them with --record lyapunov.");
+                                           Remedy{": ", "ask for them with ", {"record", "lyapunov"}} + ".");
       }
       for (std::int64_t block = 0; block < own.of.count; ++block) own.frames.emplace_back(own.of.size, k);
       own.sums = GrowthSums(static_cast<std::size_t>(own.of.count * k));
@@ -239,8 +240,8 @@ class Lyapunov final : public Analysis {
     own.steps = record_.request.every > 0 ? all : thinned(all, std::max<std::int64_t>(2, most_entries / own.k));
     if (own.steps.size() < all.size())
       record_.note({Kind::lyapunov}, key_of(Kind::lyapunov, own.layer) + " has " + plural(std::ssize(own.steps), "row") + " of the " +
-                                         std::to_string(all.size()) + " recorded, since a running mean moves slowly; --every " +
-                                         std::to_string(record_.every) + " makes them all.");
+                                         std::to_string(all.size()) + " recorded, since a running mean moves slowly" +
+                                         Remedy{"; ", "", {"every", std::to_string(record_.every)}, " makes them all"} + ".");
     if (record_.reversed(own.layer)) {
       for (std::int64_t& step : own.steps) step = record_.length() - 1 - step;
       std::ranges::reverse(own.steps);

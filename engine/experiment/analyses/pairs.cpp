@@ -79,7 +79,8 @@ class JacobianPairs final : public Analysis {
     const std::string key = key_of(Kind::jacobian_pairs, static_cast<std::int64_t>(layer));
     if (seconds(static_cast<double>(rows)) > 8.0 * most_seconds && record_.request.probe.only.empty()) {
       record_.note(kinds(), key + " was left out, it would take about " + about(seconds(static_cast<double>(rows))) +
-                                ": ask for it with --record jacobian_pairs, or take a smaller width.");
+                                Remedy{": ", "ask for it with ", {"record", "jacobian_pairs"}} + Remedy{", or ", "take a smaller width"} +
+                                ".");
       return;
     }
     own.steps = thinned(record_.trace.steps, rows);

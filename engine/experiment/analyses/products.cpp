@@ -91,7 +91,8 @@ class JacobianProducts final : public Analysis {
     if (seconds <= product_seconds || (!record_.request.probe.only.empty() && record_.wants(Kind::jacobian))) return true;
     record_.note({Kind::jacobian}, "The singular values of ds_T/ds_t of layer " + std::to_string(layer) +
                                        " were left out, they would take about " + about(seconds) +
-                                       ": ask for them with --record jacobian, or take a smaller width.");
+                                       Remedy{": ", "ask for them with ", {"record", "jacobian"}} +
+                                       Remedy{", or ", "take a smaller width"} + ".");
     return false;
   }
 

@@ -26,7 +26,7 @@ bool Record::wants(std::string_view key) const {
   return parsed && request.probe.kinds.has(parsed->kind) && names(key);
 }
 
-void Record::note(Kinds kinds, const std::string& sentence) {
+void Record::note(Kinds kinds, const Sentence& sentence) {
   trace.info.notes.push_back(sentence);
   for (const KindInfo& row : kind_table())
     if (kinds.has(row.kind)) trace.info.note_kinds.emplace_back(row.kind, sentence);
@@ -45,9 +45,9 @@ std::vector<std::int64_t> Record::worth(const std::string& key, const std::vecto
   const double all = seconds_row * static_cast<double>(steps.size());
   if (request.every > 0 || all <= analysis_seconds) return steps;
   auto some = thinned(steps, std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis_seconds / seconds_row)));
-  note({parse_key(key)->kind}, key + " has " + plural(std::ssize(some), "row") + " of the " + std::to_string(steps.size()) +
-                                   " recorded, which would take about " + about(all) + "; --every " + std::to_string(every) +
-                                   " makes them all. Every other array is complete.");
+  note({parse_key(key)->kind},
+       key + " has " + plural(std::ssize(some), "row") + " of the " + std::to_string(steps.size()) + " recorded, which would take about " +
+           about(all) + Remedy{"; ", "", {"every", std::to_string(every)}, " makes them all"} + ". Every other array is complete.");
   return some;
 }
 

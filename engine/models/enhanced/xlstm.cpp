@@ -92,7 +92,7 @@ Architecture xlstm() {
         ErrorPlace where = error.where();
         where.model = "xlstm";
         if (!is_shared(where.parameter)) where.parameter = part(of_slstm).id + "_" + where.parameter;
-        throw Error(std::string("xlstm, ") + error.what(), where);
+        throw Error("xlstm, " + error.sentence(), where);
       }
     }
   };

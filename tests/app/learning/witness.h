@@ -407,7 +407,7 @@ class Witness {
     }
     if (curves) fresh->setLearning(curves);
     fresh->setPinned(pinned);
-    fresh->setTrace(inWindowWords(truth));
+    fresh->setTrace(truth);
     chooseAs(*dock.panel(), *fresh);
     fresh->setTimeRange(window_->time()->first(), window_->time()->last());
     fresh->setTime(window_->time()->step());

@@ -28,7 +28,7 @@ TEST_CASE("every expand, oscillation and shrink is run, and said as the code say
         const LcsmCode code{e, o, s, (e + o + s) % 8};
         const CompositionPtr made = compose(builtin_registry(), presets(), settings(code), {});
         CHECK_EQUAL(made->code, to_string(code));
-        CHECK_SAYS(made->problem.empty(), made->code + ": " + made->problem);
+        CHECK_SAYS(made->problem.empty(), made->code + ": " + made->problem.terminal_text());
         CHECK(made->equations == equation(code) && made->forms.size() == exact_forms(code).size() &&
               made->nearest.model.title == named(code, builtin_registry()).title);
         CHECK_EQUAL(static_cast<std::int64_t>(made->factors.size()), made->rows_of_factors * made->entries);

@@ -53,7 +53,7 @@ RunResult finished(const RunRequest& request) {
   return result;
 }
 bool noted(const Trace& trace, const std::string& words) {
-  return std::ranges::any_of(trace.info.notes, [&](const std::string& note) { return note.find(words) != std::string::npos; });
+  return std::ranges::any_of(trace.info.notes, [&](const Sentence& note) { return note.terminal_text().find(words) != std::string::npos; });
 }
 
 const std::vector<double> unequal{0.0, 1.25, 3.125, 3.4375, 7.5, 8.75, 10.3125, 11.5625, 16.25, 17.5, 19.375, 19.6875};
@@ -226,11 +226,12 @@ TEST_CASE("parts that are given the unit that the whole run tells are the whole 
   for (const std::string& id : timed()) {
     const RunRequest whole = request_for(id, at_times(odd));
     const auto all = finished(whole).trace;
-    const auto told =
-        std::ranges::find_if(all->info.notes, [](const std::string& note) { return note.find("with time_unit=") != std::string::npos; });
+    const auto told = std::ranges::find_if(
+        all->info.notes, [](const Sentence& note) { return note.terminal_text().find("with time_unit=") != std::string::npos; });
     CHECK_SAYS(told != all->info.notes.end(), id);
-    const std::size_t from = told->find("time_unit=") + 10;
-    const std::string unit = told->substr(from, told->find(' ', from) - from);
+    const std::string text = told->terminal_text();
+    const std::size_t from = text.find("time_unit=") + 10;
+    const std::string unit = text.substr(from, text.find(' ', from) - from);
     const auto& full = values_of(*all, "output");
     for (const std::size_t cut : {std::size_t{2}, std::size_t{7}}) {
       const auto part = [&](std::size_t first, std::size_t last) {

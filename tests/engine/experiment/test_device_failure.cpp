@@ -86,8 +86,9 @@ std::string difference(const RunResult& a, const RunResult& b) {
   return {};
 }
 
-std::int64_t count_of(const std::vector<std::string>& notes, const std::string& text) {
-  return std::count_if(notes.begin(), notes.end(), [&](const std::string& note) { return note.find(text) != std::string::npos; });
+std::int64_t count_of(const std::vector<Sentence>& notes, const std::string& text) {
+  return std::count_if(notes.begin(), notes.end(),
+                       [&](const Sentence& note) { return note.terminal_text().find(text) != std::string::npos; });
 }
 
 /// All of 1..n when they are few, else about `most` of them, the first and the last ones all.
@@ -133,8 +134,9 @@ void sweep(const RunRequest& asked, std::int64_t most) {
       CHECK_SAYS(count_of(notes, "the run was done on the CPU") == 1,
                  where + std::to_string(count_of(notes, "done on the CPU")) + " sentences");
       CHECK_SAYS(notes.size() == cpu.trace->info.notes.size() + 1, where + "other notes");
-      CHECK_SAYS(notes.front().starts_with(std::string("The CUDA device ") + happened) && notes.front().find(words) != std::string::npos,
-                 where + notes.front());
+      CHECK_SAYS(notes.front().terminal_text().starts_with(std::string("The CUDA device ") + happened) &&
+                     notes.front().terminal_text().find(words) != std::string::npos,
+                 where + notes.front().terminal_text());
       CHECK_SAYS(device->machine().asked_when_lost() == 0, where + "a lost device was asked");
       CHECK_EQUAL(device->lost(), std::string(fault == Fault::end ? words : ""));
       // Roots of unity stay with the backend; all else is given back.
@@ -203,7 +205,7 @@ TEST_CASE("a comparison of devices says which line the device failed in, and end
   CHECK_EQUAL(told.size(), all.size());
   for (const DeviceReport& report : all)
     CHECK_SAYS(report.agrees() && report.verdict() == "agrees",
-               report.id + ", " + report.form + ", " + report.dtype + ": " + report.verdict());
+               report.id + ", " + report.form + ", " + report.dtype + ": " + report.verdict().terminal_text());
   CHECK(device.machine().replays() > 0);
   const auto presets_from = std::ranges::find(all, false, &DeviceReport::primitive) - all.begin();
   CHECK(presets_from > 40);
@@ -219,12 +221,14 @@ TEST_CASE("a comparison of devices says which line the device failed in, and end
   const auto refused = check_device(builtin_registry(), presets, {}, {}, check);
   CHECK_EQUAL(refused.size(), all.size());
   CHECK_EQUAL(std::ranges::count_if(refused, [](const DeviceReport& report) { return !report.agrees(); }), 1);
-  CHECK_SAYS(refused.back().verdict().find("ran out of memory") != std::string::npos, refused.back().verdict());
+  CHECK_SAYS(refused.back().verdict().terminal_text().find("ran out of memory") != std::string::npos,
+             refused.back().verdict().terminal_text());
 
   device.machine().fail(Fault::end, launches / 2);
   const auto lost = check_device(builtin_registry(), presets, {}, {}, check);
   CHECK(lost.size() < all.size() && !lost.back().agrees());
-  CHECK_SAYS(lost.back().verdict().find(test::FaultyMachine::gone) != std::string::npos, lost.back().verdict());
+  CHECK_SAYS(lost.back().verdict().terminal_text().find(test::FaultyMachine::gone) != std::string::npos,
+             lost.back().verdict().terminal_text());
   CHECK_ERROR(check_device(builtin_registry(), presets, {}, {}, check), "lost");
 
   const std::string csv = to_csv(lost);
@@ -360,8 +364,8 @@ TEST_CASE("auto is the CPU for float64, for small work and without a device, and
 TEST_CASE("where the scan and the chunkwise form are one kernel a run says so, and where they are two it does not") {
   FaultyBackend device;
   const auto said = [](const Trace& trace) {
-    return std::ranges::any_of(trace.info.notes, [](const std::string& note) {
-      return note.find("the scan and the chunkwise form of this model are one kernel") != std::string::npos;
+    return std::ranges::any_of(trace.info.notes, [](const Sentence& note) {
+      return note.terminal_text().find("the scan and the chunkwise form of this model are one kernel") != std::string::npos;
     });
   };
   for (const std::string form : {"scan", "chunkwise", "sequential"}) {

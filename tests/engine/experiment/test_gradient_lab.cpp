@@ -282,6 +282,6 @@ TEST_CASE("a model without one matrix that makes its state has the bound of its 
     CHECK(none->info.absent.contains(kind) && !none->has(kind));
   const TracePtr taps = traced("neural-wave-machine", 20, {{"width", "4"}});
   CHECK(taps->has(Kind::jacobian_bound) && !taps->has(Kind::jacobian_factor) && !taps->has(Kind::jacobian_share));
-  CHECK(std::ranges::any_of(taps->info.notes,
-                            [](const std::string& note) { return note.find("read each other directly") != std::string::npos; }));
+  CHECK(std::ranges::any_of(
+      taps->info.notes, [](const Sentence& note) { return note.terminal_text().find("read each other directly") != std::string::npos; }));
 }

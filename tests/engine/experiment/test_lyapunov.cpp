@@ -275,7 +275,8 @@ TEST_CASE("what has no transition has no exponents and says why; what takes long
   CHECK(!none->has(Kind::lyapunov));
   CHECK(std::ranges::any_of(none->info.note_kinds, [](const auto& note) {
     return note.first == Kind::lyapunov &&
-           note.second.find("has no Lyapunov exponents, because what it carries is a record of the past, ") != std::string::npos;
+           note.second.terminal_text().find("has no Lyapunov exponents, because what it carries is a record of the past, ") !=
+               std::string::npos;
   }));
   RunRequest wide = request_for("lstm", 700, {{"width", "160"}});
   wide.probe = {};
@@ -284,7 +285,7 @@ TEST_CASE("what has no transition has no exponents and says why; what takes long
   const TraceArray* array = some->find("lyapunov/0");
   CHECK(array && array->row_size() >= 1 && array->row_size() < 320 && array->shape[0] == 700);
   CHECK(std::ranges::any_of(some->info.note_kinds, [&](const auto& note) {
-    return note.first == Kind::lyapunov &&
-           note.second.find("has the largest " + std::to_string(array->row_size()) + " of the 320 Lyapunov exponents") != std::string::npos;
+    return note.first == Kind::lyapunov && note.second.terminal_text().find("has the largest " + std::to_string(array->row_size()) +
+                                                                            " of the 320 Lyapunov exponents") != std::string::npos;
   }));
 }

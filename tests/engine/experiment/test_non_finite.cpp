@@ -44,7 +44,7 @@ TEST_CASE("a loss beyond the range, an input beyond float32 and weights that are
   const auto trace = run(builtin_registry(), request, {}, {}).trace;
   CHECK_EQUAL(std::string(to_string(trace->info.outcome)), "finished");
   CHECK(std::any_of(trace->info.notes.begin(), trace->info.notes.end(),
-                    [](const std::string& note) { return says(note, "The loss became non-finite at step 0"); }));
+                    [](const Sentence& note) { return says(note.terminal_text(), "The loss became non-finite at step 0"); }));
   request.dtype = "f32";
   const auto narrow = run(builtin_registry(), request, {}, {}).trace;
   CHECK_EQUAL(std::string(to_string(narrow->info.outcome)), "diverged");

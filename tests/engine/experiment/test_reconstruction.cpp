@@ -370,7 +370,7 @@ TEST_CASE("where the past is not known nothing is claimed") {
   }
   const auto said = [&](const std::string& words) {
     return std::any_of(trace->info.notes.begin(), trace->info.notes.end(),
-                       [&](const std::string& note) { return note.find(words) != std::string::npos; });
+                       [&](const Sentence& note) { return note.terminal_text().find(words) != std::string::npos; });
   };
   CHECK(said("l_max = 52"));
 

@@ -94,7 +94,7 @@ TEST_CASE("a note about arrays of a kind says of which, for whoever shows them")
   for (const Kind kind : {Kind::spectrum, Kind::jacobian})
     CHECK_SAYS(std::ranges::any_of(trace->info.note_kinds,
                                    [&](const auto& about) {
-                                     return about.first == kind && about.second.starts_with("There are no eigenvalues") &&
+                                     return about.first == kind && about.second.terminal_text().starts_with("There are no eigenvalues") &&
                                             std::ranges::find(trace->info.notes, about.second) != trace->info.notes.end();
                                    }),
                std::string(info_of(kind).name));
@@ -102,8 +102,9 @@ TEST_CASE("a note about arrays of a kind says of which, for whoever shows them")
 
 TEST_CASE("a last layer is said to normalise its output where it does, and not where |y| happens to be the same at all steps") {
   const auto noted = [](const Trace& trace) {
-    return std::ranges::any_of(trace.info.note_kinds,
-                               [](const auto& note) { return note.second.starts_with("The last layer normalises its output"); });
+    return std::ranges::any_of(trace.info.note_kinds, [](const auto& note) {
+      return note.second.terminal_text().starts_with("The last layer normalises its output");
+    });
   };
   for (const char* model : {"elman", "gru", "lstm"}) CHECK_SAYS(!noted(*run_quietly(request_for(model, "noise", 1))), model);
   CHECK(noted(*run_quietly(request_for("mega", "noise", 40))));
@@ -166,7 +167,7 @@ TEST_CASE("above the limit of memory every k-th step is recorded, and a note say
   request.probe.kinds.remove(kinds_of(Stage::late));
   const auto trace = run_quietly(request);
   CHECK(trace->info.every > 1);
-  CHECK(!trace->info.notes.empty() && trace->info.notes[0].find("--every 1") != std::string::npos);
+  CHECK(!trace->info.notes.empty() && trace->info.notes[0].terminal_text().find("--every 1") != std::string::npos);
   CHECK_EQUAL(trace->steps.back(), 4999);
   // The rows that were kept are those of the whole record.
   request.record_limit = std::int64_t{1} << 30;
@@ -206,7 +207,8 @@ TEST_CASE("no array has fewer rows because another takes long") {
   CHECK_EQUAL(trace->info.every, 1);
   for (const auto& array : trace->arrays())
     if (!array->axes.empty() && array->axes[0].name == "time") CHECK_SAYS(array->shape[0] == 200 && array->steps.empty(), array->key);
-  for (const std::string& note : trace->info.notes) CHECK_SAYS(note.find("--every") == std::string::npos, note);
+  for (const Sentence& note : trace->info.notes)
+    CHECK_SAYS(note.terminal_text().find("--every") == std::string::npos, note.terminal_text());
 }
 
 TEST_CASE("an analysis that takes long has rows of its own, says so, and has them all with --every") {
@@ -227,8 +229,8 @@ TEST_CASE("an analysis that takes long has rows of its own, says so, and has the
   CHECK_EQUAL(result.trace->find("state/0/c")->shape[0], 3000);
   CHECK_EQUAL(result.trace->find("gate/0/forget")->shape[0], 3000);
   std::string note;
-  for (const std::string& said : result.trace->info.notes)
-    if (said.starts_with("spectrum/0 has ")) note = said;
+  for (const Sentence& said : result.trace->info.notes)
+    if (said.terminal_text().starts_with("spectrum/0 has ")) note = said.terminal_text();
   CHECK_SAYS(note.find(" rows of the 3000 recorded, which would take about ") != std::string::npos &&
                  note.find("--every 1 makes them all") != std::string::npos,
              note);
@@ -245,7 +247,7 @@ TEST_CASE("ordinals are written as they are said") {
   for (double limit = 4096.0; limit < double(1 << 20); limit *= 1.04) {
     request.record_limit = static_cast<std::int64_t>(limit);
     const auto trace = run_quietly(request);
-    if (trace->info.every > 1) said[trace->info.every] = trace->info.notes.at(0);
+    if (trace->info.every > 1) said[trace->info.every] = trace->info.notes.at(0).terminal_text();
   }
   for (const auto& [every, note] : said) {
     const bool teen = every % 100 >= 11 && every % 100 <= 13;

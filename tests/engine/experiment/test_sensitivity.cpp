@@ -40,7 +40,7 @@ struct Recorded {
 
 bool noted(const Trace& trace, const std::string& text) {
   return std::ranges::any_of(trace.info.note_kinds, [&](const auto& note) {
-    return note.first == Kind::sensitivity && note.second.find(text) != std::string::npos;
+    return note.first == Kind::sensitivity && note.second.terminal_text().find(text) != std::string::npos;
   });
 }
 

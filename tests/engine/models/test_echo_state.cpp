@@ -45,7 +45,7 @@ const std::vector<double>& values(const Trace& trace, const std::string& key) {
   return *array->real;
 }
 bool noted(const Trace& trace, const std::string& text) {
-  return std::ranges::any_of(trace.info.notes, [&](const std::string& note) { return note.find(text) != std::string::npos; });
+  return std::ranges::any_of(trace.info.notes, [&](const Sentence& note) { return note.terminal_text().find(text) != std::string::npos; });
 }
 
 /// The mean of ½ |y - target|² over the steps from `first` to before `last` that count.

@@ -45,8 +45,8 @@ double difference(const Trace& trace, const TraceArray& b) {
 
 /// The note that a Newton form leaves.
 std::string said(const Trace& trace) {
-  for (const std::string& note : trace.info.notes)
-    if (note.find("iteration") != std::string::npos) return note;
+  for (const Sentence& note : trace.info.notes)
+    if (note.terminal_text().find("iteration") != std::string::npos) return note.terminal_text();
   return {};
 }
 

@@ -121,10 +121,11 @@ SWEEP_PRESETS("a run that is cut anywhere and continued from its exported state 
       if (std::ranges::any_of(rest.trace->info.each_layer, &LayerInfo::reversed)) {
         // It would have to know what comes after the part, and says that it does not.
         const auto& notes = rest.trace->info.notes;
-        CHECK_SAYS(
-            std::ranges::any_of(
-                notes, [](const std::string& note) { return note.find("run backward begin at the last step") != std::string::npos; }),
-            preset.id);
+        CHECK_SAYS(std::ranges::any_of(notes,
+                                       [](const Sentence& note) {
+                                         return note.terminal_text().find("run backward begin at the last step") != std::string::npos;
+                                       }),
+                   preset.id);
         continue;
       }
       const std::string what = preset.id + " cut at " + std::to_string(cut) + ", " + file + ": ";

@@ -121,7 +121,8 @@ void same_on_a_device(const std::filesystem::path& folder) {
   for (const DeviceReport& report : reports)
     if (!report.agrees())
       wrong += "\n  " + report.id + ", " + report.form + ", " + report.dtype + ": " + test::show(report.forward_error) + " " +
-               report.forward_array + ", " + test::show(report.gradient_error) + " " + report.gradient_array + " " + report.problem;
+               report.forward_array + ", " + test::show(report.gradient_error) + " " + report.gradient_array + " " +
+               report.problem.terminal_text();
   CHECK_SAYS(wrong.empty(), wrong);
 }
 const bool registered = [] {
@@ -164,7 +165,7 @@ TEST_CASE("a device that calculates wrongly is noticed") {
   for (const DeviceReport& report : reports) {
     if (report.primitive && report.id != "step" && report.id != "dense") continue;  // made of other kernels
     CHECK_SAYS(!report.agrees(), report.id + ", " + report.dtype);
-    CHECK_SAYS(report.verdict().starts_with("differs: "), report.verdict());
+    CHECK_SAYS(report.verdict().terminal_text().starts_with("differs: "), report.verdict().terminal_text());
     CHECK(!report.forward_array.empty());
   }
 }

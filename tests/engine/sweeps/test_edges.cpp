@@ -152,8 +152,8 @@ bool check_run(const RunRequest& request, const std::string& what, Counts& count
       for (const double x : *array->real) fine = fine && (std::isfinite(x) || (logs && std::isinf(x) && x < 0.0));
     if (fine || array->text.find("infinite where") != std::string::npos) continue;  // it says so, as of a memory that does not forget
     all = false;
-    const bool noted = std::any_of(info.notes.begin(), info.notes.end(), [&](const std::string& note) {
-      return note.starts_with(array->key + " is not finite, first at step ");
+    const bool noted = std::any_of(info.notes.begin(), info.notes.end(), [&](const Sentence& note) {
+      return note.terminal_text().starts_with(array->key + " is not finite, first at step ");
     });
     const bool said = array->text.find("NaN where") != std::string::npos;
     CHECK_SAYS(noted || said || (back && array->key.starts_with("gradient/")),
@@ -166,7 +166,7 @@ bool check_run(const RunRequest& request, const std::string& what, Counts& count
   }
   if (!diverged && !std::isfinite(info.loss_value))
     CHECK_SAYS(std::any_of(info.notes.begin(), info.notes.end(),
-                           [](const std::string& note) { return note.starts_with("The loss became non-finite at step "); }),
+                           [](const Sentence& note) { return note.terminal_text().starts_with("The loss became non-finite at step "); }),
                what + ": the loss");
   ++(diverged ? counts.diverged : all ? counts.finite : counts.named);
   return !diverged && all;

@@ -217,8 +217,8 @@ void compare_with_engine(const fs::path& file) {
     request.form = form;
     const RunResult other = run(builtin_registry(), request, {}, {});
     // A Newton form that does not converge is run as the sequential one, says so, and is called so.
-    const bool instead = std::ranges::any_of(other.trace->info.notes, [](const std::string& note) {
-      return note.find("the sequential form was run instead") != std::string::npos;
+    const bool instead = std::ranges::any_of(other.trace->info.notes, [](const Sentence& note) {
+      return note.terminal_text().find("the sequential form was run instead") != std::string::npos;
     });
     CHECK_SAYS(other.trace->info.form == form || (instead && other.trace->info.form == "sequential"),
                form + " is called " + other.trace->info.form);

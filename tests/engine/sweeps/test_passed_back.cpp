@@ -152,7 +152,9 @@ SWEEP_PRESETS(
       }
     const auto norms = trace->matching("gradient/state/" + std::to_string(layer) + "/");
     if (!lengths) {
-      const auto says = [&](const std::string& note) { return note.find("layer " + std::to_string(layer)) != std::string::npos; };
+      const auto says = [&](const Sentence& note) {
+        return note.terminal_text().find("layer " + std::to_string(layer)) != std::string::npos;
+      };
       CHECK_SAYS(!seen.told || std::ranges::any_of(trace->info.notes, says),
                  preset.id + " has no factors of layer " + std::to_string(layer) + " and does not say why");
       continue;

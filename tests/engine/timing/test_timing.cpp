@@ -299,7 +299,7 @@ TEST_CASE("a length at which a form diverges is left out, with a note; the other
   const TracePtr diverged = time_forms(builtin_registry(), wild, {.forms = {"sequential"}, .lengths = {16, 4000}}, {}, {});
   CHECK(values(*diverged, "sequential/length") == std::vector<double>{16});
   CHECK(!diverged->info.notes.empty() &&
-        diverged->info.notes.front().find("4,000 was left out: its output is not finite") != std::string::npos);
+        diverged->info.notes.front().terminal_text().find("4,000 was left out: its output is not finite") != std::string::npos);
 }
 
 TEST_CASE("the largest Lyapunov exponent leaves out the first quarter of the steps, where the state still comes from its start") {
@@ -469,8 +469,8 @@ TEST_CASE("a timing keeps its pace, and the paces before it widen its bands") {
   write_file(folder, "x");
   const TracePtr third = timed();
   CHECK(third->info.outcome == Outcome::finished);
-  CHECK(std::ranges::any_of(third->info.notes,
-                            [](const std::string& note) { return note.starts_with("The pace of this machine was not kept"); }));
+  CHECK(std::ranges::any_of(
+      third->info.notes, [](const Sentence& note) { return note.terminal_text().starts_with("The pace of this machine was not kept"); }));
   std::filesystem::remove_all(folder);
 }
 
@@ -524,5 +524,5 @@ TEST_CASE("every primitive runs in every form and agrees with its sequential one
   const TracePtr trace = time_forms(primitives(), request, {.lengths = {16, 32}}, {}, {});
   CHECK(trace->info.forms == (std::vector<std::string>{"sequential", "scan", "chunkwise"}));
   CHECK_EQUAL(values(*trace, "chunkwise/seconds").size(), std::size_t{2});
-  for (const std::string& note : trace->info.notes) CHECK_SAYS(false, note);
+  for (const Sentence& note : trace->info.notes) CHECK_SAYS(false, note.terminal_text());
 }

@@ -12,6 +12,7 @@
 
 #include "panels/panel_info.h"
 #include "plain_text.h"
+#include "window_text.h"
 
 namespace reclab {
 namespace {
@@ -115,7 +116,8 @@ QString wordsOf(const Composition& c, const QPalette& palette, const Theme& them
              "color:%1'>%3</td><td style='color:%1'>%4</td></tr>%5</table>")
              .arg(muted, ComposerPanel::tr("exact form"), ComposerPanel::tr("operations"), ComposerPanel::tr("one after another"),
                   forms.join(QString()));
-  if (!c.problem.empty()) out += QStringLiteral("<p style='margin-top:6px; margin-bottom:0'>%1</p>").arg(html(c.problem));
+  if (!c.problem.empty())
+    out += QStringLiteral("<p style='margin-top:6px; margin-bottom:0'>%1</p>").arg(windowText(c.problem).toHtmlEscaped());
   if (!c.command.empty())
     out += QStringLiteral("<p style='margin-top:6px; margin-bottom:0; color:%1'>%2 <tt>%3</tt>%4</p>")
                .arg(muted,

@@ -13,6 +13,7 @@
 #include "panels/panel_info.h"
 #include "panels/timing/timing_names.h"
 #include "plain_text.h"
+#include "window_text.h"
 
 namespace reclab {
 
@@ -480,7 +481,7 @@ QString TimingPanel::tipAt(const QPointF& position) const {
       lines << tr("From one run to another that median differs too: by ±%1 nine times out of ten, as far as the last timings on this "
                   "machine tell. Both, and what the repeats of a point varied by, are in the bands of the medians.")
                    .arg(percentage(timings_.between));
-    for (const std::string& note : timings_.info.notes) lines << QString::fromStdString(note);
+    for (const Sentence& note : timings_.info.notes) lines << windowText(note);
     return lines.join(u'\n');
   }
   if (!said_->text().isEmpty() && said_->outerRect().contains(position.toPoint()))

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "gui/session/words.h"
+#include "gui/session/sentences.h"
 #include "gui/session/work/training.h"
 
 namespace reclab {

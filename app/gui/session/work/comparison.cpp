@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "gui/session/words.h"
 #include "models/registry.h"
+#include "window_text.h"
 
 namespace reclab {
 namespace {
@@ -31,7 +31,7 @@ void addSpectrum(const Preset& preset, std::stop_token stop, Compared& compared)
     for (const SpectrumInfo& info : trace->info.spectra)
       if (compared.noSpectrum.isEmpty()) compared.noSpectrum = QString::fromStdString(info.of);
   } catch (const Error& error) {
-    compared.noSpectrum = inWindowWords(error);
+    compared.noSpectrum = windowText(error);
   }
   if (compared.noSpectrum.isEmpty()) compared.noSpectrum = QObject::tr("no spectrum");
 }

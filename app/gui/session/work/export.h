@@ -3,8 +3,8 @@
 #pragma once
 
 #include "gui/jobs/job.h"
+#include "gui/session/sentences.h"
 #include "gui/session/setup.h"
-#include "gui/session/words.h"
 
 namespace reclab {
 

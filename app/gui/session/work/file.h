@@ -6,8 +6,8 @@
 #include <variant>
 
 #include "gui/jobs/job.h"
+#include "gui/session/sentences.h"
 #include "gui/session/setup.h"
-#include "gui/session/words.h"
 
 namespace reclab {
 

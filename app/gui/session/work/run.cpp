@@ -4,7 +4,6 @@
 #include <tuple>
 #include <utility>
 
-#include "gui/session/words.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -22,11 +21,11 @@ bool isOfWeights(const Error& error, const Setup& setup) {
 
 RunStage runOf(const RunWork::Subject& subject, const Report<RunStage>& report, const std::stop_token& stop) {
   const Setup& setup = *subject.key.setup;
-  const auto publish = [&](TracePtr trace) { report.part({inWindowWords(std::move(trace)), {}}); };
+  const auto publish = [&](TracePtr trace) { report.part({std::move(trace), {}}); };
   RunResult result = run(builtin_registry(), requestFor(setup, subject.library->presets.find(setup.preset), subject.key.probe),
                          report.progress, stop, publish);
   if (result.trace->info.outcome == Outcome::cancelled) throw Cancelled();  // what it recorded is freed here, not in the window's thread
-  return {inWindowWords(std::move(result.trace)), std::make_shared<const FinalState>(std::move(result.state))};
+  return {std::move(result.trace), std::make_shared<const FinalState>(std::move(result.state))};
 }
 
 }  // namespace

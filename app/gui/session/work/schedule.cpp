@@ -45,7 +45,7 @@ void ScheduleWork::start() {
   if ((laid_ && laidOf_ == now) || job_.isAt(now)) return;
   laid_.reset();
   job_.start(now, [library = subject_().library, setup = subject_().setup, steps = steps_](const auto&, std::stop_token stop) {
-    return inWindowWords(form_schedule(builtin_registry(), requestFor(setup, library->presets.find(setup.preset), {}), steps, stop));
+    return form_schedule(builtin_registry(), requestFor(setup, library->presets.find(setup.preset), {}), steps, stop);
   });
 }
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "gui/jobs/job.h"
+#include "gui/session/sentences.h"
 #include "gui/session/setup.h"
-#include "gui/session/words.h"
 
 namespace reclab {
 

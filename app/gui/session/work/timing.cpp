@@ -90,10 +90,10 @@ void TimingWork::begin(bool byHand) {
     return std::pair(subject.key, [library = subject.library, setup = subject.setup, choice = std::move(choice)](
                                       const Report<TracePtr>& report, std::stop_token stop) {
       const auto [request, timing] = timingRequestFor(setup, library->presets.find(setup.preset), choice);
-      const auto publish = [&](TracePtr part) { report.part(inWindowWords(std::move(part))); };
+      const auto publish = [&](TracePtr part) { report.part(std::move(part)); };
       TracePtr timed = time_forms(builtin_registry(), request, timing, report.progress, stop, publish);
       if (stop.stop_requested()) throw Cancelled();
-      return inWindowWords(std::move(timed));
+      return timed;
     });
   });
 }

@@ -8,7 +8,7 @@
 
 #include "gui/jobs/job.h"
 #include "gui/session/requests.h"
-#include "gui/session/words.h"
+#include "gui/session/sentences.h"
 
 namespace reclab {
 

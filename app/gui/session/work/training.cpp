@@ -9,6 +9,7 @@
 #include "gui/session/pins.h"
 #include "gui/session/requests.h"
 #include "models/registry.h"
+#include "window_text.h"
 
 namespace reclab {
 namespace {
@@ -191,7 +192,7 @@ bool Learner::step(std::stop_token stop) {
   try {
     training_->advance(stop);
   } catch (const TrainingDiverged& diverged) {
-    problem = inWindowWords(diverged).toStdString();
+    problem = windowText(diverged).toStdString();
   }
   take(wanted_.exchange(false) || kept_.wants(curve_.first + training_->trainer().steps()) || training_->done() || !problem.empty());
   if (sinceState_.elapsed() >= betweenStates && training_->device() != "cpu") {

@@ -18,8 +18,8 @@
 
 #include "experiment/training/training.h"
 #include "gui/jobs/job.h"
+#include "gui/session/sentences.h"
 #include "gui/session/setup.h"
-#include "gui/session/words.h"
 #include "gui/session/work/training_choice.h"
 #include "trace/learning.h"
 
