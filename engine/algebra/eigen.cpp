@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cassert>
 #include <cmath>
 #include <exception>
 #include <limits>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "algebra/columns.h"
+#include "array/demand.h"
 #include "array/stop.h"
 
 namespace reclab {
@@ -95,7 +95,7 @@ void Spectrum::fail() {
 }
 
 void Spectrum::compute(std::span<const double> matrix) {
-  assert(matrix.size() == static_cast<std::size_t>(n_ * n_));
+  RECLAB_DEMAND(matrix.size() == static_cast<std::size_t>(n_ * n_));
   work_ = 16.0 * static_cast<double>(n_ * n_);
   double size = 0.0;
   for (const double x : matrix) {
@@ -380,7 +380,7 @@ std::vector<std::complex<double>> eigenvalues(std::span<const double> matrix, st
 
 std::vector<std::complex<double>> low_rank_eigenvalues(double scale, std::span<const double> u, std::span<const double> v, std::int64_t n,
                                                        std::int64_t rank) {
-  assert(rank >= 1 && rank <= n && std::ssize(u) == n * rank && std::ssize(v) == n * rank);
+  RECLAB_DEMAND(rank >= 1 && rank <= n && std::ssize(u) == n * rank && std::ssize(v) == n * rank);
   std::vector<double> inner(static_cast<std::size_t>(rank * rank), 0.0);  // v^T u
   for (std::int64_t i = 0; i < n; ++i)
     for (std::int64_t r = 0; r < rank; ++r)

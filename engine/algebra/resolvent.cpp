@@ -2,9 +2,9 @@
 #include "algebra/resolvent.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
+#include "array/demand.h"
 #include "array/stop.h"
 
 namespace reclab {
@@ -21,7 +21,7 @@ void reflect(std::span<const double> v, double* x, std::int64_t stride) {
 
 Resolvent::Resolvent(std::span<const double> matrix, std::int64_t n)
     : n_(n), h_(matrix.begin(), matrix.end()), eliminated_(static_cast<std::size_t>(n * n)) {
-  assert(std::ssize(matrix) == n * n);
+  RECLAB_DEMAND(std::ssize(matrix) == n * n);
   for (std::int64_t k = 0; k + 2 < n; ++k) {
     check_stop();
     std::vector<double> v;

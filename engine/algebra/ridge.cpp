@@ -2,9 +2,9 @@
 #include "algebra/ridge.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
+#include "array/demand.h"
 #include "array/stop.h"
 
 namespace reclab {
@@ -17,7 +17,7 @@ RidgeRegression::RidgeRegression(std::int64_t features, std::int64_t outputs)
       row_(static_cast<std::size_t>(size_), 1.0) {}
 
 void RidgeRegression::add(std::span<const double> z, std::span<const double> y) {
-  assert(std::ssize(z) == size_ - 1 && std::ssize(y) == outputs_);
+  RECLAB_DEMAND(std::ssize(z) == size_ - 1 && std::ssize(y) == outputs_);
   std::ranges::copy(z, row_.begin() + 1);
   for (std::int64_t i = 0; i < size_; ++i) {
     double* to = squares_.data() + i * size_;

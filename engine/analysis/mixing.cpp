@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analysis/mixing.h"
 
-#include <cassert>
-
+#include "array/demand.h"
 #include "array/device_array.h"
 #include "array/host.h"
 
@@ -21,7 +20,7 @@ struct MixedEntries {
 
 MixedEntries entries_of(const Network& network, const Mixing& mixing, Var of, std::int64_t groups) {
   const std::int64_t steps = network.options().steps;
-  assert(network.options().batch == 1 && count(of.shape()) % (steps * groups) == 0);
+  RECLAB_DEMAND(network.options().batch == 1 && count(of.shape()) % (steps * groups) == 0);
   return {steps, groups, count(of.shape()) / (steps * groups), mixing.rows_first};
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "algebra/columns.h"
+#include "array/demand.h"
 #include "array/stop.h"
 
 namespace reclab {
@@ -176,7 +176,7 @@ void JacobianProduct::Factors::step(const Columns& factor, const Columns& from, 
 }
 
 void JacobianProduct::Factors::multiply(std::span<const double> jacobian) {
-  assert(jacobian.size() == count() * count());
+  RECLAB_DEMAND(jacobian.size() == count() * count());
   known = 0;
   smallest_known = false;
   double size = 0.0, least = infinity;
@@ -577,7 +577,7 @@ void JacobianProduct::Factors::find_smallest() {
   find(first, rank);
 }
 
-JacobianProduct::JacobianProduct(std::int64_t n) : factors_(std::make_unique<Factors>(n)) { assert(n >= 1); }
+JacobianProduct::JacobianProduct(std::int64_t n) : factors_(std::make_unique<Factors>(n)) { RECLAB_DEMAND(n >= 1); }
 JacobianProduct::~JacobianProduct() = default;
 JacobianProduct::JacobianProduct(JacobianProduct&&) noexcept = default;
 JacobianProduct& JacobianProduct::operator=(JacobianProduct&&) noexcept = default;
@@ -594,7 +594,7 @@ std::int64_t JacobianProduct::rank() const {
 }
 
 std::vector<double> JacobianProduct::log10_largest(int k) const {
-  assert(k >= 0);
+  RECLAB_DEMAND(k >= 0);
   const auto count = static_cast<std::size_t>(std::min<std::int64_t>(k, factors_->n));
   if (!factors_->finite) return std::vector<double>(count, std::numeric_limits<double>::quiet_NaN());
   if (count == 0) return {};
@@ -608,10 +608,10 @@ double JacobianProduct::log10_smallest() const {
   return factors_->smallest;
 }
 
-DiagonalProduct::DiagonalProduct(std::int64_t n) : sum_(static_cast<std::size_t>(n)), carry_(sum_.size()) { assert(n >= 1); }
+DiagonalProduct::DiagonalProduct(std::int64_t n) : sum_(static_cast<std::size_t>(n)), carry_(sum_.size()) { RECLAB_DEMAND(n >= 1); }
 
 void DiagonalProduct::multiply(std::span<const double> log_abs) {
-  assert(log_abs.size() == sum_.size());
+  RECLAB_DEMAND(log_abs.size() == sum_.size());
   for (std::size_t i = 0; i < sum_.size(); ++i) {  // Neumaier's sum, in the branch-free form of Knuth
     const double x = log_abs[i], before = sum_[i], after = before + x, back = after - before;
     carry_[i] += (before - (after - back)) + (x - back);
@@ -627,7 +627,7 @@ void DiagonalProduct::reset() {
 double DiagonalProduct::total(std::size_t i) const { return std::isfinite(sum_[i]) ? sum_[i] + carry_[i] : sum_[i]; }
 
 std::vector<double> DiagonalProduct::log10_largest(int k) const {
-  assert(k >= 0);
+  RECLAB_DEMAND(k >= 0);
   std::vector<double> all(sum_.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = total(i) / std::numbers::ln10;
   const auto count = std::min(static_cast<std::size_t>(k), all.size());

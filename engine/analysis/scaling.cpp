@@ -2,11 +2,11 @@
 #include "analysis/scaling.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "array/demand.h"
 #include "array/rng.h"
 
 namespace reclab {
@@ -87,7 +87,7 @@ double between_runs(std::span<const double> paces) {
 }
 
 void PaceFit::add(const Visits& times, std::span<const double> pace) {
-  assert(times.size() == pace.size());
+  RECLAB_DEMAND(times.size() == pace.size());
   std::vector<double> x, y;
   for (std::size_t v = 0; v < times.size(); ++v) {
     x.push_back(std::log(pace[v]));
@@ -104,7 +104,7 @@ void PaceFit::add(const Visits& times, std::span<const double> pace) {
 double PaceFit::power() const { return spread_ > 0.0 ? std::clamp(together_ / spread_, 0.0, 1.0) : 0.0; }
 
 Banded exponent(std::span<const double> lengths, std::span<const Banded> costs) {
-  assert(lengths.size() == costs.size());
+  RECLAB_DEMAND(lengths.size() == costs.size());
   std::vector<double> x, y, residuals;
   for (std::size_t i = 0; i < costs.size(); ++i) {
     x.push_back(std::log(lengths[i]));

@@ -2,19 +2,20 @@
 // The slope of a curve in decades a step: what verdicts about vanishing and exploding are made of.
 #pragma once
 
-#include <cassert>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 
+#include "array/demand.h"
+
 namespace reclab {
 
 /// Least-squares slope of values (log10 of something) against their steps, decades a step. Values that are not finite are left out
 /// (-infinity is an exact zero, NaN was not computed); NaN when fewer than two steps remain.
 inline double slope_per_step(std::span<const std::int64_t> steps, std::span<const double> values) {
-  assert(steps.size() == values.size());
+  RECLAB_DEMAND(steps.size() == values.size());
   double count = 0.0, step_mean = 0.0, mean = 0.0, spread = 0.0, together = 0.0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) continue;

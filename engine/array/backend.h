@@ -312,8 +312,8 @@ class Backend {
     convolve_adjoint(type, steps, batch, channels, kernel, u, gy, gkernel, gu);
   }
 
-  // The bytes of scratch that operations take while they run, at most: with planning_backend.h, what a plan of memory counts. 0: none that
-  // grows with the model.
+  // The bytes of scratch that operations take while they run, at most: with execution/planning_backend.h, what a plan of memory counts. 0:
+  // none that grows with the model.
   virtual std::size_t cumulative_sum_scratch(DType, std::int64_t /*inner*/) const { return 0; }
   virtual std::size_t norm_scratch(std::int64_t /*rows*/, std::int64_t /*n*/) const { return 0; }  ///< of the adjoint
   virtual std::size_t matmul_scratch(DType, const MatMul&) const { return 0; }

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
 
 #include "array/backend.h"
+#include "array/demand.h"
 
 namespace reclab {
 
@@ -35,7 +35,7 @@ class DeviceArray {
   /// Makes room for so many entries and keeps nothing of what was there; memory that is large enough already is used again. Returns data().
   /// Where there is not enough memory it throws, and the array is empty.
   void* resize(Backend& backend, DType type, std::int64_t entries) {
-    assert(entries >= 0);
+    RECLAB_DEMAND(entries >= 0);
     return resize_bytes(backend, static_cast<std::size_t>(entries) * bytes_of(type), bytes_of(type));
   }
   void release() noexcept {

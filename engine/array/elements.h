@@ -2,10 +2,10 @@
 // Elements of arrays by their type: what turns the type that a call is made with into that of a loop.
 #pragma once
 
-#include <cassert>
 #include <complex>
 #include <type_traits>
 
+#include "array/demand.h"
 #include "array/functions.h"
 #include "array/shape.h"
 
@@ -44,7 +44,7 @@ void with_type(DType type, F&& f) {
 }
 template <class F>
 void with_real(DType type, F&& f) {
-  assert(!is_complex(type));
+  RECLAB_DEMAND(!is_complex(type));
   if (type == DType::f32)
     f(float{});
   else

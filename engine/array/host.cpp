@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "array/host.h"
 
-#include <cassert>
 #include <type_traits>
 
+#include "array/demand.h"
 #include "array/stop.h"
 
 namespace reclab {
@@ -35,7 +35,7 @@ std::vector<To> fetched(Backend& backend, DType type, const void* from, std::int
     if (type == DType::c64) return converted(reinterpret_cast<const std::complex<float>*>(at));
     return converted(reinterpret_cast<const std::complex<double>*>(at));
   }
-  assert(!"a complex array is not read as real");
+  RECLAB_DEMAND(!"a complex array is not read as real");
   return {};
 }
 

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -16,6 +15,8 @@
 #include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "array/demand.h"
 
 namespace reclab {
 
@@ -52,7 +53,7 @@ class MemoryPool {
     if (!memory) return;
     const std::lock_guard lock(mutex_);
     const auto found = blocks_.find(static_cast<char*>(memory));
-    assert(found != blocks_.end());
+    RECLAB_DEMAND(found != blocks_.end());
     --slab_of(found->first).live;
     in_use_ -= found->second;
     classes_.find(found->second)->second.unused.push_back(found->first);  // has room: grow() saw to it

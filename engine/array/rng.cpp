@@ -2,8 +2,9 @@
 #include "array/rng.h"
 
 #include <bit>
-#include <cassert>
 #include <cmath>
+
+#include "array/demand.h"
 
 // A fused multiply-add rounds once where two operations round twice; which of them the compiler takes depends on the processor.
 #if defined(__clang__)
@@ -78,7 +79,7 @@ double Rng::normal() {
 }
 
 std::int64_t Rng::integer(std::int64_t n) {
-  assert(n >= 1);
+  RECLAB_DEMAND(n >= 1);
   const auto range = static_cast<std::uint64_t>(n);
   const std::uint64_t excess = (0 - range) % range;  // 2^64 mod n: that many draws would make the first numbers likelier
   std::uint64_t draw = bits();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <cassert>
 
+#include "array/demand.h"
 #include "autodiff/fresh.h"
 #include "autodiff/operands.h"
 #include "autodiff/ops.h"
@@ -219,13 +219,13 @@ class PartOperation final : public Operation {
 };
 
 Var part(Var z, int which) {
-  assert(is_complex(z.dtype()));
+  RECLAB_DEMAND(is_complex(z.dtype()));
   return z.graph->apply(std::make_unique<PartOperation>(z.dtype(), which, count(z.shape())), {z}, {{z.shape(), real_of(z.dtype())}})[0];
 }
 
 Var promoted(Var x, DType type) {
   if (x.dtype() == type) return x;
-  assert(is_complex(type) && !is_complex(x.dtype()));
+  RECLAB_DEMAND(is_complex(type) && !is_complex(x.dtype()));
   return complex(x, affine(x, 0.0, 0.0));
 }
 
@@ -299,7 +299,7 @@ Var log_sigmoid(Var x) { return unary(Unary::log_sigmoid, x); }
 Var mean_exp(Var x) { return unary(Unary::mean_exp, x); }
 Var exp_in_range(Var x) { return exp(minimum(x, x.dtype() == DType::f64 ? 709.0 : 88.0)); }
 Var maximum(Var x, Var y) {
-  assert(!is_complex(x.dtype()) && !is_complex(y.dtype()));
+  RECLAB_DEMAND(!is_complex(x.dtype()) && !is_complex(y.dtype()));
   return binary(Binary::maximum, x, y);
 }
 Var minimum(Var x, double c) { return -maximum(-x, affine(x, 0.0, -c)); }
@@ -307,7 +307,7 @@ Var detach(Var x) { return x.graph->apply(std::make_unique<Detach>(x.dtype(), co
 
 Var complex(Var re, Var im) {
   Graph& graph = innermost(re, im);
-  assert(re.shape() == im.shape() && !is_complex(re.dtype()) && !is_complex(im.dtype()));
+  RECLAB_DEMAND(re.shape() == im.shape() && !is_complex(re.dtype()) && !is_complex(im.dtype()));
   const Shape shape = re.shape();
   return graph.apply(std::make_unique<JoinOperation>(graph.complex(), count(shape)), {re, im}, {{shape, graph.complex()}})[0];
 }

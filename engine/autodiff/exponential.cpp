@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "autodiff/exponential.h"
 
-#include <cassert>
 #include <cmath>
 #include <memory>
 #include <utility>
 
+#include "array/demand.h"
 #include "array/device_array.h"
 #include "array/error.h"
 #include "array/host.h"
@@ -127,7 +127,7 @@ class MatrixExponential final : public Operation {
 }  // namespace
 
 Var matrix_exponential(Var a) {
-  assert(a.shape().size() == 2 && a.dim(0) == a.dim(1) && !is_complex(a.dtype()));
+  RECLAB_DEMAND(a.shape().size() == 2 && a.dim(0) == a.dim(1) && !is_complex(a.dtype()));
   return a.graph->apply(std::make_unique<MatrixExponential>(a.dtype(), a.dim(0)), {a}, {{a.shape(), a.dtype()}})[0];
 }
 

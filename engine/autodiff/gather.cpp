@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <cassert>
 
+#include "array/demand.h"
 #include "autodiff/fresh.h"
 #include "autodiff/operands.h"
 #include "autodiff/ops.h"
@@ -91,7 +91,7 @@ Var reshape(Var x, Shape shape) {
       known *= d;
   }
   if (open) *open = count(x.shape()) / known;
-  assert(count(shape) == count(x.shape()));
+  RECLAB_DEMAND(count(shape) == count(x.shape()));
   return x.graph->alias(x, std::move(shape));
 }
 
@@ -99,7 +99,7 @@ Var slice(Var x, int axis, std::int64_t from, std::int64_t to) {
   axis = axis_of(x, axis);
   Shape shape = x.shape();
   const auto a = static_cast<std::size_t>(axis);
-  assert(0 <= from && from <= to && to <= shape[a]);
+  RECLAB_DEMAND(0 <= from && from <= to && to <= shape[a]);
   const std::int64_t outer = product(shape, 0, axis), inner = product(shape, axis + 1, static_cast<int>(shape.size()));
   const Strided box = box_along(shape, axis, from, to - from);
   shape[a] = to - from;
@@ -128,14 +128,14 @@ Var last(Var x) {
 
 std::vector<Var> split(Var x, int axis, std::int64_t parts) {
   const std::int64_t size = x.shape()[static_cast<std::size_t>(axis_of(x, axis))];
-  assert(size % parts == 0);
+  RECLAB_DEMAND(size % parts == 0);
   std::vector<Var> made;
   for (std::int64_t i = 0; i < parts; ++i) made.push_back(slice(x, axis, i * (size / parts), (i + 1) * (size / parts)));
   return made;
 }
 
 Var concat(std::span<const Var> parts, int axis) {
-  assert(!parts.empty());
+  RECLAB_DEMAND(!parts.empty());
   Var any = parts[0];
   Graph* graph = any.graph;
   for (const Var& p : parts)
@@ -159,7 +159,7 @@ Var concat(std::span<const Var> parts, int axis) {
 Var permute(Var x, std::span<const int> axes) {
   const Shape& from = x.shape();
   const int rank = static_cast<int>(from.size());
-  assert(rank <= 6 && static_cast<int>(axes.size()) == rank);
+  RECLAB_DEMAND(rank <= 6 && static_cast<int>(axes.size()) == rank);
   Shape shape;
   Strided box;
   box.rank = rank;
@@ -176,7 +176,7 @@ Var permute(Var x, std::span<const int> axes) {
 Var transpose(Var x) {
   Shape shape = x.shape();
   const int rank = static_cast<int>(shape.size());
-  assert(rank >= 2);
+  RECLAB_DEMAND(rank >= 2);
   const std::int64_t rows = x.dim(-2), columns = x.dim(-1);
   Strided box;
   box.rank = 3;

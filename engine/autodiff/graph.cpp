@@ -2,8 +2,8 @@
 #include "autodiff/graph.h"
 
 #include <algorithm>
-#include <cassert>
 
+#include "array/demand.h"
 #include "array/error.h"
 #include "autodiff/fresh.h"
 
@@ -59,7 +59,9 @@ std::int64_t Var::dim(int axis) const {
   return s[static_cast<std::size_t>(axis < 0 ? axis + static_cast<int>(s.size()) : axis)];
 }
 
-Graph::Graph(DType real, Graph* enclosing, bool frozen) : real_(real), enclosing_(enclosing), frozen_(frozen) { assert(!is_complex(real)); }
+Graph::Graph(DType real, Graph* enclosing, bool frozen) : real_(real), enclosing_(enclosing), frozen_(frozen) {
+  RECLAB_DEMAND(!is_complex(real));
+}
 
 Graph::~Graph() = default;
 
@@ -76,16 +78,16 @@ Var Graph::leaf(LeafKind kind, Shape shape, DType dtype) {
 }
 
 Var Graph::constant(Shape shape, std::vector<double> values) {
-  assert(count(shape) == static_cast<std::int64_t>(values.size()));
+  RECLAB_DEMAND(count(shape) == static_cast<std::int64_t>(values.size()));
   const Var var = leaf(LeafKind::constant, std::move(shape), real_);
   nodes_.back().constant = std::move(values);
   return var;
 }
 
 Var Graph::adopt(Var var) {
-  assert(var);
+  RECLAB_DEMAND(var);
   if (var.graph == this) return var;
-  assert(enclosing_ && "an array of a graph that does not enclose this one");
+  RECLAB_DEMAND(enclosing_ && "an array of a graph that does not enclose this one");
   const Var outer = enclosing_->adopt(var);
   for (const auto& capture : captures_)
     if (capture.outer.id == outer.id) return capture.inner;
@@ -135,7 +137,7 @@ void Graph::visit(const std::function<void(const Operation&, std::span<const Var
 Var Graph::alias(Var of, Shape shape, std::int64_t offset) {
   const Var own = adopt(of);
   const Node& base = nodes_[static_cast<std::size_t>(own.id)];
-  assert(offset >= 0 && offset + count(shape) <= count(base.shape));
+  RECLAB_DEMAND(offset >= 0 && offset + count(shape) <= count(base.shape));
   Node node;
   node.shape = std::move(shape);
   node.dtype = base.dtype;
@@ -154,7 +156,7 @@ bool Graph::encloses(const Graph& inner) const {
 }
 
 const Shape& Graph::shape(Var var) const {
-  assert(var.graph == this);
+  RECLAB_DEMAND(var.graph == this);
   return nodes_[static_cast<std::size_t>(var.id)].shape;
 }
 DType Graph::dtype(Var var) const { return nodes_[static_cast<std::size_t>(var.id)].dtype; }
@@ -175,7 +177,7 @@ std::int64_t Graph::planned_bytes(bool gradients) const {
 }
 
 void Graph::allocate(Backend& backend, bool gradients) {
-  assert(!backend_);
+  RECLAB_DEMAND(!backend_);
   backend_ = &backend;
   with_gradients_ = gradients;
   for (const Node& node : nodes_) {
@@ -244,7 +246,7 @@ void* Graph::data(int id) const {
 
 void Graph::bind(Var leaf, const void* data) {
   Node& node = nodes_[static_cast<std::size_t>(leaf.id)];
-  assert(leaf.graph == this && node.leaf);
+  RECLAB_DEMAND(leaf.graph == this && node.leaf);
   node.bound = data;
 }
 const void* Graph::value(Var var) const { return data(var.id); }
@@ -332,7 +334,7 @@ void Graph::clear_gradients(Part part) {
 }
 
 void Graph::backward(std::stop_token stop, Part part) {
-  assert(with_gradients_);
+  RECLAB_DEMAND(with_gradients_);
   for (std::size_t s = steps_.size(); s-- > 0;) {
     Step& step = steps_[s];
     if (!step.differentiable) continue;
@@ -357,7 +359,7 @@ void Graph::backward(std::stop_token stop, Part part) {
 }
 
 void Graph::bind_tangent(Var leaf, const void* tangent) {
-  assert(leaf.graph == this && nodes_[static_cast<std::size_t>(leaf.id)].leaf);
+  RECLAB_DEMAND(leaf.graph == this && nodes_[static_cast<std::size_t>(leaf.id)].leaf);
   if (tangents_.empty()) tangents_.resize(nodes_.size());
   tangents_[static_cast<std::size_t>(leaf.id)].data = tangent;
 }
@@ -399,7 +401,7 @@ void Graph::push_tangents(Var from, const void* moves, std::span<const Var> to, 
   const auto base = [this](int id) {
     return static_cast<std::size_t>(nodes_[static_cast<std::size_t>(id)].base >= 0 ? nodes_[static_cast<std::size_t>(id)].base : id);
   };
-  assert(from.graph == this && count(shape(from)) == count(nodes_[base(from.id)].shape));
+  RECLAB_DEMAND(from.graph == this && count(shape(from)) == count(nodes_[base(from.id)].shape));
   tangents_.resize(nodes_.size());
   for (Tangent& tangent : tangents_) tangent.data = nullptr;
   tangents_[base(from.id)].data = moves;

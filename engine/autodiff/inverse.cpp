@@ -2,12 +2,12 @@
 #include "autodiff/inverse.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <memory>
 #include <stop_token>
 #include <utility>
 
+#include "array/demand.h"
 #include "array/device_array.h"
 #include "array/error.h"
 #include "array/host.h"
@@ -106,7 +106,7 @@ class MatrixInverse final : public Operation {
 
 Var matrix_inverse(Var a) {
   const std::int64_t n = a.dim(-1);
-  assert(a.shape().size() >= 2 && a.dim(-2) == n && !is_complex(a.dtype()));
+  RECLAB_DEMAND(a.shape().size() >= 2 && a.dim(-2) == n && !is_complex(a.dtype()));
   return a.graph->apply(std::make_unique<MatrixInverse>(a.dtype(), count(a.shape()) / (n * n), n), {a}, {{a.shape(), a.dtype()}})[0];
 }
 

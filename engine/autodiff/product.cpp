@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <cassert>
 #include <vector>
 
+#include "array/demand.h"
 #include "array/device_array.h"
 #include "autodiff/fresh.h"
 #include "autodiff/operands.h"
@@ -210,11 +210,11 @@ Var matmul(Var a, Var b) {
   MatMul d;
   d.k = a.dim(-1);
   d.n = b.dim(-1);
-  assert(b.dim(-2) == d.k);
+  RECLAB_DEMAND(b.dim(-2) == d.k);
   if (b.shape().size() == 2) {  // shared: all rows of A at once
     d.m = count(shape) / d.k;
   } else {
-    assert(b.shape().size() == shape.size());
+    RECLAB_DEMAND(b.shape().size() == shape.size());
     d.m = a.dim(-2);
     d.batch = count(shape) / (d.m * d.k);
     d.stride_a = d.m * d.k;
@@ -230,7 +230,7 @@ Var matmul_transposed(Var a, Var b) {
   a = graph.adopt(a);
   b = graph.adopt(b);
   Shape shape = a.shape();
-  assert(b.shape().size() == shape.size() && a.dim(-1) == b.dim(-1));
+  RECLAB_DEMAND(b.shape().size() == shape.size() && a.dim(-1) == b.dim(-1));
   MatMul d;
   d.k = a.dim(-1);
   d.m = a.dim(-2);
@@ -255,7 +255,7 @@ Var linear(Var x, Var weight, Var bias) {
     Shape shape = x.shape();
     const std::int64_t in = shape.back(), out = own.dim(0), rows = count(shape) / in;
     const auto padded = [](std::int64_t n) { return (n + 31) / 32 * 32; };
-    assert(own.dim(1) == in);
+    RECLAB_DEMAND(own.dim(1) == in);
     shape.back() = out;
     auto outstanding = std::make_shared<Outstanding>(x.dtype(), rows, in, out);
     const auto packed = graph.apply(std::make_unique<Pack>(x.dtype(), out, in, outstanding), {own},
@@ -273,7 +273,7 @@ Var linear(Var x, Var weight, Var bias) {
     d.n = weight.dim(0);
     d.m = count(shape) / d.k;
     d.transpose_b = true;
-    assert(weight.dim(1) == d.k);
+    RECLAB_DEMAND(weight.dim(1) == d.k);
     shape.back() = d.n;
     std::vector<Var> inputs{x, weight};
     if (own_bias) inputs.push_back(bias);
@@ -284,13 +284,13 @@ Var linear(Var x, Var weight, Var bias) {
 
 Var depthwise(Var x, Var weight) {
   Shape shape = x.shape();
-  assert(shape.size() == 3);
+  RECLAB_DEMAND(shape.size() == 3);
   DepthwiseDims d;
   d.taps = weight.dim(-1);
   d.steps = shape[0] - d.taps + 1;
   d.batch = shape[1];
   d.channels = shape[2];
-  assert(count(weight.shape()) == d.channels * d.taps);
+  RECLAB_DEMAND(count(weight.shape()) == d.channels * d.taps);
   shape[0] = d.steps;
   return x.graph->apply(std::make_unique<DepthwiseOperation>(x.dtype(), d), {x, weight}, {{shape, x.dtype()}})[0];
 }

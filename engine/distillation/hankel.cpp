@@ -2,7 +2,6 @@
 #include "distillation/hankel.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <numeric>

@@ -2,7 +2,6 @@
 #include "distillation/modal_fit.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <numbers>
 #include <optional>
@@ -10,6 +9,7 @@
 
 #include "algebra/columns.h"
 #include "algebra/eigen.h"
+#include "array/demand.h"
 #include "array/stop.h"
 
 namespace reclab {
@@ -302,7 +302,7 @@ FilterSpectrum filter_spectrum(std::span<const double> taps, std::int64_t order)
 }
 
 std::vector<ModalFit> modal_fits(std::span<const double> taps, const FilterSpectrum& spectrum, std::span<const std::int64_t> orders) {
-  assert(!taps.empty() && std::ranges::is_sorted(orders));
+  RECLAB_DEMAND(!taps.empty() && std::ranges::is_sorted(orders));
   // In a unit in which squares of taps neither overflow nor vanish.
   const auto unit_of = [](std::span<const double> values) {
     double most = 0.0;

@@ -2,9 +2,9 @@
 #include "execution/batch.h"
 
 #include <algorithm>
-#include <cassert>
 #include <string>
 
+#include "array/demand.h"
 #include "array/error.h"
 
 namespace reclab {
@@ -13,7 +13,7 @@ Batch::Batch(const Sequence& sequence, const Loss& loss, std::int64_t copies)
     : Batch(std::vector<Example>(static_cast<std::size_t>(copies), Example{&sequence, &loss})) {}
 
 Batch::Batch(std::vector<Example> examples) : examples_(std::move(examples)) {
-  assert(!examples_.empty());
+  RECLAB_DEMAND(!examples_.empty());
   length_ = shortest_ = examples_[0].sequence->length;
   width_ = examples_[0].sequence->width;
   outputs_ = examples_[0].loss->outputs();

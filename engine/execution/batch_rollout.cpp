@@ -2,10 +2,10 @@
 #include "execution/batch_rollout.h"
 
 #include <algorithm>
-#include <cassert>
 #include <string>
 
 #include "array/cpu/processor/threads.h"
+#include "array/demand.h"
 #include "array/error.h"
 
 namespace reclab {
@@ -44,7 +44,7 @@ void BatchRollout::continue_states() {
 }
 
 void BatchRollout::set_initial(const States& states) {
-  assert(states.empty() || states.size() == parts_.size());
+  RECLAB_DEMAND(states.empty() || states.size() == parts_.size());
   for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i]->set_initial(states.empty() ? States::value_type{} : states[i]);
 }
 BatchRollout::States BatchRollout::final_states() const {

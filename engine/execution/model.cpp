@@ -2,8 +2,8 @@
 #include "execution/model.h"
 
 #include <algorithm>
-#include <cassert>
 
+#include "array/demand.h"
 #include "array/error.h"
 #include "array/host.h"
 #include "array/stop.h"
@@ -75,10 +75,10 @@ void Model::update(const Change& change) {
 }
 
 void Model::add(double factor, std::span<const DeviceArray> steps) {
-  assert(steps.size() == weights_.size());
+  RECLAB_DEMAND(steps.size() == weights_.size());
   update([&](std::size_t i, const Weight& weight) {
     const std::int64_t n = weight.entries();
-    assert(steps[i].bytes() == weight.values.bytes());
+    RECLAB_DEMAND(steps[i].bytes() == weight.values.bytes());
     product_.resize(backend_, real_, n);
     backend_.unary(Unary::affine, real_, n, steps[i].data(), product_.data(), factor, 0.0);
     backend_.add_scaled(real_, n, 0, product_.data(), weight.values.data(), true);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "array/device_array.h"
-#include "array/planning_backend.h"
+#include "execution/planning_backend.h"
 
 namespace reclab {
 

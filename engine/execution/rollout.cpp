@@ -2,7 +2,6 @@
 #include "execution/rollout.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -10,6 +9,7 @@
 #include <tuple>
 #include <type_traits>
 
+#include "array/demand.h"
 #include "array/error.h"
 #include "array/stop.h"
 #include "execution/segment_length.h"
@@ -94,7 +94,7 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
     tail_ = built();
     tail_->graph().allocate(backend_, true);
   }
-  assert(model.weights().size() == full_->parameters().size());
+  RECLAB_DEMAND(model.weights().size() == full_->parameters().size());
   losses_.assign(static_cast<std::size_t>(batch.size()), 0.0);
   upload_input();
   checkpoints_.emplace_back(full_->states().size());
@@ -207,7 +207,7 @@ void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<d
       if (is_complex(state.initial.dtype())) parts.push_back(z.imag());
     }
     if (parts.empty()) continue;
-    assert(std::ssize(found->second) == count(state.initial.shape()));
+    RECLAB_DEMAND(std::ssize(found->second) == count(state.initial.shape()));
     const DType real = real_of(state.initial.dtype());
     const auto values = narrowed(real, parts);
     if (!all_finite(real, values))
@@ -222,7 +222,7 @@ void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<d
 }
 
 void Rollout::continue_states() {
-  assert(reached_ == static_cast<std::size_t>(segments_) && "after a forward that went to the end");
+  RECLAB_DEMAND(reached_ == static_cast<std::size_t>(segments_) && "after a forward that went to the end");
   for (const auto& layer : full_->layers())
     if (layer.reversed)
       throw Error(model_.architecture().id +
@@ -269,7 +269,7 @@ void Rollout::bind(Network& network, std::int64_t index) {
 }
 
 Network& Rollout::run_segment(std::int64_t index, std::stop_token stop, bool backward_follows) {
-  assert(weights_seen_ == model_.changes() && "the weights were changed since the forward");
+  RECLAB_DEMAND(weights_seen_ == model_.changes() && "the weights were changed since the forward");
   Network& network = index == segments_ - 1 && tail_ ? *tail_ : *full_;
   bind(network, index);
   if (held_segment_ != index) {

@@ -2,11 +2,11 @@
 #include "execution/step_map.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <functional>
 #include <map>
 
+#include "array/demand.h"
 #include "array/error.h"
 #include "array/host.h"
 #include "trace/kinds.h"
@@ -39,7 +39,7 @@ StepMap::StepMap(const Model& model, std::int64_t inputs, std::int64_t outputs)
   for (std::vector<DeviceArray>* of_states : {&state_, &next_adjoint_, &state_move_}) of_states->resize(parts_.size());
   Graph& graph = network_.graph();
   graph.allocate(backend_, true);
-  assert(model.weights().size() == network_.parameters().size() && "a head of as many outputs as the model has");
+  RECLAB_DEMAND(model.weights().size() == network_.parameters().size() && "a head of as many outputs as the model has");
   for (std::size_t i = 0; i < model.weights().size(); ++i) graph.bind(network_.parameters()[i].var, model.weights()[i].values.data());
 }
 
@@ -70,7 +70,7 @@ void StepMap::download(const void* from, Var like, int exponent, std::span<doubl
 }
 
 void StepMap::evaluate(std::span<const double> state, std::span<const double> input) {
-  assert(state.size() == states() && input.size() == inputs());
+  RECLAB_DEMAND(state.size() == states() && input.size() == inputs());
   Graph& graph = network_.graph();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const auto& own = network_.states()[i];
@@ -130,7 +130,7 @@ void StepMap::pull_back(std::span<const double> next_adjoint, std::span<const do
 }
 
 void StepMap::push_forward(std::span<const double> state_move, std::span<const double> input_move) {
-  assert(!state_move.empty() || !input_move.empty());
+  RECLAB_DEMAND(!state_move.empty() || !input_move.empty());
   Graph& graph = network_.graph();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const auto& state = network_.states()[i];

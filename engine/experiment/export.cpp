@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <cassert>
 #include <set>
 
+#include "array/demand.h"
 #include "experiment/experiment.h"
 #include "files/files.h"
 #include "files/npz.h"
@@ -41,7 +41,7 @@ void save_state(const FinalState& state, const std::filesystem::path& file) {
 }
 
 void export_run(const RunResult& result, const std::filesystem::path& folder, bool csv) {
-  assert(result.trace);
+  RECLAB_DEMAND(result.trace);
   const Trace& trace = *result.trace;
   AtomicFolder out(folder);
   std::vector<WrittenFile> files;

@@ -2,10 +2,10 @@
 #include "experiment/prepared.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstdio>
 #include <utility>
 
+#include "array/demand.h"
 #include "execution/segment_length.h"
 #include "experiment/device.h"
 #include "experiment/readout.h"
@@ -103,7 +103,7 @@ Prepared::Prepared(const Registry& registry, const RunRequest& request)
       loss(loss_of(request, architecture, hyper)),
       real(dtype_from(request.dtype)),
       backend(backend_for(request, [&] { return work_of(architecture, hyper, loss, real, request); })) {
-  assert(request.sequence->length >= 1 && request.sequence->width >= 1);
+  RECLAB_DEMAND(request.sequence->length >= 1 && request.sequence->width >= 1);
   NetworkOptions options;
   options.steps = sampled_steps(request.sequence->length);
   options.input = request.sequence->width;

@@ -2,7 +2,6 @@
 #include "experiment/readout.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <map>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "algebra/ridge.h"
+#include "array/demand.h"
 #include "array/error.h"
 #include "array/stop.h"
 #include "experiment/prepared.h"
@@ -48,7 +48,7 @@ class Layers {
     steps_ = sample.needs_one_segment() ? sequence.length : std::min(segment, sequence.length);
     features_ = sample.output().dim(-1);
     for (const auto& state : sample.states()) {
-      assert(!state.growing || steps_ == sequence.length);  // what keeps every step is run as one segment
+      RECLAB_DEMAND(!state.growing || steps_ == sequence.length);  // what keeps every step is run as one segment
       states_.emplace_back(static_cast<std::size_t>(count(state.initial.shape())) * (is_complex(state.initial.dtype()) ? 2u : 1u),
                            state.start);
     }
@@ -180,7 +180,7 @@ std::string fit_readout(const Architecture& architecture, const Hyper& hyper, co
 
   const auto entry = [&](const std::string& name) -> std::vector<double>& {
     auto* found = parameters.find(name);
-    assert(found);
+    RECLAB_DEMAND(found);
     return found->values;
   };
   auto &head = entry("head/weight"), &head_bias = entry("head/bias");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <cassert>
 #include <charconv>
 #include <chrono>
 #include <cmath>

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cerrno>
 #include <cstdio>
 #include <optional>
 
+#include "array/demand.h"
 #include "files/files.h"
 #include "files/parts.h"
 
@@ -144,7 +144,7 @@ void AtomicFolder::remove_made() noexcept {
 
 AtomicFile& AtomicFolder::file(const std::string& name) {
   const bool fresh = names_.insert(name).second;
-  assert(fresh);
+  RECLAB_DEMAND(fresh);
   static_cast<void>(fresh);
   return *files_.emplace_back(new AtomicFile(folder_ / name, part_ / name));
 }

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cerrno>
 #include <cstring>
 
+#include "array/demand.h"
 #include "files/parts.h"
 
 namespace reclab {
@@ -203,7 +203,7 @@ void AtomicFile::flush() {
 }
 
 void AtomicFile::write(const void* data, std::size_t size) {
-  assert(descriptor_ >= 0);
+  RECLAB_DEMAND(descriptor_ >= 0);
   written_ += size;
   if (hash_) hash_->update(data, size);
   if (buffer_.size() + size > buffer_size) flush();

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -14,6 +13,7 @@
 #include <new>
 #include <optional>
 
+#include "array/demand.h"
 #include "files/files.h"
 
 namespace reclab {
@@ -210,7 +210,7 @@ std::vector<T> transposed(const std::vector<T>& columns, const Shape& shape) {
 
 template <class T>
 void write(const std::filesystem::path& file, const Shape& shape, std::span<const T> data) {
-  assert(count(shape) == static_cast<std::int64_t>(data.size()));
+  RECLAB_DEMAND(count(shape) == static_cast<std::int64_t>(data.size()));
   AtomicFile out(file);
   out.write(npy_header(shape, npy_descr(data.data())));
   out.write(data.data(), data.size_bytes());
@@ -372,7 +372,7 @@ void NpyReader::take(std::string_view piece) {
 }
 
 NpyArray NpyReader::finish() {
-  assert(filled_ == std::max(array_.real.size(), array_.complex.size()) && rest_.empty());
+  RECLAB_DEMAND(filled_ == std::max(array_.real.size(), array_.complex.size()) && rest_.empty());
   if (!header_.fortran) return std::move(array_);
   try {
     if (header_.kind == 'c')

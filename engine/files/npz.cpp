@@ -4,8 +4,9 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
+
+#include "array/demand.h"
 
 namespace reclab {
 
@@ -21,7 +22,7 @@ class Fields {
  public:
   explicit Fields(std::string_view bytes) : bytes_(bytes) {}
   std::uint64_t take(std::size_t width) {
-    assert(at_ + width <= bytes_.size());
+    RECLAB_DEMAND(at_ + width <= bytes_.size());
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < width; ++i) value |= static_cast<std::uint64_t>(static_cast<unsigned char>(bytes_[at_ + i])) << (8 * i);
     at_ += width;
@@ -286,12 +287,12 @@ NpyArray NpzFile::read(std::string_view name) const {
 
 void NpzWriter::add_bytes(const std::string& name, const std::string& header, const Shape& shape, const void* data, std::size_t count_given,
                           std::size_t width) {
-  assert(count(shape) == static_cast<std::int64_t>(count_given));
+  RECLAB_DEMAND(count(shape) == static_cast<std::int64_t>(count_given));
   static_cast<void>(shape);
   const std::size_t bytes = count_given * width;
   Member member{name + ".npy", file_.size() - start_, header.size() + bytes, checksum(0, header.data(), header.size())};
   const bool fresh = names_.insert(name).second;
-  assert(fresh);
+  RECLAB_DEMAND(fresh);
   static_cast<void>(fresh);
   if (bytes > 0) member.crc = checksum(member.crc, data, bytes);
   const bool large = member.size >= zip64_from_;

@@ -2,10 +2,10 @@
 #include "learning/optimiser.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <utility>
 
+#include "array/demand.h"
 #include "array/error.h"
 #include "array/host.h"
 
@@ -16,7 +16,7 @@ Optimiser::Optimiser(Model& model, const OptimiserOptions& options, std::vector<
   check(options);
   const auto& weights = model.weights();
   if (frozen_.empty()) frozen_.resize(weights.size());
-  assert(frozen_.size() == weights.size());
+  RECLAB_DEMAND(frozen_.size() == weights.size());
   Backend& backend = model.backend();
   kept_.resize(weights.size());
   std::int64_t largest = 1;
@@ -41,7 +41,7 @@ std::int64_t Optimiser::bytes() const {
 }
 
 void Optimiser::step(double rate, std::span<const DeviceArray> gradients) {
-  assert(gradients.size() == model_.weights().size());
+  RECLAB_DEMAND(gradients.size() == model_.weights().size());
   ++steps_;
   model_.update([&](std::size_t i, const Model::Weight& weight) {
     if (frozen_[i]) return;
@@ -70,7 +70,7 @@ void Optimiser::keep() {
 }
 
 void Optimiser::go_back() {
-  assert(before_.size() == kept_.size());
+  RECLAB_DEMAND(before_.size() == kept_.size());
   for (std::size_t i = 0; i < kept_.size(); ++i)
     for (std::size_t k = 0; k < kept_[i].size(); ++k) model_.backend().copy(kept_[i][k].data(), before_[i][k].data(), kept_[i][k].bytes());
   steps_ = kept_steps_;
@@ -97,7 +97,7 @@ std::map<std::string, std::vector<double>> Optimiser::memory() const {
 }
 
 void Optimiser::restore(std::int64_t steps, const std::map<std::string, std::vector<double>>& memory) {
-  assert(steps >= 0);
+  RECLAB_DEMAND(steps >= 0);
   std::size_t used = 0;
   each_kept([&](const DeviceArray& array, const std::string& name) {  // all of them are looked at before one is changed
     const auto found = memory.find(name);

@@ -2,11 +2,11 @@
 #include "learning/trainer.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <exception>
 #include <utility>
 
+#include "array/demand.h"
 #include "array/host.h"
 #include "array/stop.h"
 
@@ -162,7 +162,7 @@ TrainingStep Trainer::step(std::stop_token stop, bool keep_it) {
 }
 
 void Trainer::undo() {
-  assert(steps_ > 0);
+  RECLAB_DEMAND(steps_ > 0);
   go_back();
   --steps_;
 }

@@ -2,10 +2,10 @@
 #include "models/network.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <set>
 
+#include "array/demand.h"
 #include "array/error.h"
 #include "array/host.h"
 #include "models/network_body.h"
@@ -107,7 +107,7 @@ void Network::draw_times(double gain, ParameterVar& parameter, InputWeight::Part
   const std::int64_t own = by_column ? features : columns, from = part == Part::last_columns ? columns - features : 0;
   const std::int64_t begin = part == Part::last_rows ? all - features * columns : 0,
                      end = part == Part::first_rows ? features * columns : all;
-  assert(own <= columns && from >= 0 && begin >= 0 && end <= all);
+  RECLAB_DEMAND(own <= columns && from >= 0 && begin >= 0 && end <= all);
   parameter.init = [init = std::move(parameter.init), gain, columns, own, from, begin, end](InitContext& c) {
     init(c);
     for (std::int64_t at = begin; at < end; at += columns)
@@ -267,7 +267,7 @@ Parameters Network::initialise(std::uint64_t seed) const {
     const std::string prefix = parameter.name.substr(0, parameter.name.find('/') + 1);
     InitContext context{rng, entry.shape, entry.values, [&](std::string_view other) -> std::span<const double> {
                           const auto* found = made.find(prefix + std::string(other));
-                          assert(found);
+                          RECLAB_DEMAND(found);
                           return found->values;
                         }};
     parameter.init(context);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "array/demand.h"
 #include "recurrence/chunks.h"
 #include "recurrence/pooling/pooling.h"
 
@@ -67,13 +68,13 @@ void Network::LayerOf::mixes(Mixing mixing) {
 }
 
 Var Network::LayerOf::before(Var trajectory) {
-  assert(rate_.stride == 1);
+  RECLAB_DEMAND(rate_.stride == 1);
   for (auto& state : network_.states_) {
     if (state.trajectory.id != trajectory.id) continue;
     if (!state.plain_initial) state.plain_initial = graph().leaf(LeafKind::variable, state.initial.shape(), state.initial.dtype());
     return chunks::before(state.plain_initial, trajectory);
   }
-  assert(!"the trajectory of no memory");
+  RECLAB_DEMAND(!"the trajectory of no memory");
   return {};
 }
 
@@ -93,7 +94,7 @@ Var Network::LayerOf::position() {
 }
 
 Var Network::LayerOf::elapsed() {
-  assert(index_ >= 0 && network_.layers_[static_cast<std::size_t>(index_)].architecture->knows_time);
+  RECLAB_DEMAND(index_ >= 0 && network_.layers_[static_cast<std::size_t>(index_)].architecture->knows_time);
   const double unit = hyper.real("time_unit"), first = hyper.real("first_elapsed");
   if (!network_.options_.timed && unit == 0.0 && first == 1.0) return {};
   const bool is_reversed = network_.layers_[static_cast<std::size_t>(index_)].reversed;

@@ -2,11 +2,11 @@
 // What a layer of a network is built with; for who builds networks.
 #pragma once
 
-#include <cassert>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "array/demand.h"
 #include "models/network.h"
 #include "recurrence/flow.h"
 #include "recurrence/memory.h"
@@ -46,7 +46,7 @@ class Network::LayerOf final : public Layer, public FlowListener, public MixingL
     const std::string key = prefix_ + "/" + name;
     for (const auto& present : network_.parameters_)
       if (present.name == key) {
-        assert(joint_ && present.var.shape() == shape);
+        RECLAB_DEMAND(joint_ && present.var.shape() == shape);
         return present.var;
       }
     const Var var = graph().leaf(LeafKind::variable, std::move(shape), graph().real());
@@ -56,7 +56,7 @@ class Network::LayerOf final : public Layer, public FlowListener, public MixingL
   Var shared_parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) override {
     for (const auto& present : network_.parameters_)
       if (present.name == std::to_string(first_) + "/" + name) return present.var;
-    assert(index() == 0);
+    RECLAB_DEMAND(index() == 0);
     return parameter(name, std::move(shape), init, text);
   }
   bool backward() const override { return index_ >= 0 && network_.layers_[static_cast<std::size_t>(index_)].reversed; }

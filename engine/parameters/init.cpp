@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "parameters/init.h"
 
-#include <cassert>
 #include <cmath>
 #include <vector>
 
+#include "array/demand.h"
 #include "array/stop.h"
 
 namespace reclab::init {
@@ -39,7 +39,7 @@ Init truncated_normal(double deviation) {
 
 Init orthogonal(double scale) {
   return [scale](InitContext& c) {
-    assert(c.shape.size() == 2);
+    RECLAB_DEMAND(c.shape.size() == 2);
     const auto rows = static_cast<std::size_t>(c.shape[0]), columns = static_cast<std::size_t>(c.shape[1]);
     const std::size_t few = std::min(rows, columns), many = std::max(rows, columns);
     std::vector<double> q(few * many);  // `few` vectors of length `many`, made orthonormal one after the other

@@ -2,7 +2,8 @@
 #include "recurrence/chunks.h"
 
 #include <algorithm>
-#include <cassert>
+
+#include "array/demand.h"
 
 namespace reclab::chunks {
 
@@ -11,7 +12,7 @@ void OpaqueMemory::forward(const ForwardCall& c) {
 }
 
 void OpaqueMemory::backward(const BackwardCall& c) {
-  assert((carried_.empty() || !carried_[0]) && "chunks cover the whole sequence");
+  RECLAB_DEMAND((carried_.empty() || !carried_[0]) && "chunks cover the whole sequence");
   exponent_ = inner_ ? inner_->exponent() : 0;
   if (!c.grad_in[0]) return;
   const int own = exponent_;  // the power of two that the memory's adjoint comes in

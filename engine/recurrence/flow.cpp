@@ -2,7 +2,8 @@
 #include "recurrence/flow.h"
 
 #include <array>
-#include <cassert>
+
+#include "array/demand.h"
 
 namespace reclab {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::array names{"forward", "backward", "bilinear", "generalised", "ex
 Flow::Rule flow_rule(const std::string& name) {
   for (std::size_t i = 0; i < names.size(); ++i)
     if (name == names[i]) return static_cast<Flow::Rule>(i);
-  assert(name == "zoh");
+  RECLAB_DEMAND(name == "zoh");
   return Flow::Rule::exponential;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <cassert>
 
+#include "array/demand.h"
 #include "array/error.h"
 #include "recurrence/memory.h"
 
@@ -31,9 +31,9 @@ Form form_from(std::string_view text) {
 }
 
 void Memory::low_rank(std::int64_t, std::span<double>, std::span<double>, std::span<double>) {
-  assert(!"this memory's transition is not of low rank");
+  RECLAB_DEMAND(!"this memory's transition is not of low rank");
 }
-void Memory::factors(std::int64_t, std::span<std::complex<double>>) { assert(!"this memory's transition is not diagonal"); }
-void Memory::jacobian(std::int64_t, std::span<double>) { assert(!"this memory's transition is not in blocks"); }
+void Memory::factors(std::int64_t, std::span<std::complex<double>>) { RECLAB_DEMAND(!"this memory's transition is not diagonal"); }
+void Memory::jacobian(std::int64_t, std::span<double>) { RECLAB_DEMAND(!"this memory's transition is not in blocks"); }
 
 }  // namespace reclab

@@ -3,7 +3,6 @@
 // its own forms (its drawing.cpp); schedule/ finds what is to be drawn and writes it down.
 #pragma once
 
-#include <cassert>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "array/demand.h"
 #include "recurrence/evaluation_order.h"
 
 namespace reclab {
@@ -51,7 +51,7 @@ class Plan {
           drawing::Complex value = drawing::none, drawing::Complex product = drawing::none) {
     const int number = static_cast<int>(std::ssize(nodes_));
     for (const int from : needs) {
-      assert(nodes_[static_cast<std::size_t>(from)].round < round);
+      RECLAB_DEMAND(nodes_[static_cast<std::size_t>(from)].round < round);
       edges_.push_back({from, number});
     }
     nodes_.push_back({round, first, last, kind, round, last, round > 0 ? 1 : 0, value, product});

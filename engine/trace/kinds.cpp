@@ -2,7 +2,6 @@
 #include "trace/kinds.h"
 
 #include <array>
-#include <cassert>
 #include <charconv>
 
 namespace reclab {
@@ -10,6 +9,7 @@ namespace {
 
 constexpr std::array table{
 #define RECLAB_KIND(name, form, stage, axes, unit, text) KindInfo{Kind::name, #name, form, stage, axes, unit, text},
+#include "array/demand.h"
 #include "trace/kinds.inc"
 #undef RECLAB_KIND
 };
@@ -20,21 +20,21 @@ std::span<const KindInfo> kind_table() { return table; }
 const KindInfo& info_of(Kind kind) { return table[static_cast<std::size_t>(kind)]; }
 
 std::string key_of(Kind kind) {
-  assert(info_of(kind).form == KeyForm::bare);
+  RECLAB_DEMAND(info_of(kind).form == KeyForm::bare);
   return std::string(info_of(kind).name);
 }
 std::string key_of(Kind kind, std::int64_t layer) {
-  assert(info_of(kind).form == KeyForm::layer);
+  RECLAB_DEMAND(info_of(kind).form == KeyForm::layer);
   return prefix_of(kind) + std::to_string(layer);
 }
 std::string key_of(Kind kind, std::int64_t layer, std::string_view name) {
-  assert(info_of(kind).form == KeyForm::named);
+  RECLAB_DEMAND(info_of(kind).form == KeyForm::named);
   std::string made = prefix_of(kind) + std::to_string(layer);
   made += '/';
   return made += name;
 }
 std::string key_of(Kind kind, std::string_view name) {
-  assert(info_of(kind).form == KeyForm::free);
+  RECLAB_DEMAND(info_of(kind).form == KeyForm::free);
   return prefix_of(kind) += name;
 }
 

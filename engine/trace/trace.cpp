@@ -2,8 +2,9 @@
 #include "trace/trace.h"
 
 #include <algorithm>
-#include <cassert>
 #include <numeric>
+
+#include "array/demand.h"
 
 namespace reclab {
 
@@ -42,8 +43,8 @@ bool Trace::has(Kind kind) const {
 }
 
 void Trace::put(TraceArray array) {
-  assert((array.real != nullptr) != (array.complex != nullptr));
-  assert(array.size() == static_cast<std::int64_t>(array.real ? array.real->size() : array.complex->size()));
+  RECLAB_DEMAND((array.real != nullptr) != (array.complex != nullptr));
+  RECLAB_DEMAND(array.size() == static_cast<std::int64_t>(array.real ? array.real->size() : array.complex->size()));
   auto shared = std::make_shared<const TraceArray>(std::move(array));
   for (auto& present : arrays_) {
     if (present->key == shared->key) {

@@ -207,6 +207,28 @@ std::vector<std::string> oversized(const fs::path& root, std::set<std::string> a
   return found;
 }
 
+/// Assertions that some builds do not have.
+std::vector<std::string> asserts(const fs::path& root, std::size_t* demands = nullptr) {
+  static const std::regex of_some(R"((^|[^\w])assert\s*\()"), of_all(R"(\bRECLAB_DEMAND\()");
+  std::vector<std::string> found;
+  for (const char* top : {"engine", "widgets", "app"}) {
+    if (!fs::exists(root / top)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
+      if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+      std::istringstream lines(code_of(contents(entry.path())));
+      int number = 0;
+      for (std::string line; std::getline(lines, line);) {
+        ++number;
+        if (std::regex_search(line, of_some))
+          found.push_back(entry.path().lexically_relative(root).string() + ":" + std::to_string(number) +
+                          ": assert() is not in every build: say RECLAB_DEMAND()");
+        if (demands) *demands += std::regex_search(line, of_all);
+      }
+    }
+  }
+  return found;
+}
+
 /// Where app/gui names a panel, which only widgets/panels knows: by its id, which is its folder's name, or by its header.
 std::vector<std::string> named_panels(const fs::path& root) {
   static const std::regex literal(R"re(//[^\n]*|"((?:\\.|[^"\\\n])*)")re");
@@ -582,4 +604,16 @@ TEST_CASE("a class on two floors is found, whatever it is defined with; declarat
   planted.file("engine/timing/c.cpp", "enum class Step {\n  a\n};\n");
   const auto found = doubled_classes(planted.root());
   CHECK_SAYS(found.size() == 1 && found[0] == "Step is a class on 2 floors: engine/array/a.h engine/timing/c.cpp", said(found));
+}
+
+TEST_CASE("what our own code is to keep is looked at in every build") {
+  std::size_t demands = 0;
+  const auto found = asserts(reclab::test::source(), &demands);
+  CHECK_SAYS(demands > 100, std::to_string(demands) + " read");
+  CHECK_SAYS(found.empty(), said(found));
+  Planted planted;
+  planted.file("engine/array/a.cpp", "static_assert(true);\n// assert(0)\nRECLAB_DEMAND(x);\n");
+  CHECK(asserts(planted.root()).empty());
+  planted.file("app/gui/b.cpp", "if (x)\n  assert(y);\n");
+  CHECK_EQUAL(asserts(planted.root()).size(), 1u);
 }

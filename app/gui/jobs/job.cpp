@@ -2,10 +2,10 @@
 #include "gui/jobs/job.h"
 
 #include <algorithm>
-#include <cassert>
 #include <chrono>
 #include <exception>
 
+#include "array/demand.h"
 #include "array/error.h"
 #include "array/stop.h"
 
@@ -79,7 +79,7 @@ void JobBase::giveWay() {
 
 /// So many of the newest that were handed to the thread never began.
 void JobBase::forget(std::size_t count) {
-  assert(count <= handed_.size());
+  RECLAB_DEMAND(count <= handed_.size());
   handed_.resize(handed_.size() - count);
 }
 
@@ -127,7 +127,7 @@ void JobBase::hear(std::uint64_t number, const Message& message) const {
 }
 
 void JobBase::returned(std::uint64_t number, const Message& finished, const Ending& ending) {
-  assert(!handed_.empty() && handed_.front() == number);
+  RECLAB_DEMAND(!handed_.empty() && handed_.front() == number);
   handed_.pop_front();
   if (finished && open(number) != open_.end()) finished();
   end(number, ending);

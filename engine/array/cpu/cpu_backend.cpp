@@ -4,10 +4,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cstdlib>
 #include <string>
 #include <vector>
+
+#include "array/demand.h"
 
 namespace reclab {
 namespace cpu {
@@ -41,7 +42,7 @@ Broadcast broadcast(const Shape& x, const Shape& y, Shape& result) {
   for (std::size_t i = rank; i-- > 0;) {
     const std::size_t back = rank - i;
     const std::int64_t nx = back <= x.size() ? x[x.size() - back] : 1, ny = back <= y.size() ? y[y.size() - back] : 1;
-    assert(nx == ny || nx == 1 || ny == 1);
+    RECLAB_DEMAND(nx == ny || nx == 1 || ny == 1);
     result[i] = std::max(nx, ny);
     if (nx == 0 || ny == 0) result[i] = 0;
     sx[i] = nx == 1 ? 0 : run_x;
@@ -59,7 +60,7 @@ Broadcast broadcast(const Shape& x, const Shape& y, Shape& result) {
       merged.stride_x[last] = sx[i];
       merged.stride_y[last] = sy[i];
     } else {
-      assert(merged.rank < 6);
+      RECLAB_DEMAND(merged.rank < 6);
       merged.size[merged.rank] = result[i];
       merged.stride_x[merged.rank] = sx[i];
       merged.stride_y[merged.rank] = sy[i];

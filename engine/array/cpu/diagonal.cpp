@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "array/cpu/cpu_backend.h"
+#include "array/demand.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -183,7 +183,7 @@ void with_activation(Unary op, F&& f) {
     case Unary::relu: return f([](auto x) { return fn::Relu::value(x, 0.0, 0.0); });
     case Unary::sigmoid: return f([](auto x) { return fn::sigmoid(x); });
     case Unary::tanh: return f([](auto x) { return fn::tanh(x); });
-    default: assert(!"no activation of an independent recurrence");
+    default: RECLAB_DEMAND(!"no activation of an independent recurrence");
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "array/cpu/cpu_backend.h"
+#include "array/demand.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -121,7 +121,7 @@ void CpuBackend::unary(Unary op, DType type, std::int64_t n, const void* x_, voi
           for (std::int64_t i = from; i < to; ++i) y[i] = Op::value(x[i], p, q);
         });
       } else {
-        assert(!"not an operation of complex arrays");
+        RECLAB_DEMAND(!"not an operation of complex arrays");
       }
     });
   });

@@ -6,7 +6,6 @@
 // Step by step, a piece of the memory stays in registers for as many steps, and each of them decays it, writes and reads: nothing is a
 // product over pairs of steps or over a chunk.
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "array/cpu/gated_tiles.h"
 #include "array/cpu/processor/exponents.h"
 #include "array/cpu/processor/threads.h"
+#include "array/demand.h"
 
 namespace reclab::cpu {
 namespace {
@@ -60,7 +60,7 @@ void gated_steps(const GatedDims& d, const T* q, const T* k, const T* v, const T
 template <class T>
 void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, T* o, T* final_state,
            const std::stop_token& stop) {
-  assert(d.method == ScanMethod::chunks || (d.method == ScanMethod::steps && log_decay));
+  RECLAB_DEMAND(d.method == ScanMethod::chunks || (d.method == ScanMethod::steps && log_decay));
   const Index slabs = std::max<Index>(1, d.value / value_slab);
   parallel(d.heads * slabs, [&](Index task) {
     const Index h = task / slabs, from = task % slabs * d.value / slabs, n = (task % slabs + 1) * d.value / slabs - from;
@@ -386,7 +386,7 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
   std::vector<int> powers(static_cast<std::size_t>(d.heads * d.key), no_exponent);  // of each row of the initial memory's adjoint
   Scratch<T> ends(ginitial ? static_cast<std::size_t>(d.heads * all) : 0);
   const int unit = gfinal && exponent ? *exponent : 0;
-  assert(d.method == ScanMethod::chunks || (d.method == ScanMethod::steps && log_decay));
+  RECLAB_DEMAND(d.method == ScanMethod::chunks || (d.method == ScanMethod::steps && log_decay));
   parallel(d.heads, [&](Index h) {
     const auto end = [&](Index i, const T* row, int power) {
       const T *first_go = go + h * d.value, *first_q = q + h * d.key;

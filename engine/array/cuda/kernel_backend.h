@@ -9,7 +9,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cassert>
 #include <climits>
 #include <cmath>
 #include <map>
@@ -19,6 +18,7 @@
 
 #include "array/cuda/kernels.h"
 #include "array/cuda/recorder.h"
+#include "array/demand.h"
 #include "array/error.h"
 
 namespace reclab::kernel {
@@ -120,7 +120,7 @@ class KernelBackend final : public Backend {
   }
   template <class F>
   static void with_real(DType type, F&& f) {
-    assert(!is_complex(type));
+    RECLAB_DEMAND(!is_complex(type));
     if (type == DType::f32)
       f(float{});
     else

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "array/cuda/kernel_backend.h"
+#include "array/demand.h"
 
 namespace reclab::kernel {
 
@@ -202,7 +203,7 @@ void KernelBackend<Machine>::gemm(Gemm<T> g) {
 template <class Machine>
 template <class A, class B, class T>
 void KernelBackend<Machine>::multiply(const Matrices<A>& a, const Matrices<B>& b, const Matrices<T>& c, bool accumulate) {
-  assert(!c.is_transposed && (a.is_transposed ? a.rows : a.columns) == (b.is_transposed ? b.columns : b.rows));
+  RECLAB_DEMAND(!c.is_transposed && (a.is_transposed ? a.rows : a.columns) == (b.is_transposed ? b.columns : b.rows));
   gemm(Gemm<T>{a.data, b.data, c.data, c.rows, c.columns, a.is_transposed ? a.rows : a.columns, a.line, b.line, c.line, a.stride, b.stride,
                c.stride, 0, c.heads, 1, 1, a.is_transposed, b.is_transposed, accumulate});
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <vector>
 
+#include "array/demand.h"
 #include "array/reference/ranged.h"
 #include "array/reference/reference_backend.h"
 
@@ -16,7 +16,7 @@ double value(Unary f, double x) {
     case Unary::relu: return std::max(x, 0.0);
     case Unary::sigmoid: return 1.0 / (1.0 + std::exp(-x));
     case Unary::tanh: return std::tanh(x);
-    default: assert(!"no activation of an independent recurrence");
+    default: RECLAB_DEMAND(!"no activation of an independent recurrence");
   }
   return x;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <complex>
 #include <vector>
 
+#include "array/demand.h"
 #include "array/reference/ranged.h"
 #include "array/reference/reference_backend.h"
 
@@ -104,7 +104,7 @@ std::complex<double> value(Unary op, std::complex<double> x, double p, double q)
     case Unary::square: return x * x;
     case Unary::reciprocal: return 1.0 / x;
     case Unary::mean_exp: return mean_exp(x);
-    default: assert(!"not an operation of complex arrays"); return {};
+    default: RECLAB_DEMAND(!"not an operation of complex arrays"); return {};
   }
 }
 std::complex<double> slope(Unary op, std::complex<double> x, double p) {
@@ -114,7 +114,7 @@ std::complex<double> slope(Unary op, std::complex<double> x, double p) {
     case Unary::square: return 2.0 * x;
     case Unary::reciprocal: return -1.0 / (x * x);
     case Unary::mean_exp: return mean_exp_slope(x);
-    default: assert(!"not an operation of complex arrays"); return {};
+    default: RECLAB_DEMAND(!"not an operation of complex arrays"); return {};
   }
 }
 
@@ -129,7 +129,7 @@ W value(Binary op, W x, W y) {
       if constexpr (!complex_v<W>) return std::max(x, y);
       break;
   }
-  assert(!"not an operation of complex arrays");
+  RECLAB_DEMAND(!"not an operation of complex arrays");
   return {};
 }
 /// The derivative by x, or by y.
@@ -144,7 +144,7 @@ W slope(Binary op, bool by_y, W x, W y) {
       if constexpr (!complex_v<W>) return x == y ? 0.5 : (x > y) != by_y ? 1.0 : 0.0;
       break;
   }
-  assert(!"not an operation of complex arrays");
+  RECLAB_DEMAND(!"not an operation of complex arrays");
   return {};
 }
 

@@ -7,13 +7,13 @@
 // short, and between them each direction gets a power of two of its own, so that what fades or grows beyond the range of numbers is told
 // apart from what is not there.
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <numeric>
 #include <utility>
 
+#include "array/demand.h"
 #include "experiment/record/analysis.h"
 #include "experiment/weights/weights.h"
 
@@ -207,7 +207,7 @@ class Sensitivity final : public Analysis {
       own = {real_of(initial.dtype()), to_double(backend, real_of(initial.dtype()), block.states[i].data(), n),
              states[i].memory ? 1 : initial.dim(0), 0};
       own.entries = n / (own.rows * copies_);
-      assert(initial.dim(states[i].memory ? 0 : 1) == copies_ && "a state of a batch has its sequences side by side");
+      RECLAB_DEMAND(initial.dim(states[i].memory ? 0 : 1) == copies_ && "a state of a batch has its sequences side by side");
       visit(own.rows, own.entries, here, [&](std::int64_t copy, std::size_t at) {
         largest[static_cast<std::size_t>(copy)] = std::max(largest[static_cast<std::size_t>(copy)], std::abs(own.values[at]));
       });

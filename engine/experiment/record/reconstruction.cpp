@@ -2,11 +2,11 @@
 #include "experiment/record/reconstruction.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
+#include "array/demand.h"
 #include "array/error.h"
 
 namespace reclab {
@@ -33,12 +33,12 @@ Reconstruction::Reconstruction(const Network& network, const Network::HistoryVar
   for (std::size_t i = 0; i < network.states().size(); ++i) {
     const auto& state = network.states()[i];
     if (state.layer != past.layer || state.name != past.state) continue;
-    assert(state.shape.size() == 2 && state.trajectory);
+    RECLAB_DEMAND(state.shape.size() == 2 && state.trajectory);
     state_number_ = i;
     copies_ = state.shape[0];
     order_ = state.shape[1];
   }
-  assert(past.signal.dim(-1) == copies_);
+  RECLAB_DEMAND(past.signal.dim(-1) == copies_);
   const double each = static_cast<double>(rows) * static_cast<double>(copies_ * order_);
   most_ = std::clamp(static_cast<std::int64_t>(most_work / std::max(each, 1.0)), least_places, most_places);
 }

@@ -2,15 +2,16 @@
 #include "experiment/training/learned.h"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
+
+#include "array/demand.h"
 
 namespace reclab {
 
 std::int64_t LearnedWeights::bytes() const { return values.count() * static_cast<std::int64_t>(sizeof(double)); }
 
 void Checkpoints::add(LearnedPtr weights) {
-  assert(kept_.empty() || kept_.back()->step < weights->step);
+  RECLAB_DEMAND(kept_.empty() || kept_.back()->step < weights->step);
   if (kept_.size() > 1 && !wants(kept_.back()->step)) kept_.pop_back();
   kept_.push_back(std::move(weights));
   while (kept_.size() > 2 && (std::ssize(kept_) > most || bytes() > limit_)) thin();

@@ -2,12 +2,12 @@
 #include "experiment/weights/weights.h"
 
 #include <algorithm>
-#include <cassert>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <set>
 
+#include "array/demand.h"
 #include "execution/rollout.h"
 #include "experiment/experiment.h"
 #include "experiment/prepared.h"
@@ -228,7 +228,7 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
   };
   auto& own = parameters.entries();
   std::vector<std::vector<double>> values;
-  assert(own.size() == match.entries.size());
+  RECLAB_DEMAND(own.size() == match.entries.size());
   for (std::size_t i = 0; i < own.size(); ++i) {
     const std::string& name = own[i].name;
     const std::string& entry = match.entries[i];

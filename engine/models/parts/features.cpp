@@ -2,10 +2,10 @@
 #include "models/parts/features.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <numbers>
 
+#include "array/demand.h"
 #include "array/error.h"
 #include "array/stop.h"
 #include "models/parts/parts.h"
@@ -28,7 +28,7 @@ Var entrywise(const std::string& name, Var x) {
   if (name == "elu+1") return elu(x) + 1.0;
   if (name == "silu") return silu(x);
   if (name == "sigmoid") return sigmoid(x);
-  assert(name == "identity");
+  RECLAB_DEMAND(name == "identity");
   return x;
 }
 
@@ -67,7 +67,7 @@ Var waves(Var x, Var W, bool sine_first) {
 
 Init orthogonal_rows(RowLength length) {
   return [length](InitContext& c) {
-    assert(c.shape.size() == 2);
+    RECLAB_DEMAND(c.shape.size() == 2);
     const auto rows = static_cast<std::size_t>(c.shape[0]), columns = static_cast<std::size_t>(c.shape[1]);
     const Init block = init::orthogonal(1.0);
     const Shape square{c.shape[1], c.shape[1]};

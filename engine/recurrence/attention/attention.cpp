@@ -2,9 +2,9 @@
 #include "recurrence/attention/attention.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
+#include "array/demand.h"
 #include "array/error.h"
 #include "array/host.h"
 #include "autodiff/ops.h"
@@ -337,8 +337,8 @@ Attended attended(const SoftmaxAttention& a, bool streaming) {
                    streaming ? 1 : block_rows,
                    a.window,
                    a.rel ? a.rel.dim(2) : 0};
-  assert(!a.window || a.low);
-  assert(a.k.dim(2) == s.key && a.v.dim(1) == a.k.dim(1) && a.k.dim(0) == s.batch && a.v.dim(0) == s.batch);
+  RECLAB_DEMAND(!a.window || a.low);
+  RECLAB_DEMAND(a.k.dim(2) == s.key && a.v.dim(1) == a.k.dim(1) && a.k.dim(0) == s.batch && a.v.dim(0) == s.batch);
   auto operation = std::make_unique<Softmax>(a.q.dtype(), s);
   std::vector<Var> inputs{a.q, a.k, a.v};
   if (a.low) inputs.push_back(a.low);
@@ -361,8 +361,8 @@ Var softmax_attention(const SoftmaxAttention& a, bool streaming) { return attend
 
 Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Var column_low, ReadOrder read) {
   const AttentionSizes s{q.dim(0), q.dim(1), 0, q.dim(2), v.dim(2), 0, block_rows};
-  assert(k.shape() == q.shape() && v.dim(1) == s.steps && count(row.shape()) == s.batch * s.steps &&
-         count(column.shape()) == s.batch * s.steps);
+  RECLAB_DEMAND(k.shape() == q.shape() && v.dim(1) == s.steps && count(row.shape()) == s.batch * s.steps &&
+                count(column.shape()) == s.batch * s.steps);
   return q.graph->apply(std::make_unique<Weighted>(q.dtype(), s, read), {q, k, v, row, column, row_low, column_low},
                         {{Shape{s.batch, s.steps, s.value}, q.dtype()}})[0];
 }

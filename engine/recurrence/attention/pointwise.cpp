@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Attention whose weights are functions of single scores: no score of a row sees another.
-#include <cassert>
 #include <memory>
 
+#include "array/demand.h"
 #include "autodiff/ops.h"
 #include "recurrence/attention/attention.h"
 #include "recurrence/attention/blocks.h"
@@ -155,8 +155,8 @@ Var pointwise_attention(const PointwiseAttention& a, bool streaming) {
                          streaming ? 1 : block_rows,
                          a.window,
                          a.rel ? a.rel.dim(2) : 0};
-  assert(!a.window || a.low);
-  assert(a.k.dim(2) == s.key && a.v.dim(1) == a.k.dim(1) && a.k.dim(0) == s.batch && a.v.dim(0) == s.batch);
+  RECLAB_DEMAND(!a.window || a.low);
+  RECLAB_DEMAND(a.k.dim(2) == s.key && a.v.dim(1) == a.k.dim(1) && a.k.dim(0) == s.batch && a.v.dim(0) == s.batch);
   std::vector<double> after;
   for (std::int64_t i = 0; i < steps; ++i) after.push_back(static_cast<double>(past + i + 1));
   Graph& graph = *a.q.graph;

@@ -2,9 +2,9 @@
 #include "recurrence/convolution/convolution.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
+#include "array/demand.h"
 #include "array/device_array.h"
 #include "array/error.h"
 #include "autodiff/ops.h"
@@ -162,7 +162,7 @@ class Direct final : public Operation, public HasEvaluationOrder, public HasLine
 };
 
 Var convolve_after(Var kernel, Var u, std::int64_t before) {
-  assert(kernel.dtype() == u.dtype() && u.shape().size() == 3 && kernel.dim(1) == u.dim(0));
+  RECLAB_DEMAND(kernel.dtype() == u.dtype() && u.shape().size() == 3 && kernel.dim(1) == u.dim(0));
   return u.graph->apply(std::make_unique<Convolve>(u.dtype(), u.dim(0), u.dim(1), u.dim(2), before), {kernel, u},
                         {{u.shape(), u.dtype()}})[0];
 }
@@ -191,7 +191,7 @@ std::optional<Var> kernel_of(const Operation& operation, std::span<const Var> in
 Var convolve(Var kernel, Var u) { return convolve_after(kernel, u, 0); }
 
 Var convolve_directly(Var kernel, Var u, std::int64_t steps) {
-  assert(kernel.dim(0) == u.dim(2) && steps <= u.dim(0) && !is_complex(u.dtype()));
+  RECLAB_DEMAND(kernel.dim(0) == u.dim(2) && steps <= u.dim(0) && !is_complex(u.dtype()));
   auto operation = std::make_unique<Direct>(u.dtype(), u.dim(0), steps, u.dim(1), u.dim(2), kernel.dim(1));
   Direct* own = operation.get();
   const Var y = u.graph->apply(std::move(operation), {kernel, u}, {{Shape{steps, u.dim(1), u.dim(2)}, u.dtype()}})[0];
@@ -203,7 +203,7 @@ Var convolution(Layer& layer, const std::string& name, Var kernel, Var u, const 
   layer.offer({Form::convolution});
   layer.run_as_one();
   const std::int64_t before = layer.cached_steps(), channels = u.dim(-1);
-  assert(kernel.dim(0) == channels && u.shape().size() == 3);
+  RECLAB_DEMAND(kernel.dim(0) == channels && u.shape().size() == 3);
   const Var initial = layer.graph().leaf(LeafKind::variable, {before, layer.batch(), channels}, u.dtype());
   Var joined = u;
   if (before) {
@@ -218,7 +218,7 @@ Var convolution(Layer& layer, const std::string& name, Var kernel, Var u, const 
 
 Var finite_convolution(Layer& layer, const std::string& name, Var kernel, Var u, const std::string& text) {
   layer.offer({Form::convolution});
-  assert(kernel.dim(0) % u.dim(-1) == 0 && u.shape().size() == 3);
+  RECLAB_DEMAND(kernel.dim(0) % u.dim(-1) == 0 && u.shape().size() == 3);
   const Var joined = kernel.dim(1) > 1 ? layer.history(name, u, kernel.dim(1) - 1, text) : u;
   const std::vector<Var> copies(static_cast<std::size_t>(kernel.dim(0) / u.dim(-1)), joined);
   return read(layer, kernel, copies.size() == 1 ? joined : concat(copies, -1));

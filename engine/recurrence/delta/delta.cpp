@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <cassert>
 
+#include "array/demand.h"
 #include "array/device_array.h"
 #include "array/host.h"
 #include "recurrence/chunks.h"
@@ -49,7 +49,7 @@ class UnitLowerInverse final : public Operation {
 
 Var unit_lower_inverse(Var a) {
   const std::int64_t n = a.dim(-1);
-  assert(a.dim(-2) == n);
+  RECLAB_DEMAND(a.dim(-2) == n);
   return a.graph->apply(std::make_unique<UnitLowerInverse>(a.dtype(), count(a.shape()) / (n * n), n), {a}, {{a.shape(), a.dtype()}})[0];
 }
 
@@ -195,8 +195,8 @@ bool by_key(Var log_decay) { return log_decay && log_decay.dim(-1) > 1; }
 }  // namespace
 
 OuterVars delta(Graph& graph, Form form, const DeltaInputs& in) {
-  assert(in.k.shape() == in.q.shape() && in.v.dim(2) == in.q.dim(2) && (!in.beta || in.beta.dim(3) == 1) &&
-         (!in.recall || in.recall.shape() == in.k.shape()));
+  RECLAB_DEMAND(in.k.shape() == in.q.shape() && in.v.dim(2) == in.q.dim(2) && (!in.beta || in.beta.dim(3) == 1) &&
+                (!in.recall || in.recall.shape() == in.k.shape()));
   if (form == Form::chunkwise || (form == Form::attention && !by_key(in.log_decay))) return chunkwise(graph, form, in);
   return sequential(graph, in);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 
+#include "array/demand.h"
 #include "array/device_array.h"
 #include "array/host.h"
 #include "array/order.h"
@@ -212,7 +212,7 @@ class VandermondeOperation final : public Operation {
 /// kernel [C, steps] = sum_n w[c, n] a[c, n]^k.
 Var vandermonde(Var w, Var a, std::int64_t steps) {
   const std::int64_t channels = a.dim(0), modes = a.dim(1);
-  assert(is_complex(a.dtype()) && w.dtype() == a.dtype() && w.shape() == a.shape());
+  RECLAB_DEMAND(is_complex(a.dtype()) && w.dtype() == a.dtype() && w.shape() == a.shape());
   return a.graph->apply(std::make_unique<VandermondeOperation>(a.dtype(), channels, modes, steps), {w, a},
                         {{Shape{channels, steps}, a.dtype()}})[0];
 }
@@ -232,7 +232,7 @@ class TransitionOnly final : public Memory {
     c.backend.add_scaled(type_, width_, 0, c.in[0], c.out[0], false);
   }
   void backward(const BackwardCall& c) override {
-    assert((carried_.empty() || !carried_[0]) && "a convolution covers the whole sequence");
+    RECLAB_DEMAND((carried_.empty() || !carried_[0]) && "a convolution covers the whole sequence");
     log2_norms_.clear();
     exponent_ = 0;
     if (c.grad_in[0]) c.backend.add_scaled(type_, width_, 0, c.grad_out[0], c.grad_in[0], true);
@@ -265,7 +265,7 @@ MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var
   Shape state(b.shape().begin() + 1, b.shape().end());
   MemoryVars vars;
   vars.initial = {initial};
-  assert(a.dtype() == b.dtype());
+  RECLAB_DEMAND(a.dtype() == b.dtype());
   if (form == Form::convolution && invariant && is_complex(b.dtype())) {
     const std::int64_t channels = count(a.shape());
     const auto [memory, own] = witness(a);
@@ -288,7 +288,7 @@ MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var
     return vars;
   }
   DiagonalDims dims{steps, count(state), invariant ? count(a.shape()) : 0};
-  assert(invariant ? count(state) / batch == count(a.shape()) : a.shape() == b.shape());
+  RECLAB_DEMAND(invariant ? count(state) / batch == count(a.shape()) : a.shape() == b.shape());
   auto operation = std::make_unique<Diagonal>(b.dtype(),
                                               form == Form::scan        ? ScanMethod::tree
                                               : form == Form::chunkwise ? ScanMethod::chunks
@@ -310,7 +310,7 @@ MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var
 
 Var states_before(const MemoryVars& vars) {
   auto* operation = dynamic_cast<Diagonal*>(vars.memory);
-  assert(operation);
+  RECLAB_DEMAND(operation);
   operation->read_initial();
   return chunks::before(vars.initial[0], vars.trajectories[0]);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "recurrence/diagonal/drawing.h"
 
-#include <cassert>
 #include <utility>
 
+#include "array/demand.h"
 #include "array/order.h"
 
 namespace reclab::drawing {
@@ -41,7 +41,7 @@ class Places {
   }
   void compose(std::int64_t earlier, std::int64_t later, std::int64_t round) {
     const Plan::Node first = plan_[at(earlier)], second = plan_[at(later)];
-    assert(first.last + 1 == second.first);
+    RECLAB_DEMAND(first.last + 1 == second.first);
     at(later) = plan_.add(composed_, round, first.first, second.last, {at(earlier), at(later)}, second.product * first.value + second.value,
                           second.product * first.product);
   }

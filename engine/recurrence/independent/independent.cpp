@@ -2,8 +2,8 @@
 #include "recurrence/independent/independent.h"
 
 #include <algorithm>
-#include <cassert>
 
+#include "array/demand.h"
 #include "array/device_array.h"
 #include "array/host.h"
 #include "autodiff/ops.h"
@@ -144,7 +144,7 @@ class Independent final : public Memory, public HasEvaluationOrder {
 
 MemoryVars independent(Graph& graph, Form form, Activation f, Var x, Var u) {
   const std::int64_t steps = x.dim(0), batch = x.dim(1), n = x.dim(2);
-  assert(!is_complex(x.dtype()) && u.shape() == Shape{n});
+  RECLAB_DEMAND(!is_complex(x.dtype()) && u.shape() == Shape{n});
   if (is_newton(form))
     return step(
         graph, batch, {{"h", {n}}}, {x},

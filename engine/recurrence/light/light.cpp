@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "recurrence/light/light.h"
 
-#include <cassert>
-
+#include "array/demand.h"
 #include "autodiff/ops.h"
 #include "recurrence/diagonal/diagonal.h"
 #include "recurrence/step/step.h"
@@ -10,7 +9,7 @@
 namespace reclab {
 
 LightVars light(Graph& graph, Form form, Var u, Var a, Var b, Var v, Var w, ResetSees sees) {
-  assert(u.shape() == a.shape() && u.shape() == b.shape() && static_cast<bool>(v) == static_cast<bool>(w));
+  RECLAB_DEMAND(u.shape() == a.shape() && u.shape() == b.shape() && static_cast<bool>(v) == static_cast<bool>(w));
   LightVars vars;
   if (!v) {
     vars.forget = sigmoid(a);

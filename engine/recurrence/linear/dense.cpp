@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "array/demand.h"
 #include "recurrence/linear/linear.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -82,7 +82,7 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
     Backend& b = c.backend;
     const auto steps = static_cast<std::size_t>(d_.steps);
     const void* carried = carried_.empty() ? nullptr : carried_[0];
-    assert(!carried || d_.groups == 1 || d_.rows == 1);
+    RECLAB_DEMAND(!carried || d_.groups == 1 || d_.rows == 1);
     const std::int64_t n = d_.rows * d_.n;
     char* lambda = entries(lambda_, b, d_.steps * of_row());
     char* first = entries(first_, b, d_.groups * of_row());  // the initial states' adjoints, times 2^powers
@@ -328,8 +328,8 @@ MemoryVars dense(Graph& graph, Form form, Var A, Var b) {
 MemoryVars dense_from(Graph& graph, Form form, Var A, Var b, Var initial) {
   const std::int64_t steps = b.dim(0), batch = b.dim(1), copies = b.dim(2), n = b.dim(3);
   const std::size_t rank = A.shape().size();
-  assert(A.dim(-1) == n && A.dim(-2) == n &&
-         (rank == 2 || (rank == 3 && A.dim(0) == copies) || (rank == 4 && A.dim(0) == steps && A.dim(1) == 1)));
+  RECLAB_DEMAND(A.dim(-1) == n && A.dim(-2) == n &&
+                (rank == 2 || (rank == 3 && A.dim(0) == copies) || (rank == 4 && A.dim(0) == steps && A.dim(1) == 1)));
   const bool apart = rank == 3 && copies > 1;
   const DenseDims dims{apart ? copies : 1, steps, apart ? batch : batch * copies, n, rank == 4, copies};
   // Copies with matrices of their own come first.

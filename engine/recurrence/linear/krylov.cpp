@@ -2,8 +2,8 @@
 #include "recurrence/linear/krylov.h"
 
 #include <algorithm>
-#include <cassert>
 
+#include "array/demand.h"
 #include "array/host.h"
 #include "autodiff/ops.h"
 
@@ -27,7 +27,7 @@ class DenseWitness final : public Memory {
     c.backend.add_scaled(type_, matrices_ * n_ * n_, 0, c.in[0], c.out[0], false);
   }
   void backward(const BackwardCall& c) override {
-    assert((carried_.empty() || !carried_[0]) && "a convolution covers the whole sequence");
+    RECLAB_DEMAND((carried_.empty() || !carried_[0]) && "a convolution covers the whole sequence");
     log2_norms_.clear();
     exponent_ = 0;
     if (c.grad_in[0]) c.backend.add_scaled(type_, matrices_ * n_ * n_, 0, c.grad_out[0], c.grad_in[0], true);

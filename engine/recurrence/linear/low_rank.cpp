@@ -2,7 +2,6 @@
 #include "recurrence/linear/linear.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "recurrence/outer/normalised.h"
 
-#include <cassert>
-
+#include "array/demand.h"
 #include "recurrence/mixing/mixing.h"
 #include "recurrence/step/step.h"
 
@@ -26,7 +25,7 @@ Denominator size_at_least(Var least, double eps) {
 
 Var normalised_outer(Layer& layer, const StateSpec& memory, const StateSpec& normaliser, const OuterInputs& in,
                      const Denominator& denominator) {
-  assert(!in.value_decay && "the values 1 of the normaliser have no dimensions to decay by");
+  RECLAB_DEMAND(!in.value_decay && "the values 1 of the normaliser have no dimensions to decay by");
   OuterInputs values = in;
   values.v = apart(layer, in.v, {in.q, in.k, in.key_decay, in.phase});
   const Var read = outer(layer, memory, values, false);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <cassert>
 #include <functional>
 
+#include "array/demand.h"
 #include "array/device_array.h"
 #include "autodiff/ops.h"
 #include "recurrence/attention/attention.h"
@@ -39,7 +39,7 @@ class Outer final : public Memory, public HasEvaluationOrder {
     exponent_ = 0;
     log2_norms_.clear();
     if (!attention_) log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(d_.steps)));
-    assert(c.grad_in[0] && c.grad_in[1] && c.grad_in[2]);
+    RECLAB_DEMAND(c.grad_in[0] && c.grad_in[1] && c.grad_in[2]);
     c.backend.outer_adjoint(type_, d_, attention_, c.in[0], c.in[1], c.in[2], c.in[3], c.grad_out[0], carried, c.grad_in[0], c.grad_in[1],
                             c.grad_in[2], c.grad_in[3], attention_ ? nullptr : log2_norms_[0].data(), c.stop);
   }
@@ -534,9 +534,9 @@ OuterVars memory_of(Graph& graph, Form form, const OuterInputs& in, bool record,
 }  // namespace
 
 OuterVars outer(Graph& graph, Form form, const OuterInputs& in, bool record) {
-  assert(in.k.shape() == in.q.shape() && in.v.dim(2) == in.q.dim(2));
-  assert(!in.bonus || in.read == ReadOrder::before);
-  assert(in.phase || (!is_complex(in.q.dtype()) && !is_complex(in.k.dtype())));
+  RECLAB_DEMAND(in.k.shape() == in.q.shape() && in.v.dim(2) == in.q.dim(2));
+  RECLAB_DEMAND(!in.bonus || in.read == ReadOrder::before);
+  RECLAB_DEMAND(in.phase || (!is_complex(in.q.dtype()) && !is_complex(in.k.dtype())));
   OuterVars vars = memory_of(graph, form, in, record);
   // The step's own token is a product of its query, key and value alone: no form needs more of it.
   if (in.bonus) {

@@ -2,7 +2,6 @@
 #include "recurrence/pooling/pooling.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <functional>
 #include <limits>

@@ -2,7 +2,6 @@
 // A recurrence whose step is a segment of time. A sequence that goes on inside a segment computes that segment again from its start, so
 // that the same rows are made from the same numbers wherever a run was cut.
 #include <algorithm>
-#include <cassert>
 
 #include "autodiff/ops.h"
 #include "recurrence/evaluation_order.h"

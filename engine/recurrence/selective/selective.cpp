@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <array>
-#include <cassert>
 #include <cmath>
 
+#include "array/demand.h"
 #include "array/host.h"
 #include "autodiff/ops.h"
 #include "recurrence/composed.h"
@@ -93,7 +93,7 @@ std::unique_ptr<Composed> Selective::composed() const {
 
 SelectiveVars selective(Graph& graph, Form form, Var dt, Var a, Var x, Var b, Var c, bool record) {
   const std::int64_t steps = x.dim(0), batch = x.dim(1), channels = x.dim(2), states = a.dim(1);
-  assert(dt.shape() == x.shape() && b.shape() == c.shape() && b.dim(2) == states && a.dim(0) == channels);
+  RECLAB_DEMAND(dt.shape() == x.shape() && b.shape() == c.shape() && b.dim(2) == states && a.dim(0) == channels);
   if (form != Form::sequential) return by_arrays(graph, form, dt, a, x, b, c);
   SelectiveVars vars;
   const Shape state{batch, channels, states};

@@ -2,7 +2,6 @@
 #include "recurrence/step/newton.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <limits>

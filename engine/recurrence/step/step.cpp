@@ -4,12 +4,12 @@
 // cell's steps made, where that is little. The adjoint of the state is carried as a mantissa and a power of two, so that
 // its norm is known far beyond the range of the number format. A Newton form makes the same trajectory in another way, forward only.
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
 
+#include "array/demand.h"
 #include "array/device_array.h"
 #include "array/error.h"
 #include "autodiff/fresh.h"
@@ -61,12 +61,12 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
       built.states.push_back(built.graph->leaf(LeafKind::variable, with_batch(state.shape), outer_.real()));
     Cell cell;
     built.next = function_(cell, built.tokens, built.states);
-    assert(built.next.size() >= state_shapes_.size());
+    RECLAB_DEMAND(built.next.size() >= state_shapes_.size());
     for (std::size_t i = state_shapes_.size(); i < built.next.size(); ++i) built.reads.push_back(built.graph->adopt(built.next[i]));
     built.next.resize(state_shapes_.size());
     for (std::size_t i = 0; i < built.next.size(); ++i) {
       built.next[i] = built.graph->adopt(built.next[i]);
-      assert(built.next[i].shape() == with_batch(state_shapes_[i].shape));
+      RECLAB_DEMAND(built.next[i].shape() == with_batch(state_shapes_[i].shape));
     }
     built.gates = std::move(cell.gates());
     return built;
@@ -78,10 +78,10 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     sees_ = sees;
     const Shape& shape = state_shapes_[0].shape;
     if (sees == Sees::own_column) {
-      assert(state_shapes_.size() == 1 && shape.size() == 3);
+      RECLAB_DEMAND(state_shapes_.size() == 1 && shape.size() == 3);
       rows_ = shape[1];
     } else if (sees == Sees::own_entry) {
-      assert(std::ranges::all_of(state_shapes_, [&](const StateShape& state) { return state.shape == shape; }));
+      RECLAB_DEMAND(std::ranges::all_of(state_shapes_, [&](const StateShape& state) { return state.shape == shape; }));
       rows_ = std::ssize(state_shapes_);
     }
   }
@@ -94,13 +94,13 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
   }
   void let_be_low_rank(std::int64_t rank,
                        std::function<void(std::int64_t, std::span<double>, std::span<double>, std::span<double>)> parts) {
-    assert(sees_ == Sees::own_column);
+    RECLAB_DEMAND(sees_ == Sees::own_column);
     rank_ = rank;
     parts_ = std::move(parts);
   }
   void low_rank(std::int64_t t, std::span<double> scale, std::span<double> u, std::span<double> v) override { parts_(t, scale, u, v); }
   void factors(std::int64_t t, std::span<std::complex<double>> factors) override {
-    assert(diagonal());
+    RECLAB_DEMAND(diagonal());
     std::vector<double> entries(factors.size());
     jacobian(t, entries);
     std::copy(entries.begin(), entries.end(), factors.begin());
@@ -494,11 +494,11 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
 
 StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens,
               const CellFunction& function, const std::vector<Var>& initial, Form form, Sees sees) {
-  assert(!tokens.empty());
+  RECLAB_DEMAND(!tokens.empty());
   const std::int64_t steps = tokens[0].dim(0);
   std::vector<Shape> token_shapes;
   for (const Var token : tokens) {
-    assert(token.dim(0) == steps && token.dim(1) == batch);
+    RECLAB_DEMAND(token.dim(0) == steps && token.dim(1) == batch);
     token_shapes.emplace_back(token.shape().begin() + 2, token.shape().end());
   }
   auto operation = std::make_unique<Step>(graph, form, steps, batch, states, token_shapes, function);

@@ -2,11 +2,11 @@
 #include "models/parts/projection/measures.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <span>
 #include <utility>
 
+#include "array/demand.h"
 #include "models/parts/legendre.h"
 #include "models/parts/projection/exponential.h"
 
@@ -63,7 +63,7 @@ void laguerre(double alpha, std::span<const double> x, std::span<double> values)
 
 System continuous(const Measure& measure, std::int64_t order) {
   const bool legt = measure.name == "legt", lmu = measure.name == "lmu", lagt = measure.name == "lagt", glagt = measure.name == "glagt";
-  assert(legt || lmu || lagt || glagt || measure.name == "legst");
+  RECLAB_DEMAND(legt || lmu || lagt || glagt || measure.name == "legst");
   System flow;
   flow.order = order;
   const auto odd = [](std::int64_t n) { return n % 2 ? -1.0 : 1.0; };

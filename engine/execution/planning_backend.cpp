@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "array/planning_backend.h"
+#include "execution/planning_backend.h"
 
 #include <cstdlib>
 #include <cstring>
