@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "gui/comparing/linked_axes.h"
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 #include "plain_text.h"
 #include "plot/aligned_times.h"
 

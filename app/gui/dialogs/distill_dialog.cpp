@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "array/error.h"
+#include "gui/look/look.h"
 #include "gui/session/requests.h"
-#include "gui/window/look.h"
 #include "models/registry.h"
 #include "plain_text.h"
 #include "plot/plot.h"

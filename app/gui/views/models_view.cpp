@@ -17,8 +17,8 @@
 
 #include "gui/literature/map_view.h"
 #include "gui/literature/map_window.h"
+#include "gui/look/look.h"
 #include "gui/session/words.h"
-#include "gui/window/look.h"
 #include "models/families.h"
 #include "plain_text.h"
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 #include "plain_text.h"
 
 namespace reclab {

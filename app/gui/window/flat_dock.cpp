@@ -9,7 +9,7 @@
 #include <QStyle>
 #include <QToolButton>
 
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 #include "plain_text.h"
 
 namespace reclab {

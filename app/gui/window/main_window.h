@@ -13,7 +13,7 @@
 #include "gui/options.h"
 #include "gui/session/files.h"
 #include "gui/session/session_controller.h"
-#include "gui/window/time_link.h"
+#include "gui/time/time_link.h"
 #include "panel.h"
 
 class QComboBox;

@@ -14,8 +14,8 @@
 #include <QWidgetAction>
 #include <algorithm>
 
+#include "gui/look/look.h"
 #include "gui/session/requests.h"
-#include "gui/window/look.h"
 #include "gui/window/veil.h"
 #include "plain_text.h"
 #include "plot/aligned_times.h"

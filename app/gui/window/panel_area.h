@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "gui/session/files.h"
+#include "gui/time/time_link.h"
 #include "gui/window/flat_dock.h"
-#include "gui/window/time_link.h"
 #include "panel.h"
 
 namespace reclab {

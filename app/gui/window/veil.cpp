@@ -4,7 +4,7 @@
 #include <QEvent>
 #include <QPainter>
 
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 
 namespace reclab {
 

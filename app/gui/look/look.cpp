@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 
 #include <QApplication>
 #include <QFile>
