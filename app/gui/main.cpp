@@ -15,7 +15,7 @@
 
 #include "array/error.h"
 #include "gui/look/look.h"
-#include "gui/options.h"
+#include "gui/start/options.h"
 #include "gui/window/main_window.h"
 #include "scene/vtk_frame.h"
 

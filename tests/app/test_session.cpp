@@ -17,14 +17,14 @@
 #include <array>
 #include <cmath>
 
+#include "gui/docks/panel_area.h"
 #include "gui/session/pins.h"
 #include "gui/session/words.h"
+#include "gui/views/first_hint.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/scrubber.h"
 #include "gui/views/status_line.h"
-#include "gui/window/first_hint.h"
 #include "gui/window/main_window.h"
-#include "gui/window/panel_area.h"
 #include "panels/timing/timing.h"
 #include "window_test.h"
 

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "gui/docks/panel_area.h"
 #include "gui/time/time_link.h"
-#include "gui/window/panel_area.h"
 #include "panel.h"
 
 class QGridLayout;

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "gui/comparing/ready.h"
-#include "gui/options.h"
 #include "gui/session/files.h"
 #include "gui/session/session_controller.h"
+#include "gui/start/options.h"
 #include "gui/time/time_link.h"
 #include "panel.h"
 

@@ -9,10 +9,10 @@
 #include <QPointer>
 #include <QTabBar>
 
-#include "gui/views/models_view.h"
+#include "gui/docks/panel_area.h"
+#include "gui/literature/models_view.h"
 #include "gui/views/scrubber.h"
 #include "gui/window/main_window.h"
-#include "gui/window/panel_area.h"
 #include "plot/plot.h"
 
 namespace reclab {

@@ -2,11 +2,11 @@
 // How a model is picked, from the list, the map or the card, and the map in a window of its own.
 #include <QScreen>
 
+#include "gui/docks/flat_dock.h"
 #include "gui/literature/map_view.h"
 #include "gui/literature/map_window.h"
-#include "gui/views/models_view.h"
+#include "gui/literature/models_view.h"
 #include "gui/views/status_line.h"
-#include "gui/window/flat_dock.h"
 #include "gui/window/main_window.h"
 #include "models/registry.h"
 

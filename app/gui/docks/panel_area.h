@@ -8,9 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "gui/docks/flat_dock.h"
 #include "gui/session/files.h"
 #include "gui/time/time_link.h"
-#include "gui/window/flat_dock.h"
 #include "panel.h"
 
 namespace reclab {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/window/first_hint.h"
+#include "gui/views/first_hint.h"
 
 #include <QHBoxLayout>
 #include <QLabel>

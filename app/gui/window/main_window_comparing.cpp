@@ -8,13 +8,13 @@
 #include "gui/comparing/compare_dialog.h"
 #include "gui/comparing/ready.h"
 #include "gui/comparing/side_by_side.h"
+#include "gui/docks/panel_area.h"
 #include "gui/session/words.h"
+#include "gui/views/first_hint.h"
 #include "gui/views/pin_chip.h"
 #include "gui/views/scrubber.h"
 #include "gui/views/status_line.h"
-#include "gui/window/first_hint.h"
 #include "gui/window/main_window.h"
-#include "gui/window/panel_area.h"
 #include "plain_text.h"
 
 namespace reclab {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/options.h"
+#include "gui/start/options.h"
 
 #include <QCommandLineParser>
 

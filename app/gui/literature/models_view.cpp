@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/views/models_view.h"
+#include "gui/literature/models_view.h"
 
 #include <QButtonGroup>
 #include <QHBoxLayout>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/window/veil.h"
+#include "gui/docks/veil.h"
 
 #include <QEvent>
 #include <QPainter>

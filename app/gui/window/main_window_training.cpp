@@ -6,13 +6,13 @@
 
 #include "experiment/training/training.h"
 #include "gui/dialogs/file_dialogs.h"
+#include "gui/docks/panel_area.h"
 #include "gui/learning/training_bar.h"
 #include "gui/look/look.h"
 #include "gui/session/commands.h"
 #include "gui/session/pins.h"
 #include "gui/session/words.h"
 #include "gui/window/main_window.h"
-#include "gui/window/panel_area.h"
 #include "plot/theme.h"
 
 namespace reclab {
