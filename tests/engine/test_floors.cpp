@@ -60,10 +60,11 @@ const Floors gui_below{
     {"views", {"look", "time", "session"}},
     {"dialogs", {"look", "jobs", "session"}},
     {"docks", {"look", "time", "session"}},
-    {"comparing", {"look", "time", "session", "views", "dialogs", "docks"}},
-    {"learning", {"look", "time", "session", "views", "dialogs", "docks"}},
-    {"literature", {"look", "time", "session", "views", "dialogs", "docks"}},
-    {"window", {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "comparing", "learning", "literature"}}};
+    {"frame", {"look", "time", "session", "views", "docks"}},
+    {"comparing", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
+    {"learning", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
+    {"literature", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
+    {"window", {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame", "comparing", "learning", "literature"}}};
 
 /// Folders of the widgets: "" is of the files beside them, and "panels/*" is each panel's own, which no other includes.
 const Floors widgets_below{

@@ -3,45 +3,35 @@
 
 #include <QApplication>
 #include <QComboBox>
-#include <QDir>
 #include <QDragEnterEvent>
 #include <QFileInfo>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QMenu>
 #include <QMenuBar>
-#include <QMessageBox>
 #include <QMimeData>
 #include <QScreen>
 #include <QSettings>
-#include <QStackedWidget>
 #include <QStandardItemModel>
 #include <QStyle>
 #include <QToolBar>
 #include <QToolButton>
-#include <QUndoStack>
-#include <QVBoxLayout>
 #include <algorithm>
 #include <utility>
 
-#include "gui/comparing/side_by_side.h"
+#include "gui/comparing/comparing_feature.h"
 #include "gui/docks/panel_area.h"
-#include "gui/learning/training_bar.h"
-#include "gui/literature/map_view.h"
-#include "gui/literature/map_window.h"
+#include "gui/learning/training_feature.h"
+#include "gui/literature/literature_feature.h"
 #include "gui/literature/models_view.h"
-#include "gui/session/commands.h"
 #include "gui/session/kept_setup.h"
 #include "gui/session/pins.h"
 #include "gui/session/words.h"
 #include "gui/views/card_view.h"
 #include "gui/views/first_hint.h"
 #include "gui/views/inspector_view.h"
-#include "gui/views/pin_chip.h"
 #include "gui/views/scrubber.h"
 #include "gui/views/sequence_view.h"
 #include "gui/views/status_line.h"
-#include "gui/window/side_widths.h"
 #include "plain_text.h"
 #include "trace/input_scale.h"
 
@@ -61,51 +51,26 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
     : look_(look),
       options_(std::move(options)),
       first_(std::move(first)),
-      session_(new SessionController(this)),
-      time_(new TimeLink(this)),
-      undo_(new QUndoStack(this)),
-      pins_(new Pins(session_, this)) {
+      frame_(new WindowFrame(this, look)),
+      session_(frame_->session()),
+      area_(frame_->area()) {
   setWindowTitle(tr("Recurrence Lab"));
   setAcceptDrops(true);
   setDockNestingEnabled(true);
   setAnimated(false);
   setContextMenuPolicy(Qt::PreventContextMenu);
 
-  auto* middle = new QWidget(this);
-  auto* column = new QVBoxLayout(middle);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
-  area_ = new PanelArea(time_, &chooser_, middle);
-  banner_ = new Banner(middle);
-  hint_ = new FirstHint(middle);
-  middle_ = new QStackedWidget(middle);
-  middle_->addWidget(area_);
-  column->addWidget(middle_, 1);
-  column->addWidget(banner_);
-  column->addWidget(hint_);
-  setCentralWidget(middle);
-
-  status_ = new StatusLine(this);
-  setStatusBar(status_);
   buildDocks();
-  scrubber_ = new Scrubber(time_, this);
-  training_ = new TrainingBar(this);
-  addToolBar(Qt::BottomToolBarArea, training_);
+  scrubber_ = new Scrubber(frame_->time(), this);
+  comparing_ = new ComparingFeature(frame_);
+  training_ = new TrainingFeature(frame_);
   addToolBarBreak(Qt::BottomToolBarArea);
   addToolBar(Qt::BottomToolBarArea, scrubber_);
-  training_->hide();
   buildToolBar();
   buildMenus();
   connectSession();
-  connectTraining();
   connect(look_, &Look::changed, card_, &CardView::redraw);
-  connect(look_, &Look::changed, this, [this] {
-    showLibrary();
-    showPins();  // their colours are those of the ground
-    if (mapWindow_ != nullptr) mapWindow_->redraw();
-  });
   qApp->installEventFilter(this);
-  setFileChooser(dialogChooser());
   sidesSoon_.setSingleShot(true);
   sidesSoon_.setInterval(0);
   connect(&sidesSoon_, &QTimer::timeout, this, [this] {
@@ -116,61 +81,50 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   const QSize wanted(1600, 1000), room = screen()->availableSize() - QSize(4, style()->pixelMetric(QStyle::PM_TitleBarHeight) + 8);
   resize(wanted.boundedTo(room));
   if (wanted.boundedTo(room) != wanted) setWindowState(windowState() | Qt::WindowMaximized);
-  tellVisible();
   session_->open(!options_.named() && !first_ && !QSettings().contains("session/restoring"));
 }
 
 MainWindow::~MainWindow() { qApp->removeEventFilter(this); }
 
+ModelsView* MainWindow::models() const { return literature_->models(); }
+MapWindow* MainWindow::mapWindow() const { return literature_->mapWindow(); }
+TrainingBar* MainWindow::trainingBar() const { return training_->bar(); }
+SideBySide* MainWindow::sideBySide() const { return comparing_->sideBySide(); }
+QMenu* MainWindow::compareMenu() const { return comparing_->menu(); }
+
 void MainWindow::buildDocks() {
-  models_ = new ModelsView(this);
+  literature_ = new LiteratureFeature(frame_);
   sequence_ = new SequenceView(this);
   inspector_ = new InspectorView(this);
   card_ = new CardView(this);
-  auto* widths = new SideWidths(this);
-  const auto dock = [this, widths](const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea where, int least) {
-    auto* made = new FlatDock(id, title, this);
-    content->setMinimumWidth(least);  // its own, so that no text in it changes the columns
-    made->setWidget(content);
-    auto* hide = made->header()->addButton("close", tr("Hide (View ▸ Panels shows it again)"));
-    connect(hide, &QToolButton::clicked, made, &QDockWidget::hide);
-    const auto byHand = [this] {
-      if (!arrangingSides_) sidesOwn_ = true;
-    };
-    connect(hide, &QToolButton::clicked, this, byHand);
-    connect(made, &QDockWidget::topLevelChanged, this, byHand);
-    connect(made->toggleViewAction(), &QAction::triggered, this, byHand);
-    addDockWidget(where, made);
-    widths->add(made);
-    docks_.push_back(made);
-  };
-  dock("dock.models", tr("Models"), models_, Qt::LeftDockWidgetArea, 220);
-  dock("dock.sequence", tr("Sequence"), sequence_, Qt::LeftDockWidgetArea, 220);
-  dock("dock.inspector", tr("Inspector"), inspector_, Qt::RightDockWidgetArea, 250);
-  dock("dock.card", tr("Card"), card_, Qt::RightDockWidgetArea, 220);
+  frame_->addDock("dock.sequence", tr("Sequence"), sequence_, Qt::LeftDockWidgetArea, 220);
+  frame_->addDock("dock.inspector", tr("Inspector"), inspector_, Qt::RightDockWidgetArea, 250);
+  frame_->addDock("dock.card", tr("Card"), card_, Qt::RightDockWidgetArea, 220);
 
-  connect(models_, &ModelsView::picked, this, &MainWindow::pickModel);
-  connect(models_, &ModelsView::allWanted, this, [this] { resizeDocks({docks_[0], docks_[2]}, {500, 400}, Qt::Vertical); });
-  connect(models_, &ModelsView::enlargeWanted, this, [this] { showMap(models_->map()->marked()); });
-  connect(models_, &ModelsView::compareWanted, this, &MainWindow::showMap);
-  connect(card_, &CardView::modelWanted, this, &MainWindow::pickModel);
+  connect(frame_, &WindowFrame::docksMoved, this, [this] {
+    if (!arrangingSides_) sidesOwn_ = true;
+  });
+  connect(literature_->models(), &ModelsView::allWanted, this,
+          [this] { resizeDocks({frame_->docks()[0], frame_->docks()[2]}, {500, 400}, Qt::Vertical); });
+  connect(frame_, &WindowFrame::modelPicked, this, [this](const QString& id) { lookAtPlaces(id, true); });
+  connect(card_, &CardView::modelWanted, frame_, &WindowFrame::pickModel);
   connect(card_, &CardView::lookWanted, this, &MainWindow::lookAtPlace);
   connect(inspector_, &InspectorView::edited, this, &MainWindow::editSetting);
   connect(inspector_, &InspectorView::seedEdited, this, [this](quint64 seed, int gesture) {
     Setup after = session_->setup();
     after.seed = seed;
-    change(after, tr("seed"), gesture);
+    frame_->change(after, tr("seed"), gesture);
   });
   connect(inspector_, &InspectorView::lossEdited, this, [this](const QString& loss) {
     Setup after = session_->setup();
     after.loss = loss.toStdString();
-    if (after.loss != session_->setup().loss) change(after, tr("loss"));
+    if (after.loss != session_->setup().loss) frame_->change(after, tr("loss"));
   });
   connect(inspector_, &InspectorView::trainedWanted, this, &MainWindow::showTrained);
   connect(inspector_, &InspectorView::resetWanted, this, [this] {
     Setup after = session_->setup();
     after.set.erase(after.preset);
-    change(after, tr("back to the preset"));
+    frame_->change(after, tr("back to the preset"));
   });
   connect(sequence_, &SequenceView::openWanted, this, [this] { action("open")->trigger(); });
   connect(sequence_, &SequenceView::chosen, session_, &SessionController::loadSequence);
@@ -183,9 +137,9 @@ void MainWindow::buildToolBar() {
   bar->setIconSize({16, 16});
   bar->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
 
-  auto* run = add("run", "run", tr("Run"), QKeySequence(Qt::Key_F5), [this] { session_->run(); });
+  auto* run = frame_->add("run", "run", tr("Run"), QKeySequence(Qt::Key_F5), [this] { session_->run(); });
   run->setToolTip(tr("Run once more, in full (F5)"));
-  auto* stop = add("stop", "stop", tr("Stop"), QKeySequence(Qt::Key_Escape), [this] { session_->stop(); });
+  auto* stop = frame_->add("stop", "stop", tr("Stop"), QKeySequence(Qt::Key_Escape), [this] { session_->stop(); });
   stop->setToolTip(tr("Stop what is running, and pause what trains (Esc); what is shown stays"));
   auto* primary = new QToolButton(bar);  // not of the action: its icon stands on the accent, the menu's does not
   primary->setObjectName("primary");
@@ -196,10 +150,7 @@ void MainWindow::buildToolBar() {
   connect(primary, &QToolButton::clicked, run, &QAction::trigger);
   calmHides_.push_back(bar->addWidget(primary));
   bar->addAction(stop);
-  auto* trains = add("train", "train", tr("Train"), QKeySequence(tr("Ctrl+T")), [this] { train(); });
-  trains->setToolTip(tr("Train the model on its sequence's task, or pause (Ctrl+T); all panels follow"));
-  bar->addAction(trains);
-  trainButton_ = qobject_cast<QToolButton*>(bar->widgetForAction(trains));
+  bar->addActions(frame_->offered(ActionPlace::barTrain));
   bar->addSeparator();
 
   const auto field = [&](const QString& name, const QString& tip) {
@@ -228,7 +179,7 @@ void MainWindow::buildToolBar() {
     connect(box, &QComboBox::activated, this, [this, box, field_, text](int index) {
       Setup after = session_->setup();
       after.*field_ = box->itemData(index).toString().toStdString();
-      if (after.*field_ != session_->setup().*field_) change(after, text);
+      if (after.*field_ != session_->setup().*field_) frame_->change(after, text);
     });
   };
   pick(device_, &Setup::device, tr("device"));
@@ -240,43 +191,11 @@ void MainWindow::buildToolBar() {
   connect(layout_, &QComboBox::activated, this, &MainWindow::pickLayout);
   bar->addSeparator();
 
-  auto* pinAction = add("pin", "pin", tr("Pin for comparison"), QKeySequence(tr("Ctrl+P")), [this] { pin(); });
-  pinAction->setToolTip(tr("Keep this run in the plots beside those that follow (Ctrl+P)"));
-  bar->addAction(pinAction);
-  pinButton_ = qobject_cast<QToolButton*>(bar->widgetForAction(pinAction));
-  buildCompareMenu();
-  compareButton_ = new QToolButton(bar);
-  compareButton_->setObjectName("compareButton");
-  compareButton_->setIcon(icon("compare"));
-  compareButton_->setText(tr("Compare"));
-  compareButton_->setToolTip(tr("Runs beside this one, on the same input: other models, settings, seeds, steps of training"));
-  compareButton_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
-  compareButton_->setPopupMode(QToolButton::InstantPopup);
-  compareButton_->setMenu(compare_);
-  bar->addWidget(compareButton_);
-  chips_ = new PinRow(bar);
-  bar->addWidget(chips_);
+  bar->addActions(frame_->offered(ActionPlace::barCompare));
 
   if (auto* more = bar->findChild<QToolButton*>("qt_toolbar_ext_button")) more->setIcon(icon("menu"));  // what there is no room for
   for (QToolButton* button : bar->findChildren<QToolButton*>())
     button->setFocusPolicy(Qt::TabFocus);  // a tool bar takes the keyboard from them
-}
-
-QAction* MainWindow::add(const QString& name, const QString& iconName, const QString& text, const QKeySequence& keys,
-                         std::function<void()> does) {
-  auto* made = new QAction(text, this);
-  made->setObjectName("action." + name);
-  if (!iconName.isEmpty()) made->setIcon(icon(iconName));
-  made->setShortcut(keys);
-  connect(made, &QAction::triggered, this, std::move(does));
-  addAction(made);
-  return made;
-}
-
-QAction* MainWindow::action(const QString& name) const { return findChild<QAction*>("action." + name, Qt::FindDirectChildrenOnly); }
-
-void MainWindow::change(const Setup& after, const QString& text, int gesture, bool live) {
-  undo_->push(new ChangeSetup(session_, after, text, gesture, live));
 }
 
 void MainWindow::editSetting(const QString& key, const QString& text, bool live, int gesture) {
@@ -284,18 +203,18 @@ void MainWindow::editSetting(const QString& key, const QString& text, bool live,
   after.setValue(key.toStdString(), text.toStdString());
   area_->holdAxes(live);
   session_->setFollowed(live ? area_->waitedFor() : Kinds());
-  change(after, tr("%1 of %2").arg(key, QString::fromStdString(after.preset)), gesture, live);
+  frame_->change(after, tr("%1 of %2").arg(key, QString::fromStdString(after.preset)), gesture, live);
 }
 
 void MainWindow::connectSession() {
   connect(session_, &SessionController::libraryReady, this, &MainWindow::begin);
-  connect(session_, &SessionController::propertiesReady, this, &MainWindow::showLibrary);
   connect(session_, &SessionController::setupChanged, this, &MainWindow::showSetup);
   connect(session_, &SessionController::modelDescribed, this, &MainWindow::showModel);
   connect(session_, &SessionController::traceChanged, this, &MainWindow::showTrace);
-  connect(session_, &SessionController::said, this, &MainWindow::say);
-  connect(session_, &SessionController::progressed, status_, &StatusLine::setProgress);
-  connect(session_, &SessionController::runningChanged, status_, &StatusLine::setRunning);
+  connect(session_, &SessionController::said, frame_, &WindowFrame::say);
+  connect(frame_, &WindowFrame::said, this, &MainWindow::showBanner);
+  connect(session_, &SessionController::progressed, frame_->status(), &StatusLine::setProgress);
+  connect(session_, &SessionController::runningChanged, frame_->status(), &StatusLine::setRunning);
   connect(session_, &SessionController::sequenceLoaded, this, [this](const LoadedSequencePtr& loaded) {
     Setup after = withSequence_ && withSequence_->first == loaded->choice ? withSequence_->second : session_->setup();
     withSequence_.reset();
@@ -303,20 +222,22 @@ void MainWindow::connectSession() {
     const bool targetless = after.loss == "task" && loaded->sequence.target_kind == TargetKind::none;
     if (targetless) after.loss = "auto";
     if (session_->setup().sequence) {
-      banner_->hide();
+      frame_->banner()->hide();
       if (loaded->choice.isFile) noteRecentFile(QString::fromStdString(loaded->choice.file));
-      change(after, tr("sequence %1").arg(QString::fromStdString(loaded->sequence.name)));
+      frame_->change(after, tr("sequence %1").arg(QString::fromStdString(loaded->sequence.name)));
     } else {
       session_->apply(after, false);  // the start is nothing to undo
     }
     if (targetless)
-      say(tr("%1 has no target, so the loss is that of the last step.").arg(QString::fromStdString(loaded->sequence.name)), Tone::warning);
+      frame_->say(tr("%1 has no target, so the loss is that of the last step.").arg(QString::fromStdString(loaded->sequence.name)),
+                  Tone::warning);
   });
   connect(session_, &SessionController::sequenceRefused, this, [this] {
     // What was looked at last may be gone; then the window begins as it does the first time.
     if (session_->setup().sequence || !std::exchange(sessionRestored_, false)) return;
     connect(
-        session_, &SessionController::runEnded, this, [this, why = banner_->sentence()] { banner_->show(why); }, Qt::SingleShotConnection);
+        session_, &SessionController::runEnded, this, [this, why = frame_->banner()->sentence()] { frame_->banner()->show(why); },
+        Qt::SingleShotConnection);
     session_->apply(beginning(options_, *session_->library()), false);
     session_->loadSequence(beginningSequence(options_, *session_->library()));
   });
@@ -334,52 +255,50 @@ void MainWindow::connectSession() {
     if (outcome == Outcome::cancelled) offerAfterStop();
   });
   connect(session_, &SessionController::runningChanged, this, &MainWindow::nameModel);
-  connect(inspector_, &InspectorView::edited, hint_, [this] { hint_->done(FirstHint::drag); });
-  connect(scrubber_->strip(), &TimeStrip::stepPicked, hint_, [this] { hint_->done(FirstHint::scrub); });
-  connect(action("train"), &QAction::triggered, hint_, [this] { hint_->done(FirstHint::train); });
-  connect(action("pin"), &QAction::triggered, hint_, [this] { hint_->done(FirstHint::pin); });
+  connect(inspector_, &InspectorView::edited, frame_->hint(), [this] { frame_->hint()->done(FirstHint::drag); });
+  connect(scrubber_->strip(), &TimeStrip::stepPicked, frame_->hint(), [this] { frame_->hint()->done(FirstHint::scrub); });
   connect(session_, &SessionController::fileFits, this, [this](FileKind kind, const QString& preset, const QString& file) {
     Setup after = session_->setup();
     if (preset.toStdString() != after.preset) return;  // another model was picked meanwhile
     after.files(kind)[after.preset] = file.toStdString();
     if (kind == FileKind::weights) after.learned.erase(after.preset);
-    banner_->hide();
+    frame_->banner()->hide();
     noteRecentFile(QFileInfo::exists(file) ? file : file.left(file.lastIndexOf(':')));  // of a part the file
-    change(after, (kind == FileKind::weights ? tr("weights %1") : tr("initial state %1")).arg(QFileInfo(file).fileName()));
+    frame_->change(after, (kind == FileKind::weights ? tr("weights %1") : tr("initial state %1")).arg(QFileInfo(file).fileName()));
   });
   area_->setQuestions(
       {[this](Kind kind) { return session_->awaits(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
   connect(session_, &SessionController::setupChanged, area_, &PanelArea::askAgain);
   connect(session_, &SessionController::awaitedChanged, area_, &PanelArea::askAgain);
-  connect(time_, &TimeLink::stepChanged, session_, &SessionController::setFocus);
+  connect(frame_->time(), &TimeLink::stepChanged, session_, &SessionController::setFocus);
   connect(session_, &SessionController::sizesFit, this, [this](const QString& preset, const QString& file, const Settings& sizes) {
     QStringList words;
     for (const auto& [key, value] : sizes) words << QString::fromStdString(key + " " + value);
-    banner_->offer(tr("Take its sizes: %1").arg(words.join(", ")), [this, preset, file, sizes] {
+    frame_->banner()->offer(tr("Take its sizes: %1").arg(words.join(", ")), [this, preset, file, sizes] {
       Setup after = session_->setup();
       if (preset.toStdString() != after.preset) return;  // another model was picked meanwhile
       for (const auto& [key, value] : sizes) after.setValue(key, value);
       after.weights[after.preset] = file.toStdString();
       after.learned.erase(after.preset);
-      banner_->hide();
-      change(after, tr("weights %1 and their sizes").arg(QFileInfo(file).fileName()));
+      frame_->banner()->hide();
+      frame_->change(after, tr("weights %1 and their sizes").arg(QFileInfo(file).fileName()));
     });
   });
   connect(session_, &SessionController::partsFit, this, [this](const QString& preset, const QString& file, const QStringList& parts) {
     const auto load = [this, preset, file](const QString& part) {
       if (preset.toStdString() == session_->setup().preset) session_->loadFile(FileKind::weights, file + ":" + part);
     };
-    if (parts.size() == 1) return banner_->offer(tr("Take its part %1").arg(parts[0]), [load, part = parts[0]] { load(part); });
-    banner_->offer(tr("Choose a part…"), [this, load, parts] {
+    if (parts.size() == 1) return frame_->banner()->offer(tr("Take its part %1").arg(parts[0]), [load, part = parts[0]] { load(part); });
+    frame_->banner()->offer(tr("Choose a part…"), [this, load, parts] {
       auto* menu = new QMenu(this);
       menu->setObjectName("parts");
       menu->setAttribute(Qt::WA_DeleteOnClose);
       for (const QString& part : parts) connect(menu->addAction(buttonText(part)), &QAction::triggered, this, [load, part] { load(part); });
-      menu->popup(banner_->mapToGlobal(banner_->rect().bottomRight()));
+      menu->popup(frame_->banner()->mapToGlobal(frame_->banner()->rect().bottomRight()));
     });
   });
-  connect(area_, &PanelArea::visiblePanelsChanged, this, &MainWindow::tellVisible);
-  connect(pins_, &Pins::changed, this, &MainWindow::showPins);
+  connect(frame_->pins(), &Pins::changed, this, &MainWindow::tellCard);
+  connect(comparing_, &ComparingFeature::keyboardFree, this, [this] { scrubber_->strip()->setFocus(Qt::OtherFocusReason); });
   connect(area_, &PanelArea::requested, session_, &SessionController::request);
   connect(session_, &SessionController::composed, area_, &PanelArea::setComposition);
   connect(session_, &SessionController::modelWanted, this, &MainWindow::openModel);
@@ -391,11 +310,10 @@ void MainWindow::connectSession() {
   connect(session_, &SessionController::computing, area_, &PanelArea::setComputing);
   connect(session_, &SessionController::computed, area_, &PanelArea::setProgress);
   connect(session_, &SessionController::waits, area_, &PanelArea::setWaiting);
-  connect(area_, &PanelArea::said, this, [this](const QString& sentence, bool bad) { say(sentence, bad ? Tone::warning : Tone::info); });
+  connect(area_, &PanelArea::said, frame_, &WindowFrame::tell);
 }
 
 void MainWindow::begin() {
-  showLibrary();
   sequence_->setLibrary(session_->library());
   if (const std::string& why = session_->library()->noCuda; !why.empty()) {
     const int cuda = device_->findData("cuda");
@@ -422,7 +340,8 @@ void MainWindow::begin() {
       QStringList unlearned;
       if (kept->unlearned) unlearned << QString::fromStdString(library.presets.find(setup.preset).title);
       for (const KeptPin& pin : keptPins(settings.value("session/pins").toByteArray(), library, learned)) {
-        if (pins_->add(pin.setup, nullptr, {}, pin.given, pin.colour).isEmpty()) session_->follow(pins_->pins().back().id, pin.training);
+        if (frame_->pins()->add(pin.setup, nullptr, {}, pin.given, pin.colour).isEmpty())
+          session_->follow(frame_->pins()->pins().back().id, pin.training);
         if (pin.unlearned)
           unlearned << (pin.given.isEmpty() ? QString::fromStdString(library.presets.find(pin.setup.preset).title) : pin.given);
       }
@@ -431,7 +350,8 @@ void MainWindow::begin() {
         connect(
             session_, &SessionController::runEnded, this,
             [this, unlearned] {
-              say(tr("Weights that were learned are there no more, of: %1. These runs are untrained now, with weights drawn from the seed.")
+              frame_->say(
+                  tr("Weights that were learned are there no more, of: %1. These runs are untrained now, with weights drawn from the seed.")
                       .arg(unlearned.join(QStringLiteral(", "))),
                   Tone::warning);
             },
@@ -440,14 +360,12 @@ void MainWindow::begin() {
     if (!options_.model.isEmpty()) lookAtPlaces(QString::fromStdString(setup.preset), true);
     if (!setup.sequence) session_->loadSequence(kept ? kept->sequence : beginningSequence(options_, library));
   } catch (const Error& error) {
-    say(inWindowWords(error), Tone::warning);
+    frame_->say(inWindowWords(error), Tone::warning);
   }
 }
 
 void MainWindow::showSetup() {
   const Setup& setup = session_->setup();
-  models_->setCurrent(QString::fromStdString(setup.preset));
-  if (mapWindow_ != nullptr) mapWindow_->setCurrent(QString::fromStdString(setup.preset));
   inspector_->setSeed(setup.seed);
   const QString weights = weightsOf(setup);
   inspector_->setWeights(weights);
@@ -469,7 +387,6 @@ void MainWindow::showSetup() {
   action("forget")->setEnabled(setup.learned.contains(setup.preset) || setup.weights.contains(setup.preset) ||
                                setup.states.contains(setup.preset));
   sequence_->setSequence(setup.sequence);
-  training_->settings()->setFile(setup.sequence && setup.sequence->choice.isFile);
   nameInput();
 }
 
@@ -477,7 +394,7 @@ void MainWindow::showSetup() {
 void MainWindow::nameInput() {
   const LoadedSequencePtr& input = session_->setup().sequence;
   const QString scale = inputScale_.isEmpty() ? QString() : tr(" × %1").arg(inputScale_);
-  for (FlatDock* dock : docks_)
+  for (FlatDock* dock : frame_->docks())
     if (dock->objectName() == "dock.sequence" && input) dock->header()->setHeadline(QString::fromStdString(input->sequence.name) + scale);
 }
 
@@ -487,7 +404,7 @@ void MainWindow::tellCard() {
   if (!session_->library() || setup.preset.empty()) return;
   const Preset& preset = session_->library()->presets.find(setup.preset);
   QString other;
-  if (!isOwnRun(setup, preset) || !pins_->pins().empty()) {
+  if (!isOwnRun(setup, preset) || !frame_->pins()->pins().empty()) {
     const Preset own = isTrained(setup, preset) ? as_trained(preset) : preset;
     other = tr("In grey: what is to be seen in the preset's own run, on the task %1 with %2 steps, with its own settings, seed 1 and "
                "nothing pinned. What is shown now is not that run.")
@@ -504,9 +421,9 @@ void MainWindow::showTimeOf(const TracePtr& trace) {
   if (trace->info.input_sha256 != sequence->sequence.sha256 || trace->info.length != sequence->sequence.length) return;
   shownSequence_ = sequence;
   scrubber_->setPlaying(false);
-  const bool first = time_->length() <= 1;
-  time_->setLength(sequence->sequence.length);
-  if (first) time_->setStep(sequence->sequence.length / 2);
+  const bool first = frame_->time()->length() <= 1;
+  frame_->time()->setLength(sequence->sequence.length);
+  if (first) frame_->time()->setStep(sequence->sequence.length / 2);
   scrubber_->setSequence(sequence);
 }
 
@@ -534,13 +451,12 @@ void MainWindow::showModel(const ModelPtr& model) {
 }
 
 void MainWindow::showTrace(const TracePtr& trace) {
-  status_->setRun(trace);
+  frame_->status()->setRun(trace);
   inspector_->setLossValue(trace->info);
   showTimeOf(trace);
   tellModelHas(trace);
-  pins_->follow();
-  area_->setRuns(trace, pins_->runs());
-  if (side_ != nullptr && side_->isVisible()) side_->setRuns(compared());
+  frame_->pins()->follow();
+  comparing_->showRuns();
 }
 
 /// What was to be recorded and is not there, there is not: a card also lists what is kept between runs alone. Card and run come in either
@@ -587,14 +503,13 @@ void MainWindow::lookAtPlace(const QString& place) {
   dock->panel()->lookAt(QString::fromStdString(session_->setup().preset), place.section(':', 1), true);
 }
 
-void MainWindow::say(const QString& sentence, Tone tone) {
-  status_->say(sentence, tone);
+void MainWindow::showBanner(const QString& sentence, Tone tone) {
   // As long as the weights of what is set do not fit, its ways out stay, whatever else is said.
   if (tone == Tone::warning) {
-    banner_->show(sentence);
+    frame_->banner()->show(sentence);
     if (misfit_) offerOtherWeights();
   } else if (tone == Tone::info && !misfit_) {
-    banner_->hide();
+    frame_->banner()->hide();
   }
 }
 
@@ -627,14 +542,13 @@ void MainWindow::showEvent(QShowEvent* event) {
 
 void MainWindow::resizeEvent(QResizeEvent* event) {
   QMainWindow::resizeEvent(event);
-  if (restored_) fitToolBar();
+  if (restored_) emit frame_->roomChanged(narrow_);
   if (restored_ && !sidesOwn_ && isNarrow() != narrow_) sidesSoon_.start();
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
   session_->stop();
-  if (const QString why = session_->keepTrainings(); !why.isEmpty() && !mayLose(why)) return event->ignore();
-  if (!askAboutOldest()) return event->ignore();
+  if (!training_->mayClose(asks_)) return event->ignore();
   saveLayout();
   endRestoring();
   QMainWindow::closeEvent(event);
@@ -643,50 +557,6 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 void MainWindow::closeUnasked() {
   asks_ = false;
   close();
-}
-
-/// Trainings on the disk become more and more. False where the window is to stay open.
-bool MainWindow::askAboutOldest() {
-  const QStringList oldest = session_->oldestTrainings();
-  QSettings settings;
-  const QString allowed = QStringLiteral("training/oldKept");
-  if (!asks_ || oldest.size() <= settings.value(allowed).toInt()) return true;
-  constexpr auto most = static_cast<int>(TrainingStore::most);
-  QMessageBox question(QMessageBox::Question, tr("Kept trainings"),
-                       tr("%1 trainings lie in %2; %3 of them are older than the newest %4.")
-                           .arg(oldest.size() + most)
-                           .arg(QDir::toNativeSeparators(TrainingStore::standardFolder()))
-                           .arg(oldest.size())
-                           .arg(most),
-                       QMessageBox::NoButton, this);
-  question.setTextFormat(Qt::PlainText);
-  question.setInformativeText(tr("reclab train --resume goes on with each of them."));
-  const auto* removes = question.addButton(tr("Remove the oldest %1").arg(oldest.size()), QMessageBox::DestructiveRole);
-  auto* keeps = question.addButton(tr("Keep all"), QMessageBox::AcceptRole);
-  question.addButton(tr("Cancel"), QMessageBox::RejectRole);
-  question.setDefaultButton(keeps);
-  question.exec();
-  if (question.clickedButton() == removes)
-    session_->removeTrainings(oldest);
-  else if (question.clickedButton() == keeps)
-    settings.setValue(allowed, static_cast<int>(oldest.size()) + most);  // asked again when there are as many more
-  else
-    return false;
-  return true;
-}
-
-/// What was learned would go with the window.
-bool MainWindow::mayLose(const QString& why) {
-  if (!asks_) return true;
-  QMessageBox question(QMessageBox::Warning, tr("What was learned cannot be kept"), why, QMessageBox::NoButton, this);
-  question.setTextFormat(Qt::PlainText);
-  question.setInformativeText(tr("The trainings of this window would be gone. The current one can be exported into another folder."));
-  auto* exports = question.addButton(tr("Export training…"), QMessageBox::AcceptRole);
-  auto* closes = question.addButton(tr("Close without it"), QMessageBox::DestructiveRole);
-  question.setDefaultButton(question.addButton(tr("Cancel"), QMessageBox::RejectRole));
-  question.exec();
-  if (question.clickedButton() == exports) action("exportTraining")->trigger();
-  return question.clickedButton() == closes;
 }
 
 }  // namespace reclab

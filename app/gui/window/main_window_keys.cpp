@@ -10,6 +10,7 @@
 #include <QTabBar>
 
 #include "gui/docks/panel_area.h"
+#include "gui/literature/literature_feature.h"
 #include "gui/literature/models_view.h"
 #include "gui/views/scrubber.h"
 #include "gui/window/main_window.h"
@@ -74,7 +75,7 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
   switch (event->type()) {
     case QEvent::ShortcutOverride:
       if (isActiveWindow()) {
-        if (watched == models_->searchField() && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
+        if (watched == literature_->models()->searchField() && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
           event->accept();  // it leaves the field, and stops nothing
           return true;
         }
@@ -99,38 +100,10 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
   return QMainWindow::eventFilter(watched, event);
 }
 
-void MainWindow::setFileChooser(FileChooser chooser) {
-  // Whatever a dialog does with the focus, it is where it was when the dialog is gone.
-  const auto keeping = [](auto ask) {
-    return [ask = std::move(ask)](auto&&... arguments) {
-      const QPointer<QWidget> before = QApplication::focusWidget();
-      const auto answer = ask(std::forward<decltype(arguments)>(arguments)...);
-      if (before) before->setFocus();
-      return answer;
-    };
-  };
-  chooser_ = {};
-  if (chooser.open) chooser_.open = keeping(std::move(chooser.open));
-  if (chooser.save) chooser_.save = keeping(std::move(chooser.save));
-  if (chooser.folder) chooser_.folder = keeping(std::move(chooser.folder));
-  if (chooser.figure) chooser_.figure = keeping(std::move(chooser.figure));
-}
-
-void MainWindow::searchModels() {
-  docks_[0]->show();
-  docks_[0]->raise();
-  if (models_->searchField()->isHidden()) {
-    models_->setFew(false);
-    emit models_->allWanted();
-  }
-  models_->searchField()->setFocus(Qt::ShortcutFocusReason);
-  models_->searchField()->selectAll();
-}
-
 void MainWindow::focusNextPart(bool back) {
-  std::vector<QWidget*> parts{docks_[0], docks_[1]};
+  std::vector<QWidget*> parts{frame_->docks()[0], frame_->docks()[1]};
   parts.insert(parts.end(), area_->docks().begin(), area_->docks().end());
-  parts.insert(parts.end(), {docks_[2], docks_[3], scrubber_});
+  parts.insert(parts.end(), {frame_->docks()[2], frame_->docks()[3], scrubber_});
   std::erase_if(parts, [](const QWidget* part) {
     return !part->isVisible() || part->visibleRegion().isEmpty() || firstOf(const_cast<QWidget*>(part)) == nullptr;
   });

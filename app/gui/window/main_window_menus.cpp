@@ -27,13 +27,10 @@
 #include "gui/dialogs/distill_dialog.h"
 #include "gui/dialogs/file_dialogs.h"
 #include "gui/docks/panel_area.h"
-#include "gui/learning/training_bar.h"
-#include "gui/literature/models_view.h"
 #include "gui/session/kept_setup.h"
 #include "gui/session/pins.h"
 #include "gui/session/requests.h"
 #include "gui/views/inspector_view.h"
-#include "gui/views/pin_chip.h"
 #include "gui/views/scrubber.h"
 #include "gui/window/main_window.h"
 #include "plain_text.h"
@@ -170,8 +167,8 @@ QString filterOf(const QString& what, const std::vector<std::string>& suffixes) 
 
 void MainWindow::buildMenus() {
   QMenu* file = menuBar()->addMenu(tr("&File"));
-  file->addAction(add("open", "open", tr("Open sequence…"), QKeySequence::Open, [this] {
-    const QString path = chooser_.open(this, tr("Open a sequence"), filterOf(tr("Sequences"), sequence_suffixes()));
+  file->addAction(frame_->add("open", "open", tr("Open sequence…"), QKeySequence::Open, [this] {
+    const QString path = frame_->chooser()->open(this, tr("Open a sequence"), filterOf(tr("Sequences"), sequence_suffixes()));
     if (!path.isEmpty()) openFile(path);
   }));
   QMenu* recent = file->addMenu(tr("Open recent"));
@@ -188,43 +185,38 @@ void MainWindow::buildMenus() {
     recent->addSeparator();
     recent->addAction(tr("Clear this list"), this, [] { forgetRecentFiles(); });
   });
-  file->addAction(add("weights", "weights", tr("Load weights…"), {}, [this] { loadFile(FileKind::weights); }));
-  file->addAction(add("state", {}, tr("Load initial state…"), {}, [this] { loadFile(FileKind::state); }));
-  file->addAction(add("forget", {}, tr("Forget weights and initial state"), {}, [this] {
+  file->addAction(frame_->add("weights", "weights", tr("Load weights…"), {}, [this] { loadFile(FileKind::weights); }));
+  file->addAction(frame_->add("state", {}, tr("Load initial state…"), {}, [this] { loadFile(FileKind::state); }));
+  file->addAction(frame_->add("forget", {}, tr("Forget weights and initial state"), {}, [this] {
     Setup after = session_->setup();
     after.weights.erase(after.preset);
     after.states.erase(after.preset);
     after.learned.erase(after.preset);
-    change(after, tr("forgetting weights and state"));
+    frame_->change(after, tr("forgetting weights and state"));
   }));
   action("forget")->setEnabled(false);
   action("forget")->setToolTip(tr("Weights drawn from the seed again, and the state that the model begins with"));
   file->addSeparator();
-  file->addAction(add("saveWeights", "export", tr("Save weights…"), {}, [this] { saveFile(FileKind::weights); }));
-  file->addAction(add("saveState", {}, tr("Save final state…"), {}, [this] { saveFile(FileKind::state); }));
+  file->addAction(frame_->add("saveWeights", "export", tr("Save weights…"), {}, [this] { saveFile(FileKind::weights); }));
+  file->addAction(frame_->add("saveState", {}, tr("Save final state…"), {}, [this] { saveFile(FileKind::state); }));
   file->addSeparator();
   QMenu* figures = file->addMenu(icon("image"), tr("Save figures of the open panels"));
   for (const auto& [name, format] : {std::pair{"PNG", Panel::Format::png}, {"SVG", Panel::Format::svg}, {"PDF", Panel::Format::pdf}})
-    figures->addAction(
-        add("figures." + QString(name).toLower(), {}, tr("As %1…").arg(name), {}, [this, format = format] { saveAllFigures(format); }));
-  file->addAction(add("exportRun", "export", tr("Export run…"), QKeySequence(tr("Ctrl+E")), [this] {
-    const QString folder = chooser_.folder(this, tr("Export the run into a folder"));
+    figures->addAction(frame_->add("figures." + QString(name).toLower(), {}, tr("As %1…").arg(name), {},
+                                   [this, format = format] { saveAllFigures(format); }));
+  file->addAction(frame_->add("exportRun", "export", tr("Export run…"), QKeySequence(tr("Ctrl+E")), [this] {
+    const QString folder = frame_->chooser()->folder(this, tr("Export the run into a folder"));
     if (!folder.isEmpty() && mayReplaceFiles(this, tr("Export run"), folder, {"manifest.json", "trace.npz", "state.npz"}))
       session_->exportRun(folder, false);
   }));
-  file->addAction(add("exportTraining", {}, tr("Export training…"), {}, [this] {
-    const QString folder = chooser_.folder(this, tr("Export the training into a folder"));
-    if (!folder.isEmpty() && mayExportTraining(folder)) session_->exportTraining(folder);
-  }));
-  action("exportTraining")->setToolTip(tr("Weights, history and what it takes to go on with reclab train --resume"));
-  action("exportTraining")->setEnabled(false);
-  file->addAction(add("exportData", "table", tr("Export data behind the figures…"), {}, [this] { exportData(); }));
+  file->addActions(frame_->offered(ActionPlace::fileExport));
+  file->addAction(frame_->add("exportData", "table", tr("Export data behind the figures…"), {}, [this] { exportData(); }));
   file->addSeparator();
-  file->addAction(add("quit", {}, tr("Quit"), QKeySequence::Quit, [this] { close(); }));
+  file->addAction(frame_->add("quit", {}, tr("Quit"), QKeySequence::Quit, [this] { close(); }));
 
   QMenu* edit = menuBar()->addMenu(tr("&Edit"));
-  QAction* undo = undo_->createUndoAction(this, tr("Undo"));
-  QAction* redo = undo_->createRedoAction(this, tr("Redo"));
+  QAction* undo = frame_->undo()->createUndoAction(this, tr("Undo"));
+  QAction* redo = frame_->undo()->createRedoAction(this, tr("Redo"));
   undo->setObjectName("action.undo");
   redo->setObjectName("action.redo");
   undo->setIcon(icon("undo"));
@@ -233,14 +225,14 @@ void MainWindow::buildMenus() {
   redo->setShortcuts({QKeySequence(tr("Ctrl+Y")), QKeySequence(tr("Ctrl+Shift+Z"))});
   edit->addActions({undo, redo});
   edit->addSeparator();
-  edit->addAction(add("search", "search", tr("Search models"), QKeySequence::Find, [this] { searchModels(); }));
+  edit->addActions(frame_->offered(ActionPlace::edit));
 
   QMenu* view = menuBar()->addMenu(tr("&View"));
   QMenu* theme = view->addMenu(icon("theme"), tr("Theme"));
   auto* themes = new QActionGroup(this);
   for (const auto& [text, choice] :
        {std::pair{tr("As the system"), ThemeChoice::system}, {tr("Light"), ThemeChoice::light}, {tr("Dark"), ThemeChoice::dark}}) {
-    QAction* one = add("theme." + toString(choice), {}, text, {}, [this, choice = choice] {
+    QAction* one = frame_->add("theme." + toString(choice), {}, text, {}, [this, choice = choice] {
       look_->apply(choice);
       QSettings().setValue("theme", toString(choice));
     });
@@ -252,79 +244,78 @@ void MainWindow::buildMenus() {
   QMenu* shown = view->addMenu(icon("layout"), tr("Panels"));
   for (PanelDock* dock : area_->docks()) shown->addAction(dock->toggleViewAction());
   shown->addSeparator();
-  for (FlatDock* dock : docks_) shown->addAction(dock->toggleViewAction());
-  view->addAction(add("map", "map", tr("Map of the literature"), QKeySequence(tr("Ctrl+M")), [this] { showMap({}); }));
-  view->addAction(add("complexities", "table", tr("Tables of complexities…"), {}, [this] {
+  for (FlatDock* dock : frame_->docks()) shown->addAction(dock->toggleViewAction());
+  view->addActions(frame_->offered(ActionPlace::view));
+  view->addAction(frame_->add("complexities", "table", tr("Tables of complexities…"), {}, [this] {
     if (!session_->library()) return;
-    auto* dialog = new ComplexityDialog(session_->library(), chooser_, this, &session_->desk());
-    connect(dialog, &ComplexityDialog::picked, this, &MainWindow::pickModel);
+    auto* dialog = new ComplexityDialog(session_->library(), *frame_->chooser(), this, &session_->desk());
+    connect(dialog, &ComplexityDialog::picked, frame_, &WindowFrame::pickModel);
     dialog->open();
   }));
   action("complexities")->setToolTip(tr("How time and memory grow with the length: what the survey states, and what is measured"));
-  view->addAction(add("resetLayout", "reset", tr("Reset layout"), {}, [this] { resetLayout(); }));
+  view->addAction(frame_->add("resetLayout", "reset", tr("Reset layout"), {}, [this] { resetLayout(); }));
   view->addSeparator();
-  view->addAction(add("nextPart", {}, tr("Keyboard to the next part"), {}, [this] { focusNextPart(false); }));
-  view->addAction(add("lastPart", {}, tr("Keyboard to the part before"), {}, [this] { focusNextPart(true); }));
+  view->addAction(frame_->add("nextPart", {}, tr("Keyboard to the next part"), {}, [this] { focusNextPart(false); }));
+  view->addAction(frame_->add("lastPart", {}, tr("Keyboard to the part before"), {}, [this] { focusNextPart(true); }));
   action("nextPart")->setShortcuts({QKeySequence(Qt::Key_F6), QKeySequence(Qt::CTRL | Qt::Key_Tab)});
   action("lastPart")->setShortcuts({QKeySequence(Qt::SHIFT | Qt::Key_F6), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab)});
-  view->addAction(add("allTime", {}, tr("Show all of the time"), QKeySequence(tr("Ctrl+0")), [this] { time_->resetRange(); }));
-  view->addAction(add("zoomBack", {}, tr("Back to the zoom before"), QKeySequence(tr("Alt+Left")), [this] { time_->zoomBack(); }));
+  view->addAction(
+      frame_->add("allTime", {}, tr("Show all of the time"), QKeySequence(tr("Ctrl+0")), [this] { frame_->time()->resetRange(); }));
+  view->addAction(
+      frame_->add("zoomBack", {}, tr("Back to the zoom before"), QKeySequence(tr("Alt+Left")), [this] { frame_->time()->zoomBack(); }));
 
   QMenu* run = menuBar()->addMenu(tr("&Run"));
   run->addActions({action("run"), action("stop")});
   run->addSeparator();
-  run->addAction(action("train"));
-  run->addAction(add("trainStep", {}, tr("One step of training"), {}, [this] { train(1); }));
-  run->addAction(add("fork", "fork", tr("Fork the training"), {}, [this] { session_->forkTraining(); }));
-  run->addAction(add("resetTraining", "reset", tr("Reset the training"), {}, [this] { resetTraining(); }));
+  run->addActions(frame_->offered(ActionPlace::runTrain));
   run->addSeparator();
   run->addActions({scrubber_->playAction(), scrubber_->backAction(), scrubber_->forwardAction()});
   run->addSeparator();
-  run->addAction(action("pin"));
-  run->addMenu(compare_);
-  run->addAction(add("distill", {}, tr("Distill its long filters…"), {}, [this] {
+  run->addActions(frame_->offered(ActionPlace::runCompare));
+  run->addAction(frame_->add("distill", {}, tr("Distill its long filters…"), {}, [this] {
     if (!session_->library()) return;
-    auto* dialog = new DistillDialog(session_->library(), session_->setup(), chooser_, this, &session_->desk());
+    auto* dialog = new DistillDialog(session_->library(), session_->setup(), *frame_->chooser(), this, &session_->desk());
     connect(dialog, &DistillDialog::opened, this,
-            [this](const Setup& distilled, const QString& title) { change(distilled, tr("model %1").arg(title)); });
+            [this](const Setup& distilled, const QString& title) { frame_->change(distilled, tr("model %1").arg(title)); });
     dialog->open();
   }));
   action("distill")->setToolTip(tr("The filters that the model convolves with, as a few modes that a recurrence runs"));
-  run->addAction(add("copyCommand", "copy", tr("Copy the command"), {}, [this] { copyCommand(); }));
+  run->addAction(frame_->add("copyCommand", "copy", tr("Copy the command"), {}, [this] { copyCommand(); }));
   action("copyCommand")->setToolTip(tr("The line for a terminal that repeats this run, with all that an export has"));
 
   QMenu* help = menuBar()->addMenu(tr("&Help"));
-  help->addAction(add("guide", {}, tr("Guide"), {}, [this] { showGuide(this); }));
-  help->addAction(add("shortcuts", "keyboard", tr("Shortcuts"), QKeySequence(Qt::Key_F1), [this] { showShortcuts(this); }));
-  help->addAction(add("checkDevice", "run", tr("Check the device…"), {}, [this] {
-    if (session_->library()) (new DeviceDialog(session_->library(), chooser_, this, &session_->desk()))->open();
+  help->addAction(frame_->add("guide", {}, tr("Guide"), {}, [this] { showGuide(this); }));
+  help->addAction(frame_->add("shortcuts", "keyboard", tr("Shortcuts"), QKeySequence(Qt::Key_F1), [this] { showShortcuts(this); }));
+  help->addAction(frame_->add("checkDevice", "run", tr("Check the device…"), {}, [this] {
+    if (session_->library()) (new DeviceDialog(session_->library(), *frame_->chooser(), this, &session_->desk()))->open();
   }));
   action("checkDevice")
       ->setToolTip(tr("Does the CUDA device compute what the CPU does? Every primitive and every model, forward and gradients"));
-  help->addAction(add("about", "info", tr("About Recurrence Lab"), {}, [this] { showAbout(this); }));
+  help->addAction(frame_->add("about", "info", tr("About Recurrence Lab"), {}, [this] { showAbout(this); }));
 }
 
 void MainWindow::copyCommand() {
   const TracePtr& trace = session_->trace();
-  if (!trace || trace->info.command.empty()) return say(tr("There is no run yet whose command could be copied."), Tone::info);
+  if (!trace || trace->info.command.empty()) return frame_->say(tr("There is no run yet whose command could be copied."));
   // With all that an export records, not what panels happen to show.
   const Setup shown = session_->shownSetup();
   const RunRequest request = requestFor(shown, session_->library()->presets.find(shown.preset), Probe{});
   QApplication::clipboard()->setText(QString::fromStdString(command_of(request, trace->info.device)));
-  say(tr("The command that repeats this run is in the clipboard."), Tone::info);
+  frame_->say(tr("The command that repeats this run is in the clipboard."));
 }
 
 void MainWindow::loadFile(FileKind kind) {
-  const QString path = chooser_.open(this, kind == FileKind::weights ? tr("Load trained weights") : tr("Load the state to begin with"),
-                                     filterOf(tr("Arrays"), archive_suffixes()));
+  const QString path =
+      frame_->chooser()->open(this, kind == FileKind::weights ? tr("Load trained weights") : tr("Load the state to begin with"),
+                              filterOf(tr("Arrays"), archive_suffixes()));
   if (!path.isEmpty()) session_->loadFile(kind, path);
 }
 
 void MainWindow::saveFile(FileKind kind) {
   const bool weights = kind == FileKind::weights;
-  const QString path = chooser_.save(this, weights ? tr("Save the weights that ran") : tr("Save the state that the run ended in"),
-                                     QString::fromStdString(session_->setup().preset) + (weights ? "-weights.npz" : "-state.npz"),
-                                     tr("NumPy archives (*.npz)"));
+  const QString path = frame_->chooser()->save(this, weights ? tr("Save the weights that ran") : tr("Save the state that the run ended in"),
+                                               QString::fromStdString(session_->setup().preset) + (weights ? "-weights.npz" : "-state.npz"),
+                                               tr("NumPy archives (*.npz)"));
   if (!path.isEmpty()) session_->saveFile(kind, path);
 }
 
@@ -347,18 +338,18 @@ void MainWindow::saveAllFigures(Panel::Format format) {
     panel->finish();
     if (panel->emptyReason().isEmpty()) question.stems << stemOf(*panel, model);
   }
-  if (question.stems.isEmpty()) return say(tr("No open panel has a picture yet."), Tone::warning);
-  const auto answer = chooser_.figure(this, question);
+  if (question.stems.isEmpty()) return frame_->say(tr("No open panel has a picture yet."), Tone::warning);
+  const auto answer = frame_->chooser()->figure(this, question);
   if (!answer) return;
   const SavedFigures saved = saveFigures(open, model, answer->folder, answer->format, answer->style);
-  if (!saved.problem.isEmpty()) return say(saved.problem, Tone::warning);
+  if (!saved.problem.isEmpty()) return frame_->say(saved.problem, Tone::warning);
   QStringList said{saved.files.size() == 1 ? tr("One figure is in %1.").arg(answer->folder)
                                            : tr("%1 figures are in %2.").arg(saved.files.size()).arg(answer->folder)};
-  say((said + saved.without).join(' '), Tone::info);
+  frame_->say((said + saved.without).join(' '));
 }
 
 void MainWindow::exportData() {
-  const QString folder = chooser_.folder(this, tr("Export the data behind the figures into a folder"));
+  const QString folder = frame_->chooser()->folder(this, tr("Export the data behind the figures into a folder"));
   if (folder.isEmpty()) return;
   const QString model = QString::fromStdString(session_->trace() ? session_->trace()->info.preset : session_->setup().preset);
   const std::vector<PanelData> tables = dataOf(openPanels(), model);
@@ -367,9 +358,9 @@ void MainWindow::exportData() {
   if (!mayReplaceFiles(this, tr("Export data"), folder, files)) return;
   const QString sentence = saveData(tables, folder);
   if (sentence.isEmpty())
-    say(tr("The data of %1 panels are in %2.").arg(tables.size()).arg(folder), Tone::info);
+    frame_->say(tr("The data of %1 panels are in %2.").arg(tables.size()).arg(folder));
   else
-    say(sentence, Tone::warning);
+    frame_->say(sentence, Tone::warning);
 }
 
 bool MainWindow::isNarrow() const { return width() < 1100; }
@@ -384,44 +375,32 @@ void MainWindow::keepOnScreen() {
        std::clamp(frame.top(), room.top(), std::max(room.top(), room.bottom() + 1 - height() - border.height())));
 }
 
-/// The chips of pinned runs have room before the words of buttons do.
-void MainWindow::fitToolBar() {
-  const auto style = [](bool words) { return words ? Qt::ToolButtonTextBesideIcon : Qt::ToolButtonIconOnly; };
-  trainButton_->setToolButtonStyle(style(!narrow_));
-  for (QToolButton* button : {pinButton_, compareButton_})
-    button->setToolButtonStyle(style(!narrow_ && width() >= 1400 && chips_->chips().size() < 3));  // names of runs want the room
-  // Where there is hardly room for them as dots, comparisons are in the menu alone (Run ▸ Compare).
-  const auto* bar = qobject_cast<QToolBar*>(compareButton_->parentWidget());
-  for (QAction* one : bar->actions())
-    if (bar->widgetForAction(one) == compareButton_) one->setVisible(width() >= 900);
-}
-
 void MainWindow::arrangeSides() {
   arrangingSides_ = true;
   sidesOwn_ = false;
   narrow_ = isNarrow();
-  for (FlatDock* dock : docks_) {
+  for (FlatDock* dock : frame_->docks()) {
     dock->setFloating(false);
     removeDockWidget(dock);
   }
   for (QAction* words : fieldWords_) words->setVisible(!narrow_ && (!calm_ || words == fieldWords_.back()));
   for (QAction* one : calmHides_) one->setVisible(!calm_);
-  fitToolBar();
-  for (std::size_t i = 0; i < docks_.size(); ++i) {
-    addDockWidget((i < 2 && !calm_) || narrow_ ? Qt::LeftDockWidgetArea : Qt::RightDockWidgetArea, docks_[i]);
-    docks_[i]->setVisible(!calm_ || i == 0 || i == 2);
+  emit frame_->roomChanged(narrow_);
+  for (std::size_t i = 0; i < frame_->docks().size(); ++i) {
+    addDockWidget((i < 2 && !calm_) || narrow_ ? Qt::LeftDockWidgetArea : Qt::RightDockWidgetArea, frame_->docks()[i]);
+    frame_->docks()[i]->setVisible(!calm_ || i == 0 || i == 2);
   }
   if (narrow_) {  // one column of tabs beside the panels
-    for (std::size_t i = 1; i < docks_.size(); ++i) tabifyDockWidget(docks_[0], docks_[i]);
-    docks_[calm_ ? 2 : 0]->raise();
-    resizeDocks({docks_[0]}, {280}, Qt::Horizontal);
+    for (std::size_t i = 1; i < frame_->docks().size(); ++i) tabifyDockWidget(frame_->docks()[0], frame_->docks()[i]);
+    frame_->docks()[calm_ ? 2 : 0]->raise();
+    resizeDocks({frame_->docks()[0]}, {280}, Qt::Horizontal);
   } else if (calm_) {
-    resizeDocks({docks_[2]}, {300}, Qt::Horizontal);
-    resizeDocks({docks_[0], docks_[2]}, {90, 800}, Qt::Vertical);
+    resizeDocks({frame_->docks()[2]}, {300}, Qt::Horizontal);
+    resizeDocks({frame_->docks()[0], frame_->docks()[2]}, {90, 800}, Qt::Vertical);
   } else {
     const int side = qBound(230, width() / 6, 300);
-    resizeDocks({docks_[0], docks_[2]}, {side, side + 20}, Qt::Horizontal);
-    resizeDocks({docks_[0], docks_[1], docks_[2], docks_[3]}, {500, 340, 430, 440}, Qt::Vertical);
+    resizeDocks({frame_->docks()[0], frame_->docks()[2]}, {side, side + 20}, Qt::Horizontal);
+    resizeDocks({frame_->docks()[0], frame_->docks()[1], frame_->docks()[2], frame_->docks()[3]}, {500, 340, 430, 440}, Qt::Vertical);
   }
   layout()->activate();
   arrangingSides_ = false;
@@ -437,10 +416,7 @@ void MainWindow::resetLayout() {
 
 void MainWindow::showCalm() {
   inspector_->setFew(calm_);
-  models_->setFew(calm_);
-  trainButton_->setProperty("accent", calm_);
-  trainButton_->style()->unpolish(trainButton_);
-  trainButton_->style()->polish(trainButton_);
+  emit frame_->calmChanged(calm_);
 }
 
 void MainWindow::setCalm(bool calm) {
@@ -468,7 +444,7 @@ void MainWindow::saveLayout() const {
     const PutLearned learned = [this](const LearnedPtr& weights) { return session_->putLearned(weights); };
     settings.setValue("session/setup", toJson(session_->setup(), learned));
     std::vector<KeptPin> pins;
-    for (const Pin& pin : pins_->pins())
+    for (const Pin& pin : frame_->pins()->pins())
       pins.push_back({pin.setup, pin.given, pin.colour, session_->idOfTraining(session_->trainingOf(pin.id))});
     settings.setValue("session/pins", toJson(pins, learned));
     settings.setValue("session/training", session_->trainedTogether());
@@ -477,7 +453,7 @@ void MainWindow::saveLayout() const {
   settings.setValue("window/fit", area_->fit());
   settings.setValue("window/own", area_->isOwn());
   settings.setValue("window/sides", sidesOwn_ ? "own" : narrow_ ? "narrow" : "wide");
-  settings.setValue("training/settings", training_->settings()->saved());
+  emit frame_->keeping();
   for (const PanelDock* dock : area_->docks())
     if (const QVariantMap choices = dock->panel()->choices(); !choices.isEmpty())
       settings.setValue("panels/" + dock->panel()->id(), choices);
@@ -486,12 +462,12 @@ void MainWindow::saveLayout() const {
 void MainWindow::restoreLayout() {
   resetLayout();
   QSettings settings;
-  training_->settings()->restore(settings.value("training/settings").toMap());
+  emit frame_->restoring();
   for (const PanelDock* dock : area_->docks()) dock->panel()->setChoices(settings.value("panels/" + dock->panel()->id()).toMap());
   // Where the note is still there the window ended while it restored, for Qt does not survive every state; it is not tried again.
   if (settings.contains("window/restoring")) {
     settings.remove("window");
-    return say(tr("The layout that was kept could not be restored; this is the standard one."), Tone::info);
+    return frame_->say(tr("The layout that was kept could not be restored; this is the standard one."));
   }
   const QByteArray geometry = unsealed(settings.value("window/geometry").toByteArray()),
                    docks = unsealed(settings.value("window/docks").toByteArray()),
@@ -505,7 +481,7 @@ void MainWindow::restoreLayout() {
   restoreGeometry(geometry);
   const bool whole =
       restoreState(docks, layoutVersion) && area_->restorePlaces({shown, settings.value("window/without").toStringList()}, layoutVersion);
-  training_->setVisible(session_->learning() && !session_->learning()->trainings.empty());  // whatever it was then
+  emit frame_->restored();
   if (!whole) return resetLayout();
   layout_->setCurrentIndex(qBound(0, settings.value("window/layout").toInt(), layout_->count() - 1));
   if (area_->isEmpty()) return resetLayout();

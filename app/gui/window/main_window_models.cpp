@@ -1,31 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How a model is picked, from the list, the map or the card, and the map in a window of its own.
-#include <QScreen>
-
+// How a model is opened, and what is offered where its run failed or its weights do not fit.
 #include "gui/docks/flat_dock.h"
-#include "gui/literature/map_view.h"
-#include "gui/literature/map_window.h"
-#include "gui/literature/models_view.h"
 #include "gui/views/status_line.h"
 #include "gui/window/main_window.h"
 #include "models/registry.h"
 
 namespace reclab {
 
-void MainWindow::pickModel(const QString& id) {
-  if (id.toStdString() == session_->setup().preset) return;
-  Setup after = session_->setup();
-  after.preset = id.toStdString();
-  after.form = "auto";  // another model may not have the form that this one was run in
-  change(session_->asLearned(after), tr("model %1").arg(id));
-  lookAtPlaces(id, true);
-}
-
 /// A preset with other settings, as one change; without any, as it was last looked at. What it has as these say is not set by hand; weights
 /// and states of files were for other settings.
 void MainWindow::openModel(const ModelChoice& model) {
   if (!session_->library()) return;
-  if (model.settings.empty()) return pickModel(QString::fromStdString(model.preset));
+  if (model.settings.empty()) return frame_->pickModel(QString::fromStdString(model.preset));
   Setup after = session_->setup();
   const Hyper standard = hyper_of(builtin_registry(), session_->library()->presets.find(model.preset));
   if (after.preset != model.preset) after.form = "auto";
@@ -36,7 +22,7 @@ void MainWindow::openModel(const ModelChoice& model) {
     std::erase_if(after.set[model.preset], [&key = key](const auto& one) { return one.first == key; });
     if (standard.text(key) != value) after.setValue(key, value);
   }
-  change(after, tr("model %1").arg(QString::fromStdString(model.title)));
+  frame_->change(after, tr("model %1").arg(QString::fromStdString(model.title)));
 }
 
 /// The weights that came with the preset, with the sizes and the task that they learned with, as one change; or what is drawn.
@@ -50,7 +36,7 @@ void MainWindow::showTrained(bool trained) {
   after.states.erase(after.preset);
   after.weights.erase(after.preset);
   after.set.erase(after.preset);
-  if (!trained) return change(after, tr("drawn weights"));
+  if (!trained) return frame_->change(after, tr("drawn weights"));
   const Preset as = as_trained(preset);
   const Hyper standard = hyper_of(builtin_registry(), preset), values = hyper_of(builtin_registry(), as);
   for (const HyperSpec& row : standard.table())
@@ -67,7 +53,7 @@ void MainWindow::nameModel() {
   const ModelPtr& model = session_->model();
   const QString why = session_->library() ? session_->whyNotShown() : QString(),
                 title = model ? QString::fromStdString(model->preset.title) : QString();
-  for (FlatDock* dock : docks_) {
+  for (FlatDock* dock : frame_->docks()) {
     const QString id = dock->objectName();
     if (id == "dock.models")
       dock->header()->setHeadline(
@@ -82,12 +68,12 @@ void MainWindow::nameModel() {
 /// Weights are of the sizes, the sequence and the loss that they learned with.
 void MainWindow::offerOtherWeights() {
   const Setup now = session_->setup();
-  banner_->offer(tr("Draw anew"), [this] {
+  frame_->banner()->offer(tr("Draw anew"), [this] {
     Setup after = session_->setup();
     after.learned.erase(after.preset);
     after.weights.erase(after.preset);
-    banner_->hide();
-    change(after, tr("drawn weights"));
+    frame_->banner()->hide();
+    frame_->change(after, tr("drawn weights"));
   });
   const std::optional<Setup> fits = session_->setupThatFits();
   if (!fits || fits->sameRun(now)) return;
@@ -102,9 +88,9 @@ void MainWindow::offerOtherWeights() {
   }
   if (fits->loss != now.loss) words << tr("loss %1").arg(QString::fromStdString(fits->loss));
   if (words.isEmpty()) return;
-  banner_->offer(tr("Back to %1").arg(words.join(QStringLiteral(", "))), [this, fits = *fits] {
-    banner_->hide();
-    change(fits, tr("back to what its weights learned with"));
+  frame_->banner()->offer(tr("Back to %1").arg(words.join(QStringLiteral(", "))), [this, fits = *fits] {
+    frame_->banner()->hide();
+    frame_->change(fits, tr("back to what its weights learned with"));
   });
 }
 
@@ -114,13 +100,13 @@ void MainWindow::offerMissing(const SequenceChoice& choice, const QStringList& c
     connect(session_, &SessionController::runEnded, this, [this, choice, cures] { offerMissing(choice, cures); }, Qt::SingleShotConnection);
     return;
   }
-  if (banner_->sentence().isEmpty()) return;
+  if (frame_->banner()->sentence().isEmpty()) return;
   for (const auto& [how, text] : {std::pair{Missing::leave_out, tr("Leave rows out")},
                                   {Missing::hold, tr("Hold the last value")},
                                   {Missing::interpolate, tr("Interpolate")},
                                   {Missing::mask, tr("Hold and mark")}})
     if (cures.contains(QString::fromUtf8(to_string(how))))
-      banner_->offer(text, [this, choice, how = how] {
+      frame_->banner()->offer(text, [this, choice, how = how] {
         SequenceChoice other = choice;
         other.load.missing = how;
         session_->loadSequence(other);
@@ -132,43 +118,16 @@ void MainWindow::offerAfterStop() {
   const TracePtr& trace = session_->trace();
   const QString former = trace ? session_->nameOfFormer(trace) : QString();
   if (former.isEmpty() || session_->running()) return;
-  banner_->show(tr("The run was stopped, so the panels still show %1.").arg(former));
-  banner_->offer(tr("Run"), [this] {
-    banner_->hide();
+  frame_->banner()->show(tr("The run was stopped, so the panels still show %1.").arg(former));
+  frame_->banner()->offer(tr("Run"), [this] {
+    frame_->banner()->hide();
     session_->run();
   });
-  banner_->offer(tr("Back to %1").arg(QString::fromStdString(trace->info.title.empty() ? trace->info.preset : trace->info.title)),
-                 [this, before = session_->shownSetup()] {
-                   banner_->hide();
-                   change(before, tr("back to what is shown"));
-                 });
-}
-
-/// Again when the properties have come, and when the theme is another.
-void MainWindow::showLibrary() {
-  if (!session_->library()) return;
-  models_->setLibrary(session_->library(), session_->properties());
-  models_->setCurrent(QString::fromStdString(session_->setup().preset));
-  if (mapWindow_ != nullptr) mapWindow_->setLiterature(models_->literature());
-}
-
-void MainWindow::showMap(const QString& marked) {
-  if (mapWindow_ == nullptr) {
-    mapWindow_ = new MapWindow(&chooser_, this);
-    mapWindow_->resize(QSize(1500, 900).boundedTo(screen()->availableSize() * 0.94));
-    connect(mapWindow_, &MapWindow::picked, this, &MainWindow::pickModel);
-    connect(mapWindow_, &MapWindow::compareWanted, session_, &SessionController::compare);
-    connect(mapWindow_, &MapWindow::said, this,
-            [this](const QString& sentence, bool bad) { say(sentence, bad ? Tone::warning : Tone::info); });
-    connect(session_, &SessionController::compared, mapWindow_, &MapWindow::setComparison);
-    connect(session_, &SessionController::notCompared, mapWindow_, &MapWindow::setProblem);
-    mapWindow_->setLiterature(models_->literature());
-    mapWindow_->setCurrent(QString::fromStdString(session_->setup().preset));
-  }
-  mapWindow_->show();
-  mapWindow_->raise();
-  mapWindow_->activateWindow();
-  if (!marked.isEmpty()) mapWindow_->map()->setMarked(marked);
+  frame_->banner()->offer(tr("Back to %1").arg(QString::fromStdString(trace->info.title.empty() ? trace->info.preset : trace->info.title)),
+                          [this, before = session_->shownSetup()] {
+                            frame_->banner()->hide();
+                            frame_->change(before, tr("back to what is shown"));
+                          });
 }
 
 }  // namespace reclab
