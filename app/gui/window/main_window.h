@@ -3,11 +3,8 @@
 #pragma once
 
 #include <QMainWindow>
-#include <QPointer>
-#include <QSet>
-#include <QTimer>
+#include <memory>
 #include <optional>
-#include <vector>
 
 #include "gui/frame/window_frame.h"
 #include "gui/session/files.h"
@@ -16,18 +13,21 @@
 #include "gui/time/time_link.h"
 #include "panel.h"
 
-class QComboBox;
 class QMenu;
 
 namespace reclab {
 
+class Arrangement;
 class CardView;
 class ComparingFeature;
 class InspectorView;
+class Keys;
+class LastSession;
 class LiteratureFeature;
+class LookAt;
 class MapWindow;
 class ModelsView;
-class PanelDock;
+class RunBar;
 class Scrubber;
 class SequenceView;
 class SideBySide;
@@ -74,13 +74,13 @@ class MainWindow : public QMainWindow {
   void closeEvent(QCloseEvent* event) override;
   void showEvent(QShowEvent* event) override;
   void resizeEvent(QResizeEvent* event) override;
-  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   void buildDocks();
-  void buildToolBar();
   void buildMenus();
+  void connectViews();
   void connectSession();
+  void connectArea();
   void begin();
   void showSetup();
   void showTrace(const TracePtr& trace);
@@ -89,38 +89,9 @@ class MainWindow : public QMainWindow {
   void showModel(const ModelPtr& model);
   void tellCard();
   void nameInput();
-  void lookAtPlaces(const QString& preset, bool raise);
-  void lookAtPlace(const QString& place);
-  void showBanner(const QString& sentence, Tone tone);
-  std::vector<Panel*> openPanels() const;
-  void saveAllFigures(Panel::Format format);
-  void exportData();
-  void loadFile(FileKind kind);
-  void saveFile(FileKind kind);
-  void openModel(const ModelChoice& model);
-  void editSetting(const QString& key, const QString& text, bool live, int gesture);
-  void showTrained(bool trained);
-  void offerOtherWeights();  ///< beside the sentence that those of what is set do not fit
-  void offerAfterStop();
-  void offerMissing(const SequenceChoice& choice,
-                    const QStringList& cures);  ///< what may become of the missing cells of a file that was refused
   void nameModel();  ///< over its list, inspector and card: which it is, and that it is not shown where it is not
-  void focusNextPart(bool back);
-  void arrangeSides();
-  void pickLayout(int index);
-  void showCalm();
-  void setCalm(bool calm);  ///< little beside the panels: three sliders, three models, few buttons
-  void keepOnScreen();
-  bool isNarrow() const;
-  void resetLayout();
-  void restoreLayout();
-  void saveLayout() const;
-  void endRestoring();
-  void copyCommand();
 
-  Look* look_;
-  Options options_;
-  std::optional<Setup> first_;
+  QString layout_;  ///< that is asked for by the command line
   WindowFrame* frame_;
   SessionController* session_;
   PanelArea* area_;
@@ -131,24 +102,15 @@ class MainWindow : public QMainWindow {
   CardView* card_ = nullptr;
   InspectorView* inspector_ = nullptr;
   Scrubber* scrubber_ = nullptr;
-  std::vector<QAction*> fields_, calmHides_;  ///< of the tool bar: its boxes, and what a calm layout does not show
-  std::vector<QAction*> fieldWords_;          ///< before the boxes of the tool bar; not shown where the window is narrow
-  bool calm_ = false, narrow_ = false, sidesOwn_ = false, arrangingSides_ = false;
-  QTimer sidesSoon_;
-  QComboBox *device_ = nullptr, *form_ = nullptr, *precision_ = nullptr, *layout_ = nullptr;
+  RunBar* bar_ = nullptr;
+  std::unique_ptr<Keys> keys_;
+  Arrangement* arrangement_ = nullptr;
+  LookAt* lookAt_ = nullptr;
+  LastSession* lastSession_ = nullptr;
   LoadedSequencePtr shownSequence_;
-  QString inputScale_;  ///< of the model that is looked at: empty where it reads the input as it is
-  std::optional<std::pair<SequenceChoice, Setup>> withSequence_;  ///< what is to be looked at on a sequence that is being loaded
-  QStringList modelHas_;                                          ///< "gates", "states": by its card
-  QString lookedAt_;                                              ///< the preset whose places the panels were told last
-  QSet<QString> raised_;  ///< presets whose first place was raised: once is enough, afterwards the tabs are as they were left
-  struct Raised {
-    QString preset;
-    QPointer<PanelDock> dock, before;  ///< what was raised for it, and what stood in front there
-  };
-  std::optional<Raised> leaves_;  ///< the next preset has `before` in front again, where nobody has picked another tab
-  bool restored_ = false, sessionRestored_ = false, asks_ = true;
-  bool misfit_ = false;  ///< the last run failed since its weights are others
+  QString inputScale_;    ///< of the model that is looked at: empty where it reads the input as it is
+  QStringList modelHas_;  ///< "gates", "states": by its card
+  bool restored_ = false, asks_ = true;
 };
 
 }  // namespace reclab

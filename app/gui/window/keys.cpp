@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The keyboard of the window: whose a key is, and where it goes to from one part to the next.
+#include "gui/window/keys.h"
+
 #include <QAbstractButton>
 #include <QAbstractSpinBox>
 #include <QApplication>
@@ -10,10 +11,8 @@
 #include <QTabBar>
 
 #include "gui/docks/panel_area.h"
-#include "gui/literature/literature_feature.h"
-#include "gui/literature/models_view.h"
+#include "gui/frame/window_frame.h"
 #include "gui/views/scrubber.h"
-#include "gui/window/main_window.h"
 #include "plot/plot.h"
 
 namespace reclab {
@@ -63,22 +62,20 @@ QWidget* firstOf(QWidget* part) {
 
 }  // namespace
 
-bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
+Keys::Keys(WindowFrame* frame, Scrubber* scrubber) : frame_(frame), scrubber_(scrubber) { qApp->installEventFilter(this); }
+
+bool Keys::eventFilter(QObject* watched, QEvent* event) {
   switch (event->type()) {
     case QEvent::KeyPress:
     case QEvent::MouseButtonPress:
     case QEvent::MouseMove:
     case QEvent::Wheel:
-    case QEvent::Drop: session_->touched(); break;
+    case QEvent::Drop: frame_->session()->touched(); break;
     default: break;
   }
   switch (event->type()) {
     case QEvent::ShortcutOverride:
-      if (isActiveWindow()) {
-        if (watched == literature_->models()->searchField() && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
-          event->accept();  // it leaves the field, and stops nothing
-          return true;
-        }
+      if (frame_->window()->isActiveWindow()) {
         const Owner owner = ownerOf(watched, *static_cast<QKeyEvent*>(event));
         if (owner == Owner::qt) break;
         event->setAccepted(owner == Owner::widget);
@@ -92,23 +89,23 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
     case QEvent::Polish:
       // A click on a button leaves the keyboard where it was.
       if (auto* button = qobject_cast<QAbstractButton*>(watched);
-          button != nullptr && button->focusPolicy() == Qt::StrongFocus && button->window() == this)
+          button != nullptr && button->focusPolicy() == Qt::StrongFocus && button->window() == frame_->window())
         button->setFocusPolicy(Qt::TabFocus);
       break;
     default: break;
   }
-  return QMainWindow::eventFilter(watched, event);
+  return QObject::eventFilter(watched, event);
 }
 
-void MainWindow::focusNextPart(bool back) {
+void Keys::toNextPart(bool back) {
   std::vector<QWidget*> parts{frame_->docks()[0], frame_->docks()[1]};
-  parts.insert(parts.end(), area_->docks().begin(), area_->docks().end());
+  parts.insert(parts.end(), frame_->area()->docks().begin(), frame_->area()->docks().end());
   parts.insert(parts.end(), {frame_->docks()[2], frame_->docks()[3], scrubber_});
   std::erase_if(parts, [](const QWidget* part) {
     return !part->isVisible() || part->visibleRegion().isEmpty() || firstOf(const_cast<QWidget*>(part)) == nullptr;
   });
   if (parts.empty()) return;
-  const QWidget* now = focusWidget();
+  const QWidget* now = frame_->window()->focusWidget();
   const auto here =
       std::find_if(parts.begin(), parts.end(), [&](const QWidget* part) { return now != nullptr && part->isAncestorOf(now); });
   const auto count = std::ssize(parts);
