@@ -56,7 +56,7 @@ const Floors gui_below{
     {"time", {}},
     {"jobs", {}},
     {"session", {"look", "jobs"}},
-    {"start", {"look", "session"}},
+    {"start", {"look", "session", "docks"}},
     {"views", {"look", "time", "session"}},
     {"dialogs", {"look", "jobs", "session"}},
     {"docks", {"look", "time", "session"}},

@@ -343,8 +343,7 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
     arrange(PanelLayout(layout_));
     for (PanelDock* one : raised) one->raise();
   });
-  layouts_ = panel_layouts();
-  arrange(layouts_.front());
+  arrange(layouts().front());
 }
 
 void PanelArea::setSettings(const std::vector<Panel::Setting>& settings) {

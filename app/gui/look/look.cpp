@@ -22,7 +22,7 @@
 #include "plain_text.h"
 #include "plot/theme.h"
 
-static void loadResources() { Q_INIT_RESOURCE(lab); }  // a static library's resources are not loaded by themselves
+void loadResources() { Q_INIT_RESOURCE(lab); }
 
 namespace reclab {
 namespace {
