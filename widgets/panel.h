@@ -164,14 +164,4 @@ QString problem_of_place(const QString& place);
 /// What panels of these names need together; all that a run records where one needs anything, or is not known.
 Kinds needs_of(const QStringList& panels);
 
-/// An arrangement of panels, by their names.
-struct PanelLayout {
-  QString name;
-  std::vector<QStringList> rows;  ///< panels from left to right; "a|b" is a with b behind it as a tab
-  bool calm = false;              ///< for a first look: the window shows little beside them
-  QString learns = {};            ///< comes beside them when training begins
-};
-/// The arrangements that a person can choose from, the first of them with all panels.
-std::vector<PanelLayout> panel_layouts();
-
 }  // namespace reclab

@@ -14,8 +14,8 @@
 #include <cstdio>
 
 #include "array/error.h"
-#include "gui/options.h"
-#include "gui/window/look.h"
+#include "gui/look/look.h"
+#include "gui/start/options.h"
 #include "gui/window/main_window.h"
 #include "scene/vtk_frame.h"
 

@@ -13,7 +13,7 @@
 #include <ctime>
 
 #include "composer/composer.h"
-#include "gui/window/panel_area.h"
+#include "gui/docks/panel_area.h"
 #include "models/parts/composition/codes.h"
 #include "models/registry.h"
 #include "panels/composer/composer_panel.h"

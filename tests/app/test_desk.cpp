@@ -22,14 +22,14 @@
 #include <QToolButton>
 #include <algorithm>
 
+#include "gui/docks/panel_area.h"
 #include "gui/learning/training_bar.h"
+#include "gui/literature/models_view.h"
 #include "gui/session/pins.h"
 #include "gui/views/inspector_view.h"
-#include "gui/views/models_view.h"
 #include "gui/views/pin_chip.h"
 #include "gui/views/sequence_view.h"
 #include "gui/window/main_window.h"
-#include "gui/window/panel_area.h"
 #include "plot/plot.h"
 #include "window_test.h"
 

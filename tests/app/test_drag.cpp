@@ -14,11 +14,11 @@
 #include <map>
 #include <set>
 
+#include "gui/docks/panel_area.h"
+#include "gui/literature/models_view.h"
 #include "gui/views/inspector_view.h"
-#include "gui/views/models_view.h"
 #include "gui/views/status_line.h"
 #include "gui/window/main_window.h"
-#include "gui/window/panel_area.h"
 #include "plot/plot_panel.h"
 #include "window_test.h"
 

@@ -13,6 +13,7 @@
 #include <QUndoStack>
 #include <limits>
 
+#include "gui/docks/panel_area.h"
 #include "gui/session/pins.h"
 #include "gui/views/card_view.h"
 #include "gui/views/inspector_view.h"
@@ -20,7 +21,6 @@
 #include "gui/views/sequence_view.h"
 #include "gui/views/status_line.h"
 #include "gui/views/whole_box.h"
-#include "gui/window/panel_area.h"
 #include "models/registry.h"
 #include "panels/gating/gating.h"
 #include "panels/gradients/gradients.h"

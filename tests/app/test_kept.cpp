@@ -17,13 +17,13 @@
 #include <QUndoStack>
 
 #include "experiment/training/training.h"
+#include "gui/docks/flat_dock.h"
+#include "gui/docks/panel_area.h"
 #include "gui/learning/training_bar.h"
 #include "gui/session/kept/training_store.h"
 #include "gui/session/pins.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/status_line.h"
-#include "gui/window/flat_dock.h"
-#include "gui/window/panel_area.h"
 #include "models/registry.h"
 #include "places.h"
 #include "window_test.h"

@@ -20,11 +20,11 @@
 #include <QUndoStack>
 #include <cmath>
 
+#include "gui/docks/panel_area.h"
+#include "gui/literature/models_view.h"
 #include "gui/views/inspector_view.h"
-#include "gui/views/models_view.h"
 #include "gui/views/scrubber.h"
 #include "gui/window/main_window.h"
-#include "gui/window/panel_area.h"
 #include "plot/plot.h"
 #include "window_test.h"
 

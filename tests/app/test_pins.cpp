@@ -11,6 +11,7 @@
 #include <QUndoStack>
 
 #include "gui/comparing/compare_dialog.h"
+#include "gui/docks/panel_area.h"
 #include "gui/session/pins.h"
 #include "gui/session/run_names.h"
 #include "gui/views/inspector_view.h"
@@ -19,7 +20,6 @@
 #include "gui/views/sequence_view.h"
 #include "gui/views/status_line.h"
 #include "gui/views/whole_box.h"
-#include "gui/window/panel_area.h"
 #include "panels/gradients/gradients.h"
 #include "places.h"
 #include "window_test.h"

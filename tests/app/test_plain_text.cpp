@@ -21,11 +21,11 @@
 
 #include "gui/comparing/compare_dialog.h"
 #include "gui/comparing/side_by_side.h"
+#include "gui/docks/panel_area.h"
 #include "gui/session/pins.h"
 #include "gui/views/card_view.h"
 #include "gui/views/sequence_view.h"
 #include "gui/views/status_line.h"
-#include "gui/window/panel_area.h"
 #include "plain_text.h"
 #include "plot/plot.h"
 #include "window_test.h"

@@ -19,14 +19,14 @@
 #include <cmath>
 
 #include "experiment/device.h"
+#include "gui/docks/panel_area.h"
 #include "gui/session/pins.h"
 #include "gui/session/sentences.h"
+#include "gui/views/first_hint.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/scrubber.h"
 #include "gui/views/status_line.h"
-#include "gui/window/first_hint.h"
 #include "gui/window/main_window.h"
-#include "gui/window/panel_area.h"
 #include "learning/trainer.h"
 #include "panels/timing/timing.h"
 #include "sequence/missing.h"

@@ -16,10 +16,10 @@
 
 #include "experiment/training/training.h"
 #include "gui/comparing/side_by_side.h"
+#include "gui/docks/panel_area.h"
 #include "gui/session/pins.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/status_line.h"
-#include "gui/window/panel_area.h"
 #include "models/registry.h"
 #include "training_test.h"
 

@@ -21,14 +21,14 @@
 #include <cmath>
 
 #include "files/npz.h"
+#include "gui/docks/panel_area.h"
+#include "gui/literature/models_view.h"
 #include "gui/views/inspector_view.h"
-#include "gui/views/models_view.h"
 #include "gui/views/scrubber.h"
 #include "gui/views/sequence_view.h"
 #include "gui/views/status_line.h"
 #include "gui/views/whole_box.h"
 #include "gui/window/main_window.h"
-#include "gui/window/panel_area.h"
 #include "load.h"
 #include "panels/steps/steps_panel.h"
 #include "panels/timing/timing.h"

@@ -56,32 +56,4 @@ Kinds needs_of(const QStringList& ids) {
   return needs;
 }
 
-std::vector<PanelLayout> panel_layouts() {
-  const auto tr = [](const char* text) { return QCoreApplication::translate("reclab::PanelArea", text); };
-  QStringList ids;
-  for (const PanelInfo& panel : panels()) ids << panel.id;
-  // The first two on top, the others below: whatever panels there are, all are in the first layout. A row has room for three; four of what
-  // more there are stand in the last place, as tabs, whose names have no room for a fifth, and the rest behind the first one: the kernels
-  // of models that have no gates are there. The composer needs the room of the row on top, and hides nothing there that tells of its
-  // factors.
-  const QString composer = QStringLiteral("composer");
-  const bool composes = ids.removeOne(composer);
-  QStringList of_gradients;  // beside the gradients, whose reasons they show
-  for (const QString& id : {QStringLiteral("gradient-lab"), QStringLiteral("sensitivity")})
-    if (ids.removeOne(id)) of_gradients << id;
-  QStringList above = ids.mid(0, 2), below = ids.mid(2, 2);
-  if (composes) above.back() += '|' + composer;
-  for (const QString& id : of_gradients) below.back() += '|' + id;
-  below << ids.mid(4, 4).join('|');
-  for (const QString& more : ids.mid(8)) below.front() += '|' + more;
-  return {{tr("Explore"), {above, below}},
-          {tr("Memory"), {{"gradients"}, {"spectrum", "trajectories"}}},
-          {tr("States"), {{"trajectories"}, {"gating"}}},
-          {tr("Speed"), {{"timing"}, {"steps"}}},
-          {tr("Gradient lab"), {{"gradient-lab", "sensitivity"}, {"gradients", "spectrum"}}},
-          {tr("Learn"), {{"learning", "output"}, {"spectrum", "gradients"}}},
-          {tr("Compose"), {{composer}, {"spectrum", "gating"}}},
-          {tr("First steps"), {{"gradients"}}, true, QStringLiteral("learning")}};
-}
-
 }  // namespace reclab

@@ -15,7 +15,7 @@
 #include <cmath>
 
 #include "gui/comparing/run_numbers.h"
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 #include "plain_text.h"
 #include "plot/plot.h"
 

@@ -15,7 +15,7 @@
 namespace reclab {
 namespace {
 
-constexpr std::size_t most = Pins::most + 1;  ///< with the run that is looked at
+constexpr std::size_t mostRuns = Pins::most + 1;  ///< with the run that is looked at
 
 /// Weights that were read or learned are for the settings that they came with.
 void drawAgain(Setup& setup) {
@@ -70,7 +70,7 @@ std::vector<ReadyComparison> comparisonsOf(const ModelDescription& model, const 
     ReadyComparison each{QObject::tr("Every %1").arg(words), QString::fromStdString(row.text), {}};
     std::vector<std::string> values{model.hyper.text(row.key)};  // what is set comes first: it stays what is looked at
     for (const std::string& value : row.choices)
-      if (value != values.front() && values.size() < most) values.push_back(value);
+      if (value != values.front() && values.size() < mostRuns) values.push_back(value);
     for (const std::string& value : values) {
       Setup setup = now;
       if (value != values.front()) {

@@ -10,14 +10,14 @@
 #include <utility>
 
 #include "gui/comparing/linked_axes.h"
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 #include "plain_text.h"
 #include "plot/aligned_times.h"
 
 namespace reclab {
 namespace {
 
-constexpr QSize leastPanel(212, 136);  // three of them beside each other in a window of 1000
+constexpr QSize leastBeside(212, 136);  // three of them beside each other in a window of 1000
 constexpr std::size_t mostBeside = 3;
 
 /// A picture of what a run records, more than what went in.
@@ -150,7 +150,7 @@ SideBySide::Card SideBySide::makeCard() {
     cell.head->setProperty("role", "muted");
     cell.head->setFont(smallFont());
     cell.panel = info->make(card.frame);
-    cell.panel->setMinimumSize(leastPanel);
+    cell.panel->setMinimumSize(leastBeside);
     column->addWidget(cell.head);
     column->addWidget(cell.panel, 1);
     const auto tell = [title = info->title, head = cell.head, panel = cell.panel] {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "gui/window/panel_area.h"
-#include "gui/window/time_link.h"
+#include "gui/docks/panel_area.h"
+#include "gui/time/time_link.h"
 #include "panel.h"
 
 class QGridLayout;

@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "array/error.h"
+#include "gui/look/look.h"
 #include "gui/session/requests.h"
-#include "gui/window/look.h"
 #include "models/registry.h"
 #include "plain_text.h"
 #include "plot/plot.h"
@@ -29,8 +29,8 @@ struct ModesAt {
 };
 
 /// Below this an error is rounding, and a logarithm of it says nothing.
-constexpr double least = 1e-17;
-QString relative(double part) { return part < least ? QStringLiteral("0") : reclab::number(part, 3); }
+constexpr double leastDrawn = 1e-17;
+QString partOf(double part) { return part < leastDrawn ? QStringLiteral("0") : reclab::number(part, 3); }
 bool isBound(const ModesRow& row) { return row.above < 1.0; }  // a fit by nothing is off by 1
 
 }  // namespace
@@ -156,17 +156,17 @@ void DistillDialog::start() {
 void DistillDialog::write(const ModesRow& found) {
   const int row = addRow();
   put(row, ModesAt::modes, QString::number(found.modes));
-  put(row, ModesAt::l2, relative(found.l2));
+  put(row, ModesAt::l2, partOf(found.l2));
   if (isBound(found))
-    put(row, ModesAt::above, relative(found.above));
+    put(row, ModesAt::above, partOf(found.above));
   else
     put(row, ModesAt::above, QString::fromUtf8("–"),
         tr("Twice the sum of the Hankel singular values beyond mode %1 is %2 times the norm of the filter, which bounds nothing.")
             .arg(found.modes)
             .arg(reclab::number(found.above, 3)));
-  put(row, ModesAt::largest, relative(found.largest));
-  put(row, ModesAt::hankel, relative(found.hankel));
-  put(row, ModesAt::below, relative(found.below));
+  put(row, ModesAt::largest, partOf(found.largest));
+  put(row, ModesAt::hankel, partOf(found.hankel));
+  put(row, ModesAt::below, partOf(found.below));
   open_->setEnabled(true);  // rows come when all is found
   picture_->setCurrentIndex(1);
   draw();
@@ -176,7 +176,7 @@ void DistillDialog::draw() const {
   const auto points = [&](QCPGraph* graph, auto value) {
     QVector<QCPGraphData> drawn;
     for (const ModesRow& row : rows())
-      if (const double y = value(row); y > least) drawn.append({static_cast<double>(row.modes), std::log10(y)});
+      if (const double y = value(row); y > leastDrawn) drawn.append({static_cast<double>(row.modes), std::log10(y)});
     graph->data()->set(drawn, true);
   };
   points(l2_, [](const ModesRow& row) { return row.l2; });
@@ -204,7 +204,7 @@ std::pair<QString, bool> DistillDialog::outcome() const {
   const QString of = tr("%1 of %2: with %3, %4 of the worst one is lost.")
                          .arg(channels == 1 ? tr("1 channel") : tr("%1 channels").arg(grouped(channels)),
                               filters == 1 ? tr("1 filter") : tr("%1 filters").arg(grouped(filters)),
-                              found.modes == 1 ? tr("1 mode") : tr("%1 modes").arg(found.modes), relative(found.rows.back().l2));
+                              found.modes == 1 ? tr("1 mode") : tr("%1 modes").arg(found.modes), partOf(found.rows.back().l2));
   QStringList said{of};
   if (!std::ranges::all_of(rows(), isBound)) said << tr("– under “at most”: the bound is larger than the filter.");
   if (found.used < found.modes) said << tr("No filter has more than %1 of them, so the model that opens has these.").arg(found.used);

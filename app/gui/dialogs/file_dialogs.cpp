@@ -18,7 +18,7 @@
 #include <QVBoxLayout>
 #include <utility>
 
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 
 namespace reclab {
 namespace {

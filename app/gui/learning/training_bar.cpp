@@ -7,7 +7,7 @@
 #include <QWidgetAction>
 #include <algorithm>
 
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 #include "plain_text.h"
 #include "plot/theme.h"
 

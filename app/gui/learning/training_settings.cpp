@@ -11,7 +11,7 @@
 #include <cmath>
 #include <optional>
 
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 #include "plain_text.h"
 
 namespace reclab {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 #include "plot/theme.h"
 
 namespace reclab {

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "gui/literature/map_window.h"
-#include "gui/views/card_view.h"
+#include "plot/theme.h"
 
 namespace reclab {
 namespace {

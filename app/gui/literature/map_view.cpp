@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 #include "plain_text.h"
 
 namespace reclab {

@@ -4,6 +4,8 @@
 #include <QDir>
 #include <QSaveFile>
 
+#include "files/files.h"
+
 namespace reclab {
 namespace {
 

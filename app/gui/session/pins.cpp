@@ -6,8 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "gui/look/look.h"
 #include "gui/session/session_controller.h"
-#include "gui/window/look.h"
 #include "models/registry.h"
 #include "plot/theme.h"
 

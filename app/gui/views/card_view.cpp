@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 #include "panel.h"
 
 namespace reclab {

@@ -21,10 +21,10 @@
 #include <initializer_list>
 #include <tuple>
 
+#include "gui/look/look.h"
 #include "gui/session/sentences.h"
 #include "gui/views/card_view.h"
 #include "gui/views/whole_box.h"
-#include "gui/window/look.h"
 #include "plain_text.h"
 #include "plot/theme.h"
 #include "trace/input_scale.h"

@@ -13,7 +13,7 @@
 #include <QToolTip>
 #include <algorithm>
 
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 #include "plain_text.h"
 
 namespace reclab {

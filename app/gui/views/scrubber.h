@@ -5,8 +5,8 @@
 #include <QTimer>
 #include <QToolBar>
 
+#include "gui/time/time_link.h"
 #include "gui/views/series_view.h"
-#include "gui/window/time_link.h"
 
 class QAction;
 class QComboBox;

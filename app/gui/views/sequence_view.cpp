@@ -18,11 +18,11 @@
 #include <limits>
 #include <tuple>
 
+#include "gui/look/look.h"
 #include "gui/session/sentences.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/series_view.h"
 #include "gui/views/whole_box.h"
-#include "gui/window/look.h"
 #include "plain_text.h"
 #include "sequence/format.h"
 

@@ -10,8 +10,8 @@
 #include <QPushButton>
 #include <utility>
 
+#include "gui/look/look.h"
 #include "gui/session/sentences.h"
-#include "gui/window/look.h"
 #include "plain_text.h"
 #include "plot/theme.h"
 

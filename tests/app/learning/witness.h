@@ -20,14 +20,14 @@
 #include <vector>
 
 #include "experiment/training/training.h"
+#include "gui/docks/panel_area.h"
 #include "gui/learning/training_bar.h"
+#include "gui/look/look.h"
 #include "gui/session/pins.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/pin_chip.h"
 #include "gui/views/status_line.h"
-#include "gui/window/look.h"
 #include "gui/window/main_window.h"
-#include "gui/window/panel_area.h"
 #include "models/registry.h"
 #include "plot/plot.h"
 

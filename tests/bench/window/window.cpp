@@ -23,9 +23,9 @@
 #include <thread>
 
 #include "experiment/training/training.h"
+#include "gui/docks/panel_area.h"
 #include "gui/learning/training_bar.h"
 #include "gui/views/inspector_view.h"
-#include "gui/window/panel_area.h"
 #include "models/registry.h"
 #include "plot/plot_panel.h"
 #include "window_test.h"

@@ -5,8 +5,8 @@
 #include <QToolButton>
 #include <optional>
 
+#include "gui/docks/panel_area.h"
 #include "gui/learning/training_bar.h"
-#include "gui/window/panel_area.h"
 #include "panels/learning/learning.h"
 #include "window_test.h"
 

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <memory>
 
-#include "gui/views/models_view.h"
+#include "gui/literature/models_view.h"
 #include "gui/window/main_window.h"
 #include "test_application.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 
 #include <QApplication>
 #include <QFile>
@@ -22,7 +22,7 @@
 #include "plain_text.h"
 #include "plot/theme.h"
 
-static void loadResources() { Q_INIT_RESOURCE(lab); }  // a static library's resources are not loaded by themselves
+void loadResources() { Q_INIT_RESOURCE(lab); }
 
 namespace reclab {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/window/first_hint.h"
+#include "gui/views/first_hint.h"
 
 #include <QHBoxLayout>
 #include <QLabel>
@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 #include "plain_text.h"
 
 namespace reclab {

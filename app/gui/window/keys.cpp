@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The keyboard of the window: whose a key is, and where it goes to from one part to the next.
+#include "gui/window/keys.h"
+
 #include <QAbstractButton>
 #include <QAbstractSpinBox>
 #include <QApplication>
@@ -9,10 +10,9 @@
 #include <QPointer>
 #include <QTabBar>
 
-#include "gui/views/models_view.h"
+#include "gui/docks/panel_area.h"
+#include "gui/frame/window_frame.h"
 #include "gui/views/scrubber.h"
-#include "gui/window/main_window.h"
-#include "gui/window/panel_area.h"
 #include "plot/plot.h"
 
 namespace reclab {
@@ -62,22 +62,20 @@ QWidget* firstOf(QWidget* part) {
 
 }  // namespace
 
-bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
+Keys::Keys(WindowFrame* frame, Scrubber* scrubber) : frame_(frame), scrubber_(scrubber) { qApp->installEventFilter(this); }
+
+bool Keys::eventFilter(QObject* watched, QEvent* event) {
   switch (event->type()) {
     case QEvent::KeyPress:
     case QEvent::MouseButtonPress:
     case QEvent::MouseMove:
     case QEvent::Wheel:
-    case QEvent::Drop: session_->touched(); break;
+    case QEvent::Drop: frame_->session()->touched(); break;
     default: break;
   }
   switch (event->type()) {
     case QEvent::ShortcutOverride:
-      if (isActiveWindow()) {
-        if (watched == models_->searchField() && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
-          event->accept();  // it leaves the field, and stops nothing
-          return true;
-        }
+      if (frame_->window()->isActiveWindow()) {
         const Owner owner = ownerOf(watched, *static_cast<QKeyEvent*>(event));
         if (owner == Owner::qt) break;
         event->setAccepted(owner == Owner::widget);
@@ -91,51 +89,23 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
     case QEvent::Polish:
       // A click on a button leaves the keyboard where it was.
       if (auto* button = qobject_cast<QAbstractButton*>(watched);
-          button != nullptr && button->focusPolicy() == Qt::StrongFocus && button->window() == this)
+          button != nullptr && button->focusPolicy() == Qt::StrongFocus && button->window() == frame_->window())
         button->setFocusPolicy(Qt::TabFocus);
       break;
     default: break;
   }
-  return QMainWindow::eventFilter(watched, event);
+  return QObject::eventFilter(watched, event);
 }
 
-void MainWindow::setFileChooser(FileChooser chooser) {
-  // Whatever a dialog does with the focus, it is where it was when the dialog is gone.
-  const auto keeping = [](auto ask) {
-    return [ask = std::move(ask)](auto&&... arguments) {
-      const QPointer<QWidget> before = QApplication::focusWidget();
-      const auto answer = ask(std::forward<decltype(arguments)>(arguments)...);
-      if (before) before->setFocus();
-      return answer;
-    };
-  };
-  chooser_ = {};
-  if (chooser.open) chooser_.open = keeping(std::move(chooser.open));
-  if (chooser.save) chooser_.save = keeping(std::move(chooser.save));
-  if (chooser.folder) chooser_.folder = keeping(std::move(chooser.folder));
-  if (chooser.figure) chooser_.figure = keeping(std::move(chooser.figure));
-}
-
-void MainWindow::searchModels() {
-  docks_[0]->show();
-  docks_[0]->raise();
-  if (models_->searchField()->isHidden()) {
-    models_->setFew(false);
-    emit models_->allWanted();
-  }
-  models_->searchField()->setFocus(Qt::ShortcutFocusReason);
-  models_->searchField()->selectAll();
-}
-
-void MainWindow::focusNextPart(bool back) {
-  std::vector<QWidget*> parts{docks_[0], docks_[1]};
-  parts.insert(parts.end(), area_->docks().begin(), area_->docks().end());
-  parts.insert(parts.end(), {docks_[2], docks_[3], scrubber_});
+void Keys::toNextPart(bool back) {
+  std::vector<QWidget*> parts{frame_->docks()[0], frame_->docks()[1]};
+  parts.insert(parts.end(), frame_->area()->docks().begin(), frame_->area()->docks().end());
+  parts.insert(parts.end(), {frame_->docks()[2], frame_->docks()[3], scrubber_});
   std::erase_if(parts, [](const QWidget* part) {
     return !part->isVisible() || part->visibleRegion().isEmpty() || firstOf(const_cast<QWidget*>(part)) == nullptr;
   });
   if (parts.empty()) return;
-  const QWidget* now = focusWidget();
+  const QWidget* now = frame_->window()->focusWidget();
   const auto here =
       std::find_if(parts.begin(), parts.end(), [&](const QWidget* part) { return now != nullptr && part->isAncestorOf(now); });
   const auto count = std::ssize(parts);

@@ -14,6 +14,8 @@
 
 class QWidget;
 
+void loadResources();  ///< icons, themes and layouts: those of a static library are not loaded by themselves
+
 namespace reclab {
 
 enum class ThemeChoice { system, light, dark };

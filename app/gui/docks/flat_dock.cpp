@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/window/flat_dock.h"
+#include "gui/docks/flat_dock.h"
 
 #include <QApplication>
 #include <QFontMetrics>
@@ -9,7 +9,7 @@
 #include <QStyle>
 #include <QToolButton>
 
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 #include "plain_text.h"
 
 namespace reclab {

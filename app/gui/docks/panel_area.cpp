@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/window/panel_area.h"
+#include "gui/docks/panel_area.h"
 
 #include <QContextMenuEvent>
 #include <QCoreApplication>
@@ -14,9 +14,9 @@
 #include <QWidgetAction>
 #include <algorithm>
 
+#include "gui/docks/veil.h"
+#include "gui/look/look.h"
 #include "gui/session/requests.h"
-#include "gui/window/look.h"
-#include "gui/window/veil.h"
 #include "plain_text.h"
 #include "plot/aligned_times.h"
 
@@ -343,8 +343,7 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
     arrange(PanelLayout(layout_));
     for (PanelDock* one : raised) one->raise();
   });
-  layouts_ = panel_layouts();
-  arrange(layouts_.front());
+  arrange(layouts().front());
 }
 
 void PanelArea::setSettings(const std::vector<Panel::Setting>& settings) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/options.h"
+#include "gui/start/options.h"
 
 #include <QCommandLineParser>
 
 #include "files/archive.h"
+#include "gui/docks/layouts.h"
 #include "gui/session/session_controller.h"
 #include "models/registry.h"
 #include "sequence/format.h"
@@ -141,7 +142,7 @@ Options readOptions(const QStringList& arguments) {
 
 void checkLayout(const Options& options) {
   QStringList layouts;
-  for (const PanelLayout& one : panel_layouts()) layouts << one.name;
+  for (const PanelLayout& one : panelLayouts()) layouts << one.name;
   if (!options.layout.isEmpty() && !layouts.contains(options.layout, Qt::CaseInsensitive))
     throw Error(("--layout is " + options.layout + "; it is one of " + layouts.join(", ") + ".").toStdString());
 }

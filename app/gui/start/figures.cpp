@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "composer/composer.h"
-#include "gui/options.h"
 #include "gui/session/files.h"
 #include "gui/session/session_controller.h"
+#include "gui/start/options.h"
 #include "models/registry.h"
 #include "schedule/schedule.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/views/models_view.h"
+#include "gui/literature/models_view.h"
 
 #include <QButtonGroup>
 #include <QHBoxLayout>
@@ -17,7 +17,8 @@
 
 #include "gui/literature/map_view.h"
 #include "gui/literature/map_window.h"
-#include "gui/window/look.h"
+#include "gui/look/look.h"
+#include "gui/session/sentences.h"
 #include "models/families.h"
 #include "plain_text.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/window/veil.h"
+#include "gui/docks/veil.h"
 
 #include <QEvent>
 #include <QPainter>
 
-#include "gui/window/look.h"
+#include "gui/look/look.h"
 
 namespace reclab {
 

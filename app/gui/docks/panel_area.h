@@ -8,9 +8,10 @@
 #include <optional>
 #include <vector>
 
+#include "gui/docks/flat_dock.h"
+#include "gui/docks/layouts.h"
 #include "gui/session/files.h"
-#include "gui/window/flat_dock.h"
-#include "gui/window/time_link.h"
+#include "gui/time/time_link.h"
 #include "panel.h"
 
 namespace reclab {
@@ -101,7 +102,7 @@ class PanelArea : public QMainWindow {
   void setComposition(const std::shared_ptr<const Composition>& composition, const QString& problem);
   void setLearning(const std::shared_ptr<const Learning>& learning);
   bool inSight(Kind kind) const;  ///< a panel that needs this
-  const std::vector<PanelLayout>& layouts() const { return layouts_; }
+  const std::vector<PanelLayout>& layouts() const { return panelLayouts(); }
   /// The same arrangement and proportions for the same room, whatever was shown before. Where there is no room for a row or a column of
   /// panels they stand behind others as tabs, and that follows the size of the window until a hand moves or hides a panel.
   void arrange(const PanelLayout& layout);
@@ -141,7 +142,6 @@ class PanelArea : public QMainWindow {
   std::vector<QList<QDockWidget*>> rows_;  ///< as arranged
   bool own_ = false, arranging_ = false;
   QTimer soon_;
-  std::vector<PanelLayout> layouts_;
   PanelDock* enlarged_ = nullptr;
   Places before_;  ///< before a panel was enlarged
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/window/side_widths.h"
+#include "gui/docks/side_widths.h"
 
 #include <QDockWidget>
 #include <QEvent>

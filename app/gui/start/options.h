@@ -5,8 +5,8 @@
 #include <QStringList>
 #include <optional>
 
+#include "gui/look/look.h"
 #include "gui/session/setup.h"
-#include "gui/window/look.h"
 #include "panel.h"
 
 namespace reclab {

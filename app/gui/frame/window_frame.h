@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a feature gets of the window that it is part of, and where it puts what it adds. The window builds it first, then each feature with
+// it, then the tool bar and the menus.
+#pragma once
+
+#include <QKeySequence>
+#include <QMainWindow>
+#include <QMap>
+#include <functional>
+#include <vector>
+
+#include "gui/session/files.h"
+#include "gui/session/session_controller.h"
+
+class QStackedWidget;
+class QToolButton;
+class QUndoStack;
+
+namespace reclab {
+
+class Banner;
+class FirstHint;
+class FlatDock;
+class Look;
+class PanelArea;
+class Pins;
+class SideWidths;
+class StatusLine;
+class TimeLink;
+
+/// Where the actions of features stand among those of the window.
+enum class ActionPlace { barTrain, barCompare, fileExport, edit, view, runTrain, runCompare };
+
+class WindowFrame : public QObject {
+  Q_OBJECT
+ public:
+  WindowFrame(QMainWindow* window, Look* look);
+
+  QMainWindow* window() const { return window_; }
+  Look* look() const { return look_; }
+  SessionController* session() const { return session_; }
+  Pins* pins() const { return pins_; }
+  TimeLink* time() const { return time_; }
+  QUndoStack* undo() const { return undo_; }
+  QStackedWidget* middle() const { return middle_; }  ///< the area, and what may stand in its place
+  PanelArea* area() const { return area_; }
+  StatusLine* status() const { return status_; }
+  Banner* banner() const { return banner_; }
+  FirstHint* hint() const { return hint_; }
+  const FileChooser* chooser() const { return &chooser_; }
+  void setChooser(FileChooser chooser);
+
+  /// An action of the window that is called "action." and the name; the icon's may be empty.
+  QAction* add(const QString& name, const QString& iconName, const QString& text, const QKeySequence& keys, std::function<void()> does);
+  QAction* action(const QString& name) const;
+  void offer(ActionPlace place, QAction* action) { offered_[place] << action; }
+  QList<QAction*> offered(ActionPlace place) const { return offered_.value(place); }
+  /// That of an action in the tool bar; null where it has none.
+  static QToolButton* buttonOf(const QAction* action);
+
+  /// A dock at a side of the window; `least`: its width, which no text in it changes.
+  FlatDock* addDock(const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea where, int least);
+  const std::vector<FlatDock*>& docks() const { return docks_; }  ///< in the order in which they were added
+
+  /// One change of what is looked at, which undo takes back. Those of one gesture are one.
+  void change(const Setup& after, const QString& text, int gesture = 0, bool live = false);
+  void pickModel(const QString& id);
+  /// In the status line, and above the time line where it is a warning.
+  void say(const QString& sentence, Tone tone = Tone::info);
+  void tell(const QString& sentence, bool bad) { say(sentence, bad ? Tone::warning : Tone::info); }
+
+ signals:
+  void modelPicked(QString id);  ///< by hand, so that what its preset says to look at may come to the front
+  void said(QString sentence, reclab::Tone tone);
+  void docksMoved();  ///< by hand
+  void calmChanged(bool calm);
+  void roomChanged(bool narrow);  ///< in the tool bar
+  void keeping();                 ///< what is to be there when the window is opened again
+  void restoring();
+  void restored();  ///< the docks and bars are as they were kept
+
+ private:
+  QMainWindow* window_;
+  Look* look_;
+  FileChooser chooser_ = dialogChooser();
+  SessionController* session_;
+  TimeLink* time_;
+  QUndoStack* undo_;
+  Pins* pins_;
+  QStackedWidget* middle_;
+  PanelArea* area_;
+  Banner* banner_;
+  FirstHint* hint_;
+  StatusLine* status_;
+  SideWidths* widths_;
+  std::vector<FlatDock*> docks_;
+  QMap<ActionPlace, QList<QAction*>> offered_;
+};
+
+}  // namespace reclab

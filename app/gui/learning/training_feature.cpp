@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/learning/training_feature.h"
+
+#include <QAction>
+#include <QDir>
+#include <QMessageBox>
+#include <QSettings>
+#include <QStyle>
+#include <QUndoStack>
+
+#include "experiment/training/training.h"
+#include "gui/dialogs/file_dialogs.h"
+#include "gui/docks/panel_area.h"
+#include "gui/frame/window_frame.h"
+#include "gui/learning/training_bar.h"
+#include "gui/look/look.h"
+#include "gui/session/commands.h"
+#include "gui/session/pins.h"
+#include "gui/session/sentences.h"
+#include "gui/views/first_hint.h"
+#include "plot/theme.h"
+#include "window_text.h"
+
+namespace reclab {
+
+TrainingFeature::TrainingFeature(WindowFrame* frame)
+    : QObject(frame), frame_(frame), session_(frame->session()), bar_(new TrainingBar(frame->window())) {
+  frame_->window()->addToolBar(Qt::BottomToolBarArea, bar_);
+  bar_->hide();
+  buildActions();
+  connect(bar_, &TrainingBar::trainWanted, this, [this] { train(); });
+  connect(bar_, &TrainingBar::stepWanted, this, [this] { train(1); });
+  connect(bar_, &TrainingBar::forkWanted, session_, &SessionController::forkTraining);
+  connect(bar_, &TrainingBar::resetWanted, this, &TrainingFeature::reset);
+  connect(bar_, &TrainingBar::followWanted, session_, &SessionController::followTraining);
+  connect(bar_->strip(), &TrainingStrip::stepPicked, session_, &SessionController::lookAtStep);
+  connect(bar_->settings(), &TrainingSettings::changed, this, [this] { session_->setTrainingChoice(bar_->settings()->choice()); });
+  connect(session_, &SessionController::trainingWanted, this, [this] { train(); });
+  connect(session_, &SessionController::learningChanged, this, &TrainingFeature::show);
+  connect(session_, &SessionController::setupChanged, this, [this] {
+    const LoadedSequencePtr& sequence = session_->setup().sequence;
+    bar_->settings()->setFile(sequence && sequence->choice.isFile);
+  });
+  connect(frame_->pins(), &Pins::changed, this, &TrainingFeature::tell);
+  const QString kept = QStringLiteral("training/settings");
+  connect(frame_, &WindowFrame::keeping, this, [this, kept] { QSettings().setValue(kept, bar_->settings()->saved()); });
+  connect(frame_, &WindowFrame::restoring, this, [this, kept] { bar_->settings()->restore(QSettings().value(kept).toMap()); });
+  connect(frame_, &WindowFrame::restored, this,  // whatever it was then
+          [this] { bar_->setVisible(session_->learning() && !session_->learning()->trainings.empty()); });
+}
+
+void TrainingFeature::buildActions() {
+  QAction* trains = frame_->add("train", "train", tr("Train"), QKeySequence(tr("Ctrl+T")), [this] { train(); });
+  trains->setToolTip(tr("Train the model on its sequence's task, or pause (Ctrl+T); all panels follow"));
+  connect(trains, &QAction::triggered, frame_->hint(), [this] { frame_->hint()->done(FirstHint::train); });
+  QAction* step = frame_->add("trainStep", {}, tr("One step of training"), {}, [this] { train(1); });
+  QAction* fork = frame_->add("fork", "fork", tr("Fork the training"), {}, [this] { session_->forkTraining(); });
+  QAction* resets = frame_->add("resetTraining", "reset", tr("Reset the training"), {}, [this] { reset(); });
+  QAction* exports = frame_->add("exportTraining", {}, tr("Export training…"), {}, [this] {
+    const QString folder = frame_->chooser()->folder(frame_->window(), tr("Export the training into a folder"));
+    if (!folder.isEmpty() && mayExport(folder)) session_->exportTraining(folder);
+  });
+  exports->setToolTip(tr("Weights, history and what it takes to go on with reclab train --resume"));
+  for (QAction* of : {fork, resets, exports}) of->setEnabled(false);  // while there is no training
+  frame_->offer(ActionPlace::barTrain, trains);
+  for (QAction* one : {trains, step, fork, resets}) frame_->offer(ActionPlace::runTrain, one);
+  frame_->offer(ActionPlace::fileExport, exports);
+
+  connect(frame_, &WindowFrame::roomChanged, this, [trains](bool narrow) {
+    WindowFrame::buttonOf(trains)->setToolButtonStyle(narrow ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
+  });
+  connect(frame_, &WindowFrame::calmChanged, this, [trains](bool calm) {
+    QToolButton* button = WindowFrame::buttonOf(trains);
+    button->setProperty("accent", calm);
+    button->style()->unpolish(button);
+    button->style()->polish(button);
+  });
+}
+
+void TrainingFeature::show(const LearningPtr& learning) {
+  tell();
+  bar_->setVisible(!learning->trainings.empty());
+  frame_->action("exportTraining")->setEnabled(learning->current != 0);
+  frame_->action("resetTraining")->setEnabled(learning->current != 0);
+  frame_->action("fork")->setEnabled(learning->shown != 0);
+  frame_->action("trainStep")->setEnabled(!learning->running);
+  QAction* trains = frame_->action("train");
+  trains->setText(learning->running ? tr("Pause training") : tr("Train"));
+  trains->setIconText(learning->running ? tr("Pause") : tr("Train"));
+  trains->setIcon(icon(learning->running ? "pause" : "train"));
+}
+
+bool TrainingFeature::mayClose(bool asks) {
+  const QString why = session_->keepTrainings();
+  return !asks || ((why.isEmpty() || mayLose(why)) && askAboutOldest());
+}
+
+void TrainingFeature::reset() {
+  if (!session_->learning() || session_->learning()->current == 0) return;
+  frame_->undo()->push(new ForgetTraining(session_));
+  frame_->say(tr("The training is forgotten, and the weights are drawn again; Undo (Ctrl+Z) brings all of it back."));
+}
+
+/// What lies in the folder is replaced where a person says so.
+bool TrainingFeature::mayExport(const QString& folder) {
+  try {
+    const TrainingFolder there = training_in(folder.toStdString());
+    if (there.holds == TrainingFolder::Holds::nothing) return true;
+    const QString place = QDir::toNativeSeparators(folder), file = QString::fromStdString(there.file);
+    return mayReplace(frame_->window(), tr("Export training"),
+                      there.holds == TrainingFolder::Holds::training
+                          ? tr("A training of %1 steps is in %2 already.").arg(grouped(there.steps), place)
+                          : tr("%1 is in %2 already, and is no training's.").arg(file, place));
+  } catch (const Error& error) {
+    frame_->say(windowText(error), Tone::warning);
+    return false;
+  }
+}
+
+void TrainingFeature::train(std::int64_t steps) {
+  if (session_->training()) return session_->pauseTraining();
+  session_->setTrainingChoice(bar_->settings()->choice());
+  session_->train(frame_->pins()->learners(), steps);
+  frame_->area()->showLearning();
+}
+
+/// Its runs by the names and in the colours that they have in all other pictures.
+void TrainingFeature::tell() {
+  if (!session_->learning()) return;
+  auto learning = std::make_shared<Learning>(*session_->learning());
+  learning->runs = frame_->pins()->named(*learning);
+  bar_->setLearning(learning);
+  frame_->area()->setLearning(learning);
+}
+
+/// Trainings on the disk become more and more. False where the window is to stay open.
+bool TrainingFeature::askAboutOldest() {
+  const QStringList oldest = session_->oldestTrainings();
+  QSettings settings;
+  const QString allowed = QStringLiteral("training/oldKept");
+  if (oldest.size() <= settings.value(allowed).toInt()) return true;
+  constexpr auto most = static_cast<int>(TrainingStore::most);
+  QMessageBox question(QMessageBox::Question, tr("Kept trainings"),
+                       tr("%1 trainings lie in %2; %3 of them are older than the newest %4.")
+                           .arg(oldest.size() + most)
+                           .arg(QDir::toNativeSeparators(TrainingStore::standardFolder()))
+                           .arg(oldest.size())
+                           .arg(most),
+                       QMessageBox::NoButton, frame_->window());
+  question.setTextFormat(Qt::PlainText);
+  question.setInformativeText(tr("reclab train --resume goes on with each of them."));
+  const auto* removes = question.addButton(tr("Remove the oldest %1").arg(oldest.size()), QMessageBox::DestructiveRole);
+  auto* keeps = question.addButton(tr("Keep all"), QMessageBox::AcceptRole);
+  question.addButton(tr("Cancel"), QMessageBox::RejectRole);
+  question.setDefaultButton(keeps);
+  question.exec();
+  if (question.clickedButton() == removes)
+    session_->removeTrainings(oldest);
+  else if (question.clickedButton() == keeps)
+    settings.setValue(allowed, static_cast<int>(oldest.size()) + most);  // asked again when there are as many more
+  else
+    return false;
+  return true;
+}
+
+/// What was learned would go with the window.
+bool TrainingFeature::mayLose(const QString& why) {
+  QMessageBox question(QMessageBox::Warning, tr("What was learned cannot be kept"), why, QMessageBox::NoButton, frame_->window());
+  question.setTextFormat(Qt::PlainText);
+  question.setInformativeText(tr("The trainings of this window would be gone. The current one can be exported into another folder."));
+  auto* exports = question.addButton(tr("Export training…"), QMessageBox::AcceptRole);
+  auto* closes = question.addButton(tr("Close without it"), QMessageBox::DestructiveRole);
+  question.setDefaultButton(question.addButton(tr("Cancel"), QMessageBox::RejectRole));
+  question.exec();
+  if (question.clickedButton() == exports) frame_->action("exportTraining")->trigger();
+  return question.clickedButton() == closes;
+}
+
+}  // namespace reclab

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/literature/literature_feature.h"
+
+#include <QAction>
+#include <QLineEdit>
+#include <QScreen>
+
+#include "gui/docks/flat_dock.h"
+#include "gui/frame/window_frame.h"
+#include "gui/literature/map_view.h"
+#include "gui/literature/map_window.h"
+#include "gui/literature/models_view.h"
+#include "gui/look/look.h"
+
+namespace reclab {
+
+LiteratureFeature::LiteratureFeature(WindowFrame* frame)
+    : QObject(frame), frame_(frame), session_(frame->session()), models_(new ModelsView(frame->window())) {
+  dock_ = frame_->addDock("dock.models", tr("Models"), models_, Qt::LeftDockWidgetArea, 220);
+  frame_->offer(ActionPlace::edit, frame_->add("search", "search", tr("Search models"), QKeySequence::Find, [this] { search(); }));
+  frame_->offer(ActionPlace::view,
+                frame_->add("map", "map", tr("Map of the literature"), QKeySequence(tr("Ctrl+M")), [this] { showMap({}); }));
+  connect(models_, &ModelsView::picked, frame_, &WindowFrame::pickModel);
+  connect(models_, &ModelsView::enlargeWanted, this, [this] { showMap(models_->map()->marked()); });
+  connect(models_, &ModelsView::compareWanted, this, &LiteratureFeature::showMap);
+  connect(frame_, &WindowFrame::calmChanged, models_, &ModelsView::setFew);
+  connect(session_, &SessionController::libraryReady, this, &LiteratureFeature::showLibrary);
+  connect(session_, &SessionController::propertiesReady, this, &LiteratureFeature::showLibrary);
+  connect(session_, &SessionController::setupChanged, this, &LiteratureFeature::showCurrent);
+  connect(frame_->look(), &Look::changed, this, [this] {
+    showLibrary();
+    if (mapWindow_ != nullptr) mapWindow_->redraw();
+  });
+}
+
+/// Again when the properties have come, and when the theme is another.
+void LiteratureFeature::showLibrary() {
+  if (!session_->library()) return;
+  models_->setLibrary(session_->library(), session_->properties());
+  models_->setCurrent(QString::fromStdString(session_->setup().preset));
+  if (mapWindow_ != nullptr) mapWindow_->setLiterature(models_->literature());
+}
+
+void LiteratureFeature::showCurrent() {
+  const QString id = QString::fromStdString(session_->setup().preset);
+  models_->setCurrent(id);
+  if (mapWindow_ != nullptr) mapWindow_->setCurrent(id);
+}
+
+void LiteratureFeature::makeMapWindow() {
+  QMainWindow* window = frame_->window();
+  mapWindow_ = new MapWindow(frame_->chooser(), window);
+  mapWindow_->resize(QSize(1500, 900).boundedTo(window->screen()->availableSize() * 0.94));
+  connect(mapWindow_, &MapWindow::picked, frame_, &WindowFrame::pickModel);
+  connect(mapWindow_, &MapWindow::compareWanted, session_, &SessionController::compare);
+  connect(mapWindow_, &MapWindow::said, frame_, &WindowFrame::tell);
+  connect(session_, &SessionController::compared, mapWindow_, &MapWindow::setComparison);
+  connect(session_, &SessionController::notCompared, mapWindow_, &MapWindow::setProblem);
+  mapWindow_->setLiterature(models_->literature());
+  mapWindow_->setCurrent(QString::fromStdString(session_->setup().preset));
+}
+
+void LiteratureFeature::showMap(const QString& marked) {
+  if (mapWindow_ == nullptr) makeMapWindow();
+  mapWindow_->show();
+  mapWindow_->raise();
+  mapWindow_->activateWindow();
+  if (!marked.isEmpty()) mapWindow_->map()->setMarked(marked);
+}
+
+void LiteratureFeature::search() {
+  dock_->show();
+  dock_->raise();
+  if (models_->searchField()->isHidden()) {
+    models_->setFew(false);
+    emit models_->allWanted();
+  }
+  models_->searchField()->setFocus(Qt::ShortcutFocusReason);
+  models_->searchField()->selectAll();
+}
+
+}  // namespace reclab

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/window/arrangement.h"
+
+#include <QComboBox>
+#include <QLayout>
+#include <QScreen>
+#include <QSettings>
+#include <algorithm>
+
+#include "gui/docks/flat_dock.h"
+#include "gui/docks/panel_area.h"
+#include "gui/frame/window_frame.h"
+#include "gui/window/run_bar.h"
+
+namespace reclab {
+namespace {
+
+constexpr int layoutVersion = 1;
+
+/// A checksum goes with a state, so that a damaged file is seen before Qt takes it apart.
+QByteArray sealed(const QByteArray& state) { return QByteArray::number(qChecksum(state)) + ':' + state.toBase64(); }
+QByteArray unsealed(const QByteArray& kept) {
+  const auto at = kept.indexOf(':');
+  if (at < 1) return {};
+  const QByteArray state = QByteArray::fromBase64(kept.mid(at + 1));
+  return QByteArray::number(qChecksum(state)) == kept.left(at) ? state : QByteArray();
+}
+
+}  // namespace
+
+Arrangement::Arrangement(WindowFrame* frame, RunBar* bar) : QObject(frame), frame_(frame), window_(frame->window()), bar_(bar) {
+  connect(bar_->layouts(), &QComboBox::activated, this, &Arrangement::pick);
+  connect(frame_, &WindowFrame::docksMoved, this, [this] {
+    if (!arranging_) own_ = true;
+  });
+  soon_.setSingleShot(true);
+  soon_.setInterval(0);
+  connect(&soon_, &QTimer::timeout, this, [this] {
+    if (!own_ && isNarrow() != narrow_) arrangeSides();
+  });
+}
+
+void Arrangement::fitWindow() {
+  emit frame_->roomChanged(narrow_);
+  if (!own_ && isNarrow() != narrow_) soon_.start();
+}
+
+bool Arrangement::isNarrow() const { return window_->width() < 1100; }
+
+void Arrangement::keepOnScreen() {
+  if (window_->isMaximized() || window_->isFullScreen()) return;
+  const QRect room = window_->screen()->availableGeometry(), frame = window_->frameGeometry();
+  if (room.contains(frame)) return;
+  const QSize border = frame.size() - window_->size();
+  window_->resize(window_->size().boundedTo(room.size() - border));
+  window_->move(std::clamp(frame.left(), room.left(), std::max(room.left(), room.right() + 1 - window_->width() - border.width())),
+                std::clamp(frame.top(), room.top(), std::max(room.top(), room.bottom() + 1 - window_->height() - border.height())));
+}
+
+void Arrangement::arrangeSides() {
+  const std::vector<FlatDock*>& docks = frame_->docks();
+  arranging_ = true;
+  own_ = false;
+  narrow_ = isNarrow();
+  for (FlatDock* dock : docks) {
+    dock->setFloating(false);
+    window_->removeDockWidget(dock);
+  }
+  bar_->fit(calm_, narrow_);
+  emit frame_->roomChanged(narrow_);
+  for (std::size_t i = 0; i < docks.size(); ++i) {
+    window_->addDockWidget((i < 2 && !calm_) || narrow_ ? Qt::LeftDockWidgetArea : Qt::RightDockWidgetArea, docks[i]);
+    docks[i]->setVisible(!calm_ || i == 0 || i == 2);
+  }
+  if (narrow_) {  // one column of tabs beside the panels
+    for (std::size_t i = 1; i < docks.size(); ++i) window_->tabifyDockWidget(docks[0], docks[i]);
+    docks[calm_ ? 2 : 0]->raise();
+    window_->resizeDocks({docks[0]}, {280}, Qt::Horizontal);
+  } else if (calm_) {
+    window_->resizeDocks({docks[2]}, {300}, Qt::Horizontal);
+    window_->resizeDocks({docks[0], docks[2]}, {90, 800}, Qt::Vertical);
+  } else {
+    const int side = qBound(230, window_->width() / 6, 300);
+    window_->resizeDocks({docks[0], docks[2]}, {side, side + 20}, Qt::Horizontal);
+    window_->resizeDocks({docks[0], docks[1], docks[2], docks[3]}, {500, 340, 430, 440}, Qt::Vertical);
+  }
+  window_->layout()->activate();
+  arranging_ = false;
+}
+
+void Arrangement::reset() {
+  calm_ = false;
+  emit frame_->calmChanged(calm_);
+  arrangeSides();
+  frame_->area()->arrange(frame_->area()->layouts().front());
+  bar_->layouts()->setCurrentIndex(0);
+}
+
+void Arrangement::setCalm(bool calm) {
+  calm_ = calm;
+  emit frame_->calmChanged(calm_);
+  arrangeSides();
+}
+
+void Arrangement::pick(int index) {
+  const PanelLayout& layout = frame_->area()->layouts()[static_cast<std::size_t>(index)];
+  bar_->layouts()->setCurrentIndex(index);
+  if (layout.calm || calm_) setCalm(layout.calm);
+  frame_->area()->arrange(layout);
+}
+
+void Arrangement::keep() const {
+  QSettings settings;
+  settings.setValue("window/geometry", sealed(window_->saveGeometry()));
+  settings.setValue("window/docks", sealed(window_->saveState(layoutVersion)));
+  const PanelArea::Places places = frame_->area()->places(layoutVersion);
+  settings.setValue("window/panels", sealed(places.state));
+  settings.setValue("window/without", places.without);
+  settings.setValue("window/layout", bar_->layouts()->currentIndex());
+  settings.setValue("window/fit", frame_->area()->fit());
+  settings.setValue("window/own", frame_->area()->isOwn());
+  settings.setValue("window/sides", own_ ? "own" : narrow_ ? "narrow" : "wide");
+  emit frame_->keeping();
+  for (const PanelDock* dock : frame_->area()->docks())
+    if (const QVariantMap choices = dock->panel()->choices(); !choices.isEmpty())
+      settings.setValue("panels/" + dock->panel()->id(), choices);
+}
+
+void Arrangement::restore(const QString& layout) {
+  reset();
+  QSettings settings;
+  emit frame_->restoring();
+  for (const PanelDock* dock : frame_->area()->docks()) dock->panel()->setChoices(settings.value("panels/" + dock->panel()->id()).toMap());
+  // Where the note is still there the window ended while it restored, for Qt does not survive every state; it is not tried again.
+  if (settings.contains("window/restoring")) {
+    settings.remove("window");
+    return frame_->say(tr("The layout that was kept could not be restored; this is the standard one."));
+  }
+  const QByteArray geometry = unsealed(settings.value("window/geometry").toByteArray()),
+                   docks = unsealed(settings.value("window/docks").toByteArray()),
+                   shown = unsealed(settings.value("window/panels").toByteArray());
+  const auto calm = std::ranges::find_if(frame_->area()->layouts(), &PanelLayout::calm);
+  const int asked = bar_->layouts()->findText(layout, Qt::MatchFixedString);
+  if (geometry.isEmpty() || docks.isEmpty() || shown.isEmpty())
+    return pick(asked >= 0 ? asked : static_cast<int>(calm - frame_->area()->layouts().begin()));
+  settings.setValue("window/restoring", true);
+  settings.sync();
+  window_->restoreGeometry(geometry);
+  const bool whole = window_->restoreState(docks, layoutVersion) &&
+                     frame_->area()->restorePlaces({shown, settings.value("window/without").toStringList()}, layoutVersion);
+  emit frame_->restored();
+  if (!whole) return reset();
+  bar_->layouts()->setCurrentIndex(qBound(0, settings.value("window/layout").toInt(), bar_->layouts()->count() - 1));
+  if (frame_->area()->isEmpty()) return reset();
+  if (asked >= 0) return pick(asked);
+  if (frame_->area()->layouts()[static_cast<std::size_t>(bar_->layouts()->currentIndex())].calm) {
+    calm_ = true;
+    emit frame_->calmChanged(calm_);
+    bar_->fit(calm_, narrow_);
+  }
+  const QString sides = settings.value("window/sides").toString();
+  own_ = sides == "own";
+  if (!own_ && sides != (isNarrow() ? "narrow" : "wide")) arrangeSides();
+  frame_->area()->takeOver(frame_->area()->layouts()[static_cast<std::size_t>(bar_->layouts()->currentIndex())],
+                           settings.value("window/fit").toSize(), settings.value("window/own").toBool());
+}
+
+}  // namespace reclab

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How the window is arranged, and that it is so again after a restart: the docks at its sides, which follow its width until a hand moves
+// one, the layouts of the panels, and what a calm one leaves out.
+#pragma once
+
+#include <QMainWindow>
+#include <QTimer>
+
+namespace reclab {
+
+class RunBar;
+class WindowFrame;
+
+class Arrangement : public QObject {
+  Q_OBJECT
+ public:
+  Arrangement(WindowFrame* frame, RunBar* bar);
+  void reset();
+  void keep() const;
+  void restore(const QString& layout);  ///< what was kept, with this layout where it names one
+  void fitWindow();                     ///< whose size is another
+  void keepOnScreen();
+
+ private:
+  bool isNarrow() const;
+  void arrangeSides();
+  void pick(int index);
+  void setCalm(bool calm);  ///< little beside the panels: three sliders, three models, few buttons
+
+  WindowFrame* frame_;
+  QMainWindow* window_;
+  RunBar* bar_;
+  bool calm_ = false, narrow_ = false, own_ = false, arranging_ = false;
+  QTimer soon_;
+};
+
+}  // namespace reclab

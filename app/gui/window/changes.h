@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a person changes of what is looked at, in the inspector, by a panel or with a file: each is one step of undo.
+#pragma once
+
+#include <QObject>
+#include <optional>
+#include <utility>
+
+#include "gui/session/session_controller.h"
+
+namespace reclab {
+
+class InspectorView;
+class WindowFrame;
+
+class Changes : public QObject {
+  Q_OBJECT
+ public:
+  Changes(WindowFrame* frame, InspectorView* inspector);
+
+ signals:
+  void unchanged();  ///< what was asked for is so already
+
+ private:
+  void takeSequence(const LoadedSequencePtr& loaded);
+  void takeFile(FileKind kind, const QString& preset, const QString& file);
+  void openModel(const ModelChoice& model);
+  void showTrained(bool trained);
+  void editSetting(const QString& key, const QString& text, bool live, int gesture);
+
+  WindowFrame* frame_;
+  SessionController* session_;
+  std::optional<std::pair<SequenceChoice, Setup>> withSequence_;  ///< what is to be looked at on a sequence that is being loaded
+};
+
+}  // namespace reclab

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QObject>
+#include <QPointer>
+#include <QSet>
+#include <optional>
+
+#include "gui/docks/panel_area.h"
+
+namespace reclab {
+
+class WindowFrame;
+
+/// The panels show what the preset that is looked at says to look at.
+class LookAt : public QObject {
+  Q_OBJECT
+ public:
+  explicit LookAt(WindowFrame* frame);
+  void open(const QString& place);
+
+ private:
+  void tell(const QString& preset, bool raise);
+
+  WindowFrame* frame_;
+  QString told_;          ///< the preset whose places the panels were told last
+  QSet<QString> raised_;  ///< presets whose first place was raised: once is enough, afterwards the tabs are as they were left
+  struct Raised {
+    QString preset;
+    QPointer<PanelDock> dock, before;  ///< what was raised for it, and what stood in front there
+  };
+  std::optional<Raised> leaves_;  ///< the next preset has `before` in front again, where nobody has picked another tab
+};
+
+}  // namespace reclab
