@@ -26,6 +26,7 @@
 #include "gui/views/status_line.h"
 #include "models/registry.h"
 #include "places.h"
+#include "plot/theme.h"
 #include "window_test.h"
 
 using namespace reclab;
@@ -225,7 +226,7 @@ class TestKept : public test::WindowTest {
     trainFor(40);
     const LearningCurvePtr before = curve();
     const LearnedPtr looked_at = session().setup().learnedWeights();
-    const QString learned = QStringLiteral("%1 steps of training").arg(before->done), where = bar()->where();
+    const QString learned = QStringLiteral("%1 steps of training").arg(grouped(before->done)), where = bar()->where();
     QVERIFY2(window_->statusLine()->facts().contains(learned), qPrintable(window_->statusLine()->facts()));
     for (const bool again : {false, true}) {  // redo forgets it once more
       if (again)

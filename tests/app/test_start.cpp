@@ -74,6 +74,10 @@ class TestStart : public QObject {
         << QStringList{"lstm", "--input", gaps, "--figures", "x"}
         << "gaps.csv: line 3, column 1 (a) is empty: fill it in, leave the row out, choose other columns, or say with --missing what "
            "becomes of missing cells";
+    QTest::newRow("the same file, named alone") << QStringList{"lstm", gaps, "--figures", "x"} << "gaps.csv: line 3, column 1 (a) is empty";
+    QTest::newRow("a file, named alone, that there is not") << QStringList{"/nowhere/at/all.csv"} << "/nowhere/at/all.csv";
+    QTest::newRow("two files") << QStringList{gaps, "b.csv"} << "gaps.csv and b.csv are two sequences";
+    QTest::newRow("a file twice") << QStringList{gaps, "--input", "b.csv"} << "gaps.csv are two sequences";
     QTest::newRow("what becomes of none") << QStringList{"--missing", "hold"} << "--missing belongs to --input";
     QTest::newRow("what becomes of missing cells, which it does not")
         << QStringList{"--input", gaps, "--missing", "drop"} << "--missing is drop; it is refuse, leave-out, hold, interpolate or mask.";

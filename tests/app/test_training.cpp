@@ -160,7 +160,7 @@ class TestTraining : public test::TrainingTest {
             now.trainings[1]->kept.front() == from);
     QCOMPARE(now.trainings[1]->wanted, from + 50);
     QVERIFY2(bar()->where().contains(QStringLiteral("step %1 of %1").arg(from + 50)), qPrintable(bar()->where()));
-    QVERIFY2(window_->statusLine()->facts().contains(QStringLiteral("%1 steps of training").arg(from + 50)),
+    QVERIFY2(window_->statusLine()->facts().contains(QStringLiteral("%1 steps of training").arg(grouped(from + 50))),
              qPrintable(window_->statusLine()->facts()));
     // Its curve begins there, in the picture and in the data, and its first weights are those that it goes on from.
     const auto begins = [&] {

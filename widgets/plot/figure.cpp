@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "plot/plot.h"
+#include "plot/theme.h"
 #include "trace/input_scale.h"
 
 namespace reclab {
@@ -181,7 +182,7 @@ FigureText figureText(const QString& title, const Trace* trace) {
   QString text = words(run.title.empty() ? run.preset : run.title);
   if (!hyper.isEmpty()) text += QStringLiteral(" (") + hyper.join(QStringLiteral(", ")) + u')';
   if (!run.input_name.empty()) text += Plot::tr("; input %1, %2 steps").arg(words(input_words(run)), grouped(run.length));
-  text += run.learned           ? Plot::tr("; after %1 steps of training").arg(run.learned->steps)
+  text += run.learned           ? Plot::tr("; after %1 steps of training").arg(grouped(run.learned->steps))
           : run.weights.empty() ? Plot::tr("; seed %1").arg(run.seed)
                                 : Plot::tr("; weights %1").arg(QFileInfo(words(run.weights)).fileName());
   if (!run.loss.empty()) text += Plot::tr("; loss %1").arg(words(run.loss));

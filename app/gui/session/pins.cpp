@@ -166,7 +166,7 @@ std::vector<Panel::Run> Pins::runs() const {
     QStringList facts{QString::fromStdString(run.title.empty() ? run.preset : run.title)};
     for (const auto& [key, value] : run.hyper) facts << QString::fromStdString(key).replace('_', ' ') + ' ' + QString::fromStdString(value);
     facts << tr("seed %1").arg(run.seed);
-    if (run.learned) facts << tr("after %1 steps of training").arg(run.learned->steps);
+    if (run.learned) facts << tr("after %1 steps of training").arg(grouped(run.learned->steps));
     all.push_back({pin.trace, pinColour(pin.colour), pin.name, facts.join(", "), !needsRun(pin)});
   }
   return all;

@@ -69,8 +69,8 @@ Facets facetsOf(const RunInfo& run, const SymbolOf& symbolOf, const StandardOf& 
   const auto file = [](const std::string& path) { return QFileInfo(text(path)).fileName(); };
   if (run.learned)
     facets.push_back({"weights", QObject::tr("weights"),
-                      QObject::tr("after %1 steps of training %2").arg(run.learned->steps).arg(run.learned->training),
-                      QObject::tr("step %1 of training %2").arg(run.learned->steps).arg(run.learned->training)});
+                      QObject::tr("after %1 steps of training %2").arg(grouped(run.learned->steps)).arg(run.learned->training),
+                      QObject::tr("step %1 of training %2").arg(grouped(run.learned->steps)).arg(run.learned->training)});
   else
     facets.push_back({"weights", QObject::tr("weights"), run.weights.empty() ? QObject::tr("drawn from the seed") : text(run.weights),
                       run.weights.empty() ? QObject::tr("drawn weights") : file(run.weights)});

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "models/registry.h"
+#include "plot/theme.h"
 
 namespace reclab {
 
@@ -169,7 +170,7 @@ QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now) {
     for (const auto& [key, value] : run.hyper)
       if (valueIn(mine, key) != valueIn(others, key)) words << QString::fromStdString(key + " = " + value).replace('_', ' ');
     if (const LearnedPtr mineLearned = its.learnedWeights(); mineLearned != now.learnedWeights())
-      words << (mineLearned ? QCoreApplication::translate("Setup", "after %1 steps of training").arg(mineLearned->step)
+      words << (mineLearned ? QCoreApplication::translate("Setup", "after %1 steps of training").arg(grouped(mineLearned->step))
                             : QCoreApplication::translate("Setup", "not trained"));
     else if (const auto file = fileOf(its.weights, its.preset); file != fileOf(now.weights, now.preset))
       words << (file.empty() ? QCoreApplication::translate("Setup", "drawn weights")

@@ -2,6 +2,7 @@
 #include "gui/start/options.h"
 
 #include <QCommandLineParser>
+#include <QFileInfo>
 
 #include "files/archive.h"
 #include "gui/docks/layouts.h"
@@ -28,6 +29,7 @@ Options readOptions(const QStringList& arguments) {
   QCommandLineParser parser;
   parser.setApplicationDescription("See how recurrent sequence models remember and forget.");
   parser.addPositionalArgument("ID", "The model to begin with, as `reclab list` names it.", "[ID]");
+  parser.addPositionalArgument("FILE", "The sequence, as of --input.", "[FILE]");
   const auto help = parser.addHelpOption();
   const auto version = parser.addVersionOption();
   parser.addOption({"input", QString::fromStdString("The sequence, a " + sequence_format_names() + " file."), "FILE"});
@@ -62,14 +64,20 @@ Options readOptions(const QStringList& arguments) {
   // Qt asks the application for its name, and there is none yet.
   if (options.help) options.text = parser.helpText().replace("<executable_name>", "recurrence-lab");
   if (options.version) options.text = "recurrence-lab " RECLAB_VERSION "\n";
-  const QStringList positional = parser.positionalArguments();
-  if (positional.size() > 1)
-    refuse("One model is looked at at a time, and " + positional[1] + " is a second; pin it for comparison in the window.");
-  options.model = positional.value(0);
+  QString file;
+  for (const QString& given : parser.positionalArguments()) {
+    const bool isFile = given.contains('.') || given.contains('/') || QFileInfo(given).isFile();  // no model has such a name
+    QString& one = isFile ? file : options.model;
+    if (!one.isEmpty() && &one == &file) refuse(one + " and " + given + " are two sequences; give one of them.");
+    if (!one.isEmpty()) refuse("One model is looked at at a time, and " + given + " is a second; pin it for comparison in the window.");
+    one = given;
+  }
   for (const char* name : {"input", "missing", "task", "length", "weights", "state", "seed", "layout", "theme", "figures", "panels",
                            "format", "width", "font-size", "with"})  // a shell variable that is not set
     if (parser.isSet(name) && parser.value(name).isEmpty()) refuse(QString("--%1 is empty; give a value, or leave it out.").arg(name));
   options.input = parser.value("input");
+  if (!file.isEmpty() && !options.input.isEmpty()) refuse("--input and " + file + " are two sequences; give one of them.");
+  if (!file.isEmpty()) options.input = file;
   options.task = parser.value("task");
   options.weights = parser.value("weights");
   options.state = parser.value("state");

@@ -33,6 +33,7 @@
 #include "gui/window/menus.h"
 #include "gui/window/run_bar.h"
 #include "gui/window/ways_out.h"
+#include "plot/theme.h"
 #include "trace/input_scale.h"
 
 namespace reclab {
@@ -40,7 +41,7 @@ namespace {
 
 /// Where they come from that are not drawn: a file, or a training; else empty.
 QString weightsOf(const Setup& setup) {
-  if (const LearnedPtr learned = setup.learnedWeights()) return MainWindow::tr("%1 steps of training").arg(learned->step);
+  if (const LearnedPtr learned = setup.learnedWeights()) return MainWindow::tr("%1 steps of training").arg(grouped(learned->step));
   const auto file = setup.weights.find(setup.preset);
   return file == setup.weights.end() ? QString() : QString::fromStdString(file->second.string());
 }

@@ -327,7 +327,7 @@ class TestRuns : public test::TrainingTest {
       ++told;
       const QString step = QStringLiteral("step %1 of").arg(grouped(looked()->steps));
       if (bar()->where().contains(step) &&
-          window_->statusLine()->facts().contains(QStringLiteral("%1 steps of training").arg(looked()->steps)))
+          window_->statusLine()->facts().contains(QStringLiteral("%1 steps of training").arg(grouped(looked()->steps))))
         return;
       ++other;
       said << bar()->where() + " | " + window_->statusLine()->facts();
