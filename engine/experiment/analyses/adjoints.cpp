@@ -39,8 +39,8 @@ class Adjoints final : public Analysis {
 
   void plan() override {
     if (!record_.any_transition()) {
-      record_.lacks(kinds(),
-                    "No step of this model computes its state from the state before, so no gradient is passed back from state to state.");
+      record_.mark_unavailable(
+          kinds(), "No step of this model computes its state from the state before, so no gradient is passed back from state to state.");
       return;
     }
     bool whole = false, apart = false;
@@ -49,13 +49,15 @@ class Adjoints final : public Analysis {
       apart = apart || is_apart(layer);
     }
     if (!whole)
-      record_.lacks(kinds(),
-                    "The state of this model is a matrix, and a step does the same to each of its columns. The bound, the factors and the "
-                    "alignment are worked out for states that are vectors alone.");
+      record_.mark_unavailable(
+          kinds(),
+          "The state of this model is a matrix, and a step does the same to each of its columns. The bound, the factors and the "
+          "alignment are worked out for states that are vectors alone.");
     if (whole && !apart)
-      record_.lacks(of_factors,
-                    "The factors of a step (gate, slope, matrix) are worked out for cells, for a matrix that is the whole step, and where "
-                    "each entry of the state has a factor of its own; this model's step is none of these.");
+      record_.mark_unavailable(
+          of_factors,
+          "The factors of a step (gate, slope, matrix) are worked out for cells, for a matrix that is the whole step, and where "
+          "each entry of the state has a factor of its own; this model's step is none of these.");
   }
 
   void begin(const Network&) override {

@@ -16,7 +16,7 @@ class GateValues final : public RecordedRows {
   Kinds kinds() const override { return {Kind::gate}; }
   bool of_states() const override { return record_.wants(Kind::gate); }
   void plan() override {
-    if (record_.probe().gates().empty()) record_.lacks({Kind::gate}, "It has no gates.");
+    if (record_.probe().gates().empty()) record_.mark_unavailable({Kind::gate}, "It has no gates.");
   }
   double bytes_a_row() const override {
     double bytes = 0.0;

@@ -44,7 +44,7 @@ class Kernels final : public Analysis {
     if (!layers_with.empty()) return;
     std::string all;
     for (const std::string& sentence : sentences()) all += (all.empty() ? "" : " ") + sentence;
-    record_.lacks(kinds(), all);
+    record_.mark_unavailable(kinds(), all);
   }
 
   void begin(const Network&) override { found_.clear(); }

@@ -137,7 +137,8 @@ class Lyapunov final : public Analysis {
 
   void plan() override {
     if (!record_.any_transition())
-      record_.lacks({Kind::lyapunov}, "No step of this model computes its state from the state before, so it has no Lyapunov exponents.");
+      record_.mark_unavailable({Kind::lyapunov},
+                               "No step of this model computes its state from the state before, so it has no Lyapunov exponents.");
     if (!wanted()) return;
     for (std::size_t layer = 0; layer < record_.layers(); ++layer)
       if (const Transition own = record_.transition(layer);

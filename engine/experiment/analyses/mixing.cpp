@@ -32,12 +32,14 @@ class MixingMatrices final : public Analysis {
   void plan() override {
     const auto& mixings = record_.probe().mixings();
     if (mixings.empty())
-      record_.lacks(kinds(),
-                    "No memory of this model is linear, entry by entry, in what is written into it: what a step adds is changed on its way "
-                    "by what else the state holds, so no fixed weight says what is left of it.");
+      record_.mark_unavailable(
+          kinds(),
+          "No memory of this model is linear, entry by entry, in what is written into it: what a step adds is changed on its way "
+          "by what else the state holds, so no fixed weight says what is left of it.");
     else if (std::ranges::none_of(mixings, [](const Network::MixingVar& own) { return own.mixing.unnormalised || own.mixing.normaliser; }))
-      record_.lacks({Kind::mixing_unnormalised},
-                    "What this model reads is not divided by a normaliser that its memory has beside it: there is one mixing matrix.");
+      record_.mark_unavailable(
+          {Kind::mixing_unnormalised},
+          "What this model reads is not divided by a normaliser that its memory has beside it: there is one mixing matrix.");
     if (wanted()) parameters_ = record_.prepared.parameters;  // they become part of the trace when the recording ends
   }
 

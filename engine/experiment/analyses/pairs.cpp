@@ -27,8 +27,8 @@ class JacobianPairs final : public Analysis {
 
   void plan() override {
     if (!record_.any_transition())
-      record_.lacks(kinds(),
-                    "No step of this model computes its state from the state before, so there is no Jacobian ds_t/ds_s between them.");
+      record_.mark_unavailable(
+          kinds(), "No step of this model computes its state from the state before, so there is no Jacobian ds_t/ds_s between them.");
   }
 
   bool revisit(Rollout& rollout) override {

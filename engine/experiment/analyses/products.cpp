@@ -24,8 +24,9 @@ class JacobianProducts final : public Analysis {
 
   void plan() override {
     if (!record_.any_transition())
-      record_.lacks({Kind::jacobian, Kind::jacobian_min},
-                    "No step of this model computes its state from the state before, so there is no Jacobian ds_T/ds_t between them.");
+      record_.mark_unavailable(
+          {Kind::jacobian, Kind::jacobian_min},
+          "No step of this model computes its state from the state before, so there is no Jacobian ds_T/ds_t between them.");
     for (std::size_t layer = 0; layer < record_.layers(); ++layer) {
       const Transition own = record_.transition(layer);
       // A factor is multiplied with what was there at least; the first one shows what more there is to do.

@@ -44,8 +44,8 @@ class Spectra final : public Analysis {
   bool of_states() const override { return record_.request.probe.kinds.has(Kind::spectrum) || record_.request.probe.focus >= 0; }
   void plan() override {
     if (!record_.any_transition())
-      record_.lacks({Kind::spectrum},
-                    "No step of this model computes its state from the state before, so there is no matrix to have eigenvalues.");
+      record_.mark_unavailable(
+          {Kind::spectrum}, "No step of this model computes its state from the state before, so there is no matrix to have eigenvalues.");
     note_without_transition();
   }
 

@@ -32,7 +32,7 @@ void Record::note(Kinds kinds, const Sentence& sentence) {
     if (kinds.has(row.kind)) trace.info.note_kinds.emplace_back(row.kind, sentence);
 }
 
-void Record::lacks(Kinds kinds, const std::string& sentence) {
+void Record::mark_unavailable(Kinds kinds, const std::string& sentence) {
   for (const KindInfo& row : kind_table())
     if (kinds.has(row.kind)) trace.info.absent[row.kind] = sentence;
 }

@@ -50,7 +50,7 @@ class Record {
   /// A note that is about arrays of these kinds, so that whoever shows them can say it beside them.
   void note(Kinds kinds, const Sentence& sentence);
   /// The model has no arrays of these kinds, so that whoever would show them need not wait; known before anything runs.
-  void lacks(Kinds kinds, const std::string& sentence);
+  void mark_unavailable(Kinds kinds, const std::string& sentence);
   /// An analysis of a Jacobian that is out of range has no result; the first such step is named. `fine` is asked of each of so many
   /// entries.
   template <class F>
