@@ -245,7 +245,7 @@ class Run {
     // Forms that never form the state leave what is inside to the sequential form on the same weights.
     const bool inside = forms_states(form_);
     rollout_ = make_rollout(form_);
-    const Part first = those([&](const Analysis& one) { return inside || one.outside(); });
+    const Part first = those([&](const Analysis& one) { return inside || one.needs_outputs(); });
     const auto divergence = forward(first, "", true);
     info_.loss_value = rollout_->loss();
     for (Analysis* analysis : first) analysis->ran(rollout_->network());
@@ -268,7 +268,7 @@ class Run {
           "The " + info_.form +
           " form never forms the state: states, gates and their gradients were recorded by the sequential form on the same weights.");
       rollout_ = make_rollout(Form::sequential);
-      const Part second = those([](const Analysis& one) { return one.inside(); });
+      const Part second = those([](const Analysis& one) { return one.needs_states(); });
       if (const auto bad = forward(second, " of the sequential form", false))
         throw Error("In the sequential form " + sentence(*bad) + ", in the " + info_.form + " form it did not: choose form sequential.");
       states_ = rollout_->final_states();

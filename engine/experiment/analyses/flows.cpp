@@ -9,8 +9,8 @@ class Flows final : public Analysis {
  public:
   using Analysis::Analysis;
   Kinds kinds() const override { return {Kind::flow}; }
-  bool outside() const override { return true; }
-  bool inside() const override { return false; }
+  bool needs_outputs() const override { return true; }
+  bool needs_states() const override { return false; }
 
   /// The same at every step, so those of the first segment.
   void forward(const Rollout::Segment& segment) override {

@@ -22,7 +22,7 @@ class Gradients final : public Analysis {
  public:
   using Analysis::Analysis;
   Kinds kinds() const override { return {Kind::gradient}; }
-  bool outside() const override { return true; }
+  bool needs_outputs() const override { return true; }
   bool goes_back() const override { return record_.wants(Kind::gradient); }
   bool of_states() const override { return goes_back(); }
 

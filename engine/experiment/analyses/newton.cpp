@@ -12,8 +12,8 @@ class Newton final : public Analysis {
  public:
   using Analysis::Analysis;
   Kinds kinds() const override { return {Kind::newton}; }
-  bool outside() const override { return true; }  // of the form that was asked for
-  bool inside() const override { return false; }
+  bool needs_outputs() const override { return true; }  // of the form that was asked for
+  bool needs_states() const override { return false; }
   void ran(Network& network) override {
     RunInfo& info = record_.trace.info;
     bool any = false, sequential = true;

@@ -12,8 +12,8 @@ class Outside final : public RecordedRows {
  public:
   using RecordedRows::RecordedRows;
   Kinds kinds() const override { return {Kind::input, Kind::output, Kind::target, Kind::mask}; }
-  bool outside() const override { return true; }
-  bool inside() const override { return false; }
+  bool needs_outputs() const override { return true; }
+  bool needs_states() const override { return false; }
   double bytes_a_row() const override {
     return 8.0 * static_cast<double>(record_.request.sequence->width * 2 + record_.probe().output().dim(-1) + 2);
   }

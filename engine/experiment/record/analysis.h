@@ -21,8 +21,8 @@ class Analysis {
   virtual Kinds kinds() const = 0;
   /// Whether it is of what goes in and comes out of the whole network, which every form has, and whether it is of what is inside its
   /// layers, which a form that never forms the state leaves to the sequential form on the same weights: a second rollout then.
-  virtual bool outside() const { return false; }
-  virtual bool inside() const { return true; }
+  virtual bool needs_outputs() const { return false; }
+  virtual bool needs_states() const { return true; }
   /// Whether what it records is of states, or of the Jacobians and adjoints of those that keep them: the rollout then keeps them all.
   virtual bool of_states() const { return false; }
   /// Before anything runs: what is known already of what there will not be.
