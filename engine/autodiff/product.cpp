@@ -13,9 +13,9 @@ namespace {
 
 /// What the adjoint of a matrix is still to be given: rows of what came in and of what came back, of several steps of a recurrence, so
 /// that it is gone through once for many of them.
-class Outstanding {
+class DeferredWeightGradient {
  public:
-  Outstanding(DType type, std::int64_t rows, std::int64_t in, std::int64_t out)
+  DeferredWeightGradient(DType type, std::int64_t rows, std::int64_t in, std::int64_t out)
       : type_(type), rows_(rows), in_(in), out_(out), most_(std::max<std::int64_t>(1, 128 / rows)) {}
   void forget() { count_ = 0; }
   void add(Backend& backend, const void* x, const void* g, void* gradient) {
@@ -42,7 +42,7 @@ class Outstanding {
 /// A matrix [out, in] that products are made with at every step, in the backend's own order: for x W^T and for g W.
 class Pack final : public Operation {
  public:
-  Pack(DType type, std::int64_t out, std::int64_t in, std::shared_ptr<Outstanding> outstanding)
+  Pack(DType type, std::int64_t out, std::int64_t in, std::shared_ptr<DeferredWeightGradient> outstanding)
       : type_(type), out_(out), in_(in), outstanding_(std::move(outstanding)) {}
   void forward(const ForwardCall& c) override {
     outstanding_->forget();
@@ -61,7 +61,7 @@ class Pack final : public Operation {
  private:
   DType type_;
   std::int64_t out_, in_;
-  std::shared_ptr<Outstanding> outstanding_;
+  std::shared_ptr<DeferredWeightGradient> outstanding_;
 };
 
 /// The bias in the direction of a tangent: onto what the product gave, or alone where the product stands still.
@@ -75,7 +75,8 @@ void bias_tangent(const TangentCall& c, DType type, std::int64_t rows, std::int6
 /// W's gradient goes to W.
 class PackedLinear final : public Operation, public WritesFresh {
  public:
-  PackedLinear(DType type, std::int64_t rows, std::int64_t out, std::int64_t in, std::shared_ptr<Outstanding> outstanding, bool by_rows)
+  PackedLinear(DType type, std::int64_t rows, std::int64_t out, std::int64_t in, std::shared_ptr<DeferredWeightGradient> outstanding,
+               bool by_rows)
       : type_(type), rows_(rows), out_(out), in_(in), outstanding_(std::move(outstanding)), by_rows_(by_rows) {}
   void forward(const ForwardCall& c) override {
     c.backend.matmul_packed(type_, rows_, out_, in_, true, c.in[0], c.in[1], c.in[2], c.in.size() > 4 ? c.in[4] : nullptr, by_rows_,
@@ -111,7 +112,7 @@ class PackedLinear final : public Operation, public WritesFresh {
  private:
   DType type_;
   std::int64_t rows_, out_, in_;
-  std::shared_ptr<Outstanding> outstanding_;
+  std::shared_ptr<DeferredWeightGradient> outstanding_;
   bool by_rows_;
 };
 
@@ -257,7 +258,7 @@ Var linear(Var x, Var weight, Var bias) {
     const auto padded = [](std::int64_t n) { return (n + 31) / 32 * 32; };
     RECLAB_DEMAND(own.dim(1) == in);
     shape.back() = out;
-    auto outstanding = std::make_shared<Outstanding>(x.dtype(), rows, in, out);
+    auto outstanding = std::make_shared<DeferredWeightGradient>(x.dtype(), rows, in, out);
     const auto packed = graph.apply(std::make_unique<Pack>(x.dtype(), out, in, outstanding), {own},
                                     {{Shape{in * padded(out)}, x.dtype()}, {Shape{out * padded(in)}, x.dtype()}});
     std::vector<Var> inputs{x, own, packed[0], packed[1]};
