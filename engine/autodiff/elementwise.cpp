@@ -19,7 +19,7 @@ void conjugate(const TangentCall& c, DType type, std::int64_t n, const void* z, 
   c.backend.join(type, n, re, im, to);
 }
 
-class UnaryOperation final : public Operation, public WritesFresh {
+class UnaryOperation final : public Operation, public OverwritesGradient {
  public:
   UnaryOperation(Unary op, DType type, std::int64_t n, double p, double q) : op_(op), type_(type), n_(n), p_(p), q_(q) {}
   void forward(const ForwardCall& c) override { c.backend.unary(op_, type_, n_, c.in[0], c.out[0], p_, q_); }
@@ -64,7 +64,7 @@ Var unary(Unary op, Var x, double p = 0.0, double q = 0.0) {
   return x.graph->apply(std::make_unique<UnaryOperation>(op, x.dtype(), count(x.shape()), p, q), {x}, {{x.shape(), x.dtype()}})[0];
 }
 
-class BinaryOperation final : public Operation, public WritesFresh {
+class BinaryOperation final : public Operation, public OverwritesGradient {
  public:
   BinaryOperation(Binary op, DType type, const Broadcast& shape) : op_(op), type_(type), shape_(shape) {}
   void forward(const ForwardCall& c) override { c.backend.binary(op_, type_, shape_, c.in[0], c.in[1], c.out[0]); }

@@ -10,9 +10,9 @@
 namespace reclab {
 
 /// An operation whose adjoint may be the first that an array gets.
-class WritesFresh {
+class OverwritesGradient {
  public:
-  virtual ~WritesFresh() = default;
+  virtual ~OverwritesGradient() = default;
   /// Whether it can write the gradient of this input.
   virtual bool writes(std::size_t input) const = 0;
   /// Operation::backward, but where fresh[i] is set what lies in grad_in[i] means nothing, and all of it is written. Only those of writes()

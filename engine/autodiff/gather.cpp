@@ -10,7 +10,7 @@ namespace reclab {
 namespace {
 
 /// Copies a box out of its input, or, with `all`, its input in another order.
-class GatherOperation final : public Operation, public WritesFresh {
+class GatherOperation final : public Operation, public OverwritesGradient {
  public:
   GatherOperation(DType type, const Strided& box, bool all) : type_(type), box_(box), all_(all) {}
   void forward(const ForwardCall& c) override { c.backend.gather(type_, box_, c.in[0], c.out[0], false); }

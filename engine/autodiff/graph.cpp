@@ -39,7 +39,7 @@ struct Graph::Node {
 
 struct Graph::Step {
   std::unique_ptr<Operation> operation;
-  WritesFresh* writes = nullptr;  // the operation, where it is one
+  OverwritesGradient* writes = nullptr;  // the operation, where it is one
   std::vector<int> in, out;
   bool differentiable = false, varying = false;
   std::vector<const void*> in_data, out_const, grad_out;
@@ -100,7 +100,7 @@ Var Graph::adopt(Var var) {
 std::vector<Var> Graph::apply(std::unique_ptr<Operation> operation, std::vector<Var> inputs, std::vector<std::pair<Shape, DType>> outputs) {
   Step step;
   step.operation = std::move(operation);
-  step.writes = dynamic_cast<WritesFresh*>(step.operation.get());
+  step.writes = dynamic_cast<OverwritesGradient*>(step.operation.get());
   for (const Var& input : inputs) {
     const Var own = adopt(input);
     step.in.push_back(own.id);

@@ -73,7 +73,7 @@ void bias_tangent(const TangentCall& c, DType type, std::int64_t rows, std::int6
 
 /// x W^T + b with a packed W. Inputs x, W, W packed for each way, and b, if there is one, of one row or (by_rows) of as many as x; all of
 /// W's gradient goes to W.
-class PackedLinear final : public Operation, public WritesFresh {
+class PackedLinear final : public Operation, public OverwritesGradient {
  public:
   PackedLinear(DType type, std::int64_t rows, std::int64_t out, std::int64_t in, std::shared_ptr<DeferredWeightGradient> outstanding,
                bool by_rows)
@@ -117,7 +117,7 @@ class PackedLinear final : public Operation, public WritesFresh {
 };
 
 /// A product, of two matrices or of many; with a third input, of one, a bias that is added to each row.
-class ProductOperation final : public Operation, public WritesFresh {
+class ProductOperation final : public Operation, public OverwritesGradient {
  public:
   ProductOperation(DType type, const MatMul& dims) : type_(type), d_(dims) {}
   void forward(const ForwardCall& c) override {

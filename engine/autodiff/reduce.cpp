@@ -69,7 +69,7 @@ class CumulativeSumOperation final : public Operation {
 };
 
 /// Backend::norm. Inputs x, the weight and the bias, if there are any.
-class Normalise final : public Operation, public WritesFresh {
+class Normalise final : public Operation, public OverwritesGradient {
  public:
   Normalise(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, bool weight, bool bias)
       : type_(type), rows_(rows), n_(n), centred_(centred), eps_(eps), weight_(weight ? 1 : 0), bias_(bias ? weight_ + 1 : 0) {}

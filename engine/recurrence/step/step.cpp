@@ -30,7 +30,7 @@ constexpr std::size_t most_recordings = 8;
 constexpr std::int64_t most_kept = std::int64_t{512}
                                    << 20;  // bytes that the steps' own arrays may take, so that none is run again on the way back
 
-class Step final : public Memory, public HasEvaluationOrder, public TellsApart, public WritesFresh {
+class Step final : public Memory, public HasEvaluationOrder, public TellsApart, public OverwritesGradient {
  public:
   Step(Graph& outer, Form form, std::int64_t steps, std::int64_t batch, std::vector<StateShape> states, std::vector<Shape> tokens,
        CellFunction function)
