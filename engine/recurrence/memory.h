@@ -113,8 +113,8 @@ class Memory : public Operation {
   virtual const std::vector<std::vector<double>>& log2_norms() const { return log2_norms_; }
   /// Asks the next backwards for log2 |(ds_t/ds_{t-1})^T dL/ds_t|_2 of each state at each step too: dL/ds_{t-1} without what else reads
   /// s_{t-1}. Empty in a memory or form that does not form it.
-  void note_passed() { notes_passed_ = true; }
-  const std::vector<std::vector<double>>& log2_passed() const { return log2_passed_; }
+  void record_backpropagated_norms() { notes_passed_ = true; }
+  const std::vector<std::vector<double>>& log2_backpropagated() const { return log2_passed_; }
 
  protected:
   std::vector<const void*> carried_;

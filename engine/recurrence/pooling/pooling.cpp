@@ -104,7 +104,7 @@ class HeldMemory final : public Memory {
   };
   HeldMemory(DType real, const Rate& rate, Memory& inner, std::vector<State> states, bool record, bool turned)
       : real_(real), rate_(rate), inner_(inner), states_(std::move(states)), turned_(turned) {
-    if (record) inner_.note_passed();
+    if (record) inner_.record_backpropagated_norms();
   }
 
   bool carries() const override { return inner_.carries(); }
@@ -171,7 +171,7 @@ class HeldMemory final : public Memory {
   int exponent() const override { return inner_.exponent(); }
   const std::vector<std::vector<double>>& log2_norms() const override {
     held_norms_.assign(inner_.log2_norms().size(), {});
-    const auto& passed = inner_.log2_passed();
+    const auto& passed = inner_.log2_backpropagated();
     for (std::size_t i = 0; i < held_norms_.size(); ++i)
       for (std::int64_t t = 0; t < rate_.sequence; ++t) {
         const std::int64_t k = after(t);
