@@ -38,7 +38,7 @@ void Network::LayerOf::declare(const std::vector<StateSpec>& specs, const Memory
   if (rate_.stride > 1) {
     for (std::size_t i = 0; i < specs.size(); ++i)
       plain[i] = graph().leaf(LeafKind::variable, made.initial[i].shape(), made.initial[i].dtype());
-    vars = held_memory(rate_, made, plain, records(), turned_);
+    vars = strided_memory(rate_, made, plain, records(), turned_);
   }
   for (std::size_t i = 0; i < specs.size(); ++i) {
     network_.states_.push_back({index_, specs[i].name, held_text(specs[i].text), specs[i].shape, vars.memory, static_cast<int>(i),

@@ -96,13 +96,13 @@ Var joined(Var front, Var x) {
 }
 
 /// The memory of a layer at the rate, seen by the sequence.
-class HeldMemory final : public Memory {
+class StridedMemory final : public Memory {
  public:
   struct State {
     DType type;
     std::int64_t entries;
   };
-  HeldMemory(DType real, const Rate& rate, Memory& inner, std::vector<State> states, bool record, bool turned)
+  StridedMemory(DType real, const Rate& rate, Memory& inner, std::vector<State> states, bool record, bool turned)
       : real_(real), rate_(rate), inner_(inner), states_(std::move(states)), turned_(turned) {
     if (record) inner_.record_backpropagated_norms();
   }
@@ -289,9 +289,9 @@ Var last_row(const Rate& rate, Var before, Var x) {
       joined(before, x), rate.phase, rate.stride, 1, [rate](std::int64_t phase, std::int64_t) { return rate.whole(phase); }, false);
 }
 
-MemoryVars held_memory(const Rate& rate, const MemoryVars& made, const std::vector<Var>& before, bool record, bool turned) {
+MemoryVars strided_memory(const Rate& rate, const MemoryVars& made, const std::vector<Var>& before, bool record, bool turned) {
   Graph& graph = *made.initial[0].graph;
-  std::vector<HeldMemory::State> states;
+  std::vector<StridedMemory::State> states;
   std::vector<Var> in{rate.phase};
   std::vector<std::pair<Shape, DType>> out{{{1}, graph.real()}};
   MemoryVars held;
@@ -306,7 +306,7 @@ MemoryVars held_memory(const Rate& rate, const MemoryVars& made, const std::vect
     out.emplace_back(initial.shape(), initial.dtype());
     if (record) held.trajectories[i] = held_rows(rate, reshape(before[i], with_row(initial.shape())), made.trajectories[i], turned);
   }
-  auto operation = std::make_unique<HeldMemory>(graph.real(), rate, *made.memory, states, record, turned);
+  auto operation = std::make_unique<StridedMemory>(graph.real(), rate, *made.memory, states, record, turned);
   held.memory = operation.get();
   const auto outputs = graph.apply(std::move(operation), in, out);
   for (std::size_t i = 0; i < states.size(); ++i) held.finals[i] = outputs[1 + i];

@@ -36,7 +36,7 @@ Var last_row(const Rate& rate, Var before, Var x);
 
 /// What a memory at the rate gives to the sequence: its states after each step of it, of which most only stand still. `before`: each state
 /// before the first step once more, a leaf of its own whose gradient is in plain units. Trajectories are made where `record` says so.
-MemoryVars held_memory(const Rate& rate, const MemoryVars& made, const std::vector<Var>& before, bool record, bool turned);
+MemoryVars strided_memory(const Rate& rate, const MemoryVars& made, const std::vector<Var>& before, bool record, bool turned);
 
 /// As parts of a layer at its rate, l.rate() being the finer of the two.
 Var pooled(Layer& layer, Var x, std::int64_t factor);
