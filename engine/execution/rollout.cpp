@@ -147,7 +147,7 @@ void Rollout::set_batch(const Batch& batch) {
   if (full_->knows_time() && !full_->options().timed && ElapsedTimes::uneven(batch))
     throw Error("A batch with unequal steps of time was given to a rollout made for equal ones: build another rollout of the model.", {});
   batch_ = batch;
-  held_segment_ = -1;
+  evaluated_segment_ = -1;
   upload_input();
 }
 
@@ -193,7 +193,7 @@ void Rollout::reset_states() {
 void Rollout::set_clocks(std::span<const double> values) {
   elapsed_.set_clocks(values);
   elapsed_.upload(*full_, batch_, length_, segment_);
-  held_segment_ = -1;
+  evaluated_segment_ = -1;
 }
 
 void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<double>>>& states) {
@@ -218,11 +218,11 @@ void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<d
     backend_.upload(checkpoints_[0][i].data(), values.data(), values.size());
     if (state.clock) set_clocks(parts);
   }
-  held_segment_ = -1;
+  evaluated_segment_ = -1;
 }
 
 void Rollout::continue_states() {
-  RECLAB_DEMAND(reached_ == static_cast<std::size_t>(segments_) && "after a forward that went to the end");
+  RECLAB_DEMAND(last_checkpoint_ == static_cast<std::size_t>(segments_) && "after a forward that went to the end");
   for (const auto& layer : full_->layers())
     if (layer.reversed)
       throw Error(model_.architecture().id +
@@ -230,7 +230,7 @@ void Rollout::continue_states() {
                       "known yet, so no batch can be continued.",
                   {.model = model_.architecture().id});
   // All are looked at before one is changed.
-  const auto& last = checkpoints_[reached_];
+  const auto& last = checkpoints_[last_checkpoint_];
   for (std::size_t i = 0; i < full_->states().size(); ++i) {
     const auto& state = full_->states()[i];
     if (last[i].bytes() == checkpoints_[0][i].bytes()) continue;
@@ -251,7 +251,7 @@ void Rollout::continue_states() {
     if (last[i].bytes()) backend_.copy(checkpoints_[0][i].data(), last[i].data(), last[i].bytes());
     if (full_->states()[i].clock) set_clocks(to_double(backend_, DType::f64, last[i].data(), batch_.size() * 2));
   }
-  held_segment_ = -1;
+  evaluated_segment_ = -1;
 }
 
 void Rollout::bind(Network& network, std::int64_t index) {
@@ -272,10 +272,10 @@ Network& Rollout::run_segment(std::int64_t index, std::stop_token stop, bool bac
   RECLAB_DEMAND(weights_seen_ == model_.changes() && "the weights were changed since the forward");
   Network& network = index == segments_ - 1 && tail_ ? *tail_ : *full_;
   bind(network, index);
-  if (held_segment_ != index) {
-    held_segment_ = -1;
+  if (evaluated_segment_ != index) {
+    evaluated_segment_ = -1;
     network.graph().forward(stop, Graph::Part::all, backward_follows);
-    held_segment_ = index;
+    evaluated_segment_ = index;
   }
   return network;
 }
@@ -360,15 +360,15 @@ void Rollout::keep_states(const Network& network, std::size_t index) {
     kept.resize(backend_, state.final_state.dtype(), count(state.final_state.shape()));
     backend_.copy(kept.data(), network.graph().value(state.final_state), kept.bytes());
   }
-  reached_ = index;
+  last_checkpoint_ = index;
 }
 
 std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token stop, bool backward_follows) {
   loss_value_ = 0.0;
   std::ranges::fill(losses_, 0.0);
   loss_step_ = -1;
-  held_segment_ = -1;
-  reached_ = 0;
+  evaluated_segment_ = -1;
+  last_checkpoint_ = 0;
   weights_seen_ = model_.changes();
   for (std::int64_t index = 0; index < segments_; ++index) {
     Network& network = run_segment(index, stop, backward_follows && index == segments_ - 1);
@@ -386,7 +386,7 @@ std::map<std::string, std::vector<std::complex<double>>> Rollout::final_states()
   std::map<std::string, std::vector<std::complex<double>>> states;
   for (std::size_t i = 0; i < full_->states().size(); ++i) {
     const auto& state = full_->states()[i];
-    const DeviceArray& last = checkpoints_[reached_][i];
+    const DeviceArray& last = checkpoints_[last_checkpoint_][i];
     if (last || state.growing)
       states[state_key(state)] = to_complex(backend_, state.initial.dtype(), last.data(),
                                             static_cast<std::int64_t>(last.bytes() / bytes_of(state.initial.dtype())));

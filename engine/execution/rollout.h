@@ -148,11 +148,11 @@ class Rollout {
   ElapsedTimes elapsed_;
   DeviceArray input_, seed_;                           // [steps, batch, width] of all steps; dL/dy of a segment
   std::vector<std::vector<DeviceArray>> checkpoints_;  // [segment][state]
-  std::size_t reached_ = 0;                            // the last of them that belongs to this forward pass
+  std::size_t last_checkpoint_ = 0;                    // the last of them that belongs to this forward pass
   std::vector<DeviceArray> carried_;                   // adjoints of the next segment's initial states,
   std::vector<std::optional<int>> carried_units_;      // in units of 2^this; none where this pass has written none
   std::vector<DeviceArray> totals_;                    // the parameters' gradients, where they stay on the device
-  std::int64_t held_segment_ = -1;                     // the segment whose values the graphs hold
+  std::int64_t evaluated_segment_ = -1;                // the segment whose values the graphs hold
   std::uint64_t weights_seen_;                         // Model::changes() at the last forward
   double loss_value_ = 0.0;
   std::vector<double> losses_;
