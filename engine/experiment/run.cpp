@@ -252,7 +252,7 @@ class Run {
     if (divergence) {
       info_.outcome = Outcome::diverged;
       info_.sentence = sentence(*divergence) + "; what came before it is shown";
-      info_.seconds = since(start) - record_.aside;
+      info_.seconds = since(start) - record_.excluded_seconds;
       return finish(divergence->good);
     }
     states_ = rollout_->final_states();
@@ -260,7 +260,7 @@ class Run {
       record_.note({Kind::gradient}, "The loss became non-finite at step " + std::to_string(rollout_->loss_step()) +
                                          ", where the output is still finite: its square is out of range.");
     go_back(first);
-    info_.seconds = since(start) - record_.aside;
+    info_.seconds = since(start) - record_.excluded_seconds;
 
     if (!inside) {
       info_.record_form = std::string(to_string(Form::sequential));

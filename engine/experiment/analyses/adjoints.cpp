@@ -156,7 +156,7 @@ class Adjoints final : public Analysis {
     const double seconds = own.of.in_blocks() ? (16.0 * n * n * n * product_operation) * static_cast<double>(record_.length()) : 0.0;
     if (seconds > most_seconds && record_.request.probe.only.empty()) {
       record_.note(kinds(), "What is passed back in layer " + std::to_string(layer) + " was left out, it would take about " +
-                                about(seconds) + ": take a smaller width.");
+                                duration_text(seconds) + ": take a smaller width.");
       return false;
     }
     if (layer < errors_.size() && std::ssize(errors_[layer]) == own.of.width()) {

@@ -139,7 +139,7 @@ class Kernels final : public Analysis {
     const double seconds = operations * an_operation;
     if (seconds <= most_seconds || !record_.request.probe.only.empty()) return true;
     record_.note({parse_key(key)->kind},
-                 key + " would take about " + about(seconds) + Remedy{"; ", "", {"record", key}, " makes it"} + ".");
+                 key + " would take about " + duration_text(seconds) + Remedy{"; ", "", {"record", key}, " makes it"} + ".");
     return false;
   }
   static std::string response_key(std::int64_t layer, const std::string& name) {

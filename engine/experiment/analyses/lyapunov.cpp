@@ -219,7 +219,7 @@ class Lyapunov final : public Analysis {
       const std::string key = key_of(Kind::lyapunov, own.layer);
       if (!named && seconds(k) > one_seconds) {
         record_.note({Kind::lyapunov}, "The Lyapunov exponents of layer " + std::to_string(own.layer) +
-                                           " were left out, the largest alone would take about " + about(seconds(k)) +
+                                           " were left out, the largest alone would take about " + duration_text(seconds(k)) +
                                            Remedy{": ", "ask for them with ", {"record", "lyapunov"}} +
                                            Remedy{", or ", "take a smaller width"} + ".");
         own.k = 0;
@@ -228,7 +228,7 @@ class Lyapunov final : public Analysis {
       if (k < own.of.size) {
         own.k = k;
         record_.note({Kind::lyapunov}, key + " has the largest " + std::to_string(k) + " of the " + std::to_string(width) +
-                                           " Lyapunov exponents; all would take about " + about(seconds(own.of.size)) +
+                                           " Lyapunov exponents; all would take about " + duration_text(seconds(own.of.size)) +
                                            Remedy{": ", "ask for them with ", {"record", "lyapunov"}} + ".");
       }
       for (std::int64_t block = 0; block < own.of.count; ++block) own.frames.emplace_back(own.of.size, k);

@@ -97,7 +97,7 @@ class MixingMatrices final : public Analysis {
           kinds(),
           "Mixing matrices have the columns of " + std::to_string(n) + " of the " + std::to_string(all) + " steps, evenly spaced" +
               (n < std::min(all, most_columns) ? "; those of " + std::to_string(std::min(all, most_columns)) + " would take about " +
-                                                     about(column * static_cast<double>(std::min(all, most_columns)))
+                                                     duration_text(column * static_cast<double>(std::min(all, most_columns)))
                                                : std::string()) +
               ".");
     return n;

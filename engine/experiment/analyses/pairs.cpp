@@ -78,7 +78,7 @@ class JacobianPairs final : public Analysis {
     while (rows > least_rows && seconds(static_cast<double>(rows)) > most_seconds) --rows;
     const std::string key = key_of(Kind::jacobian_pairs, static_cast<std::int64_t>(layer));
     if (seconds(static_cast<double>(rows)) > 8.0 * most_seconds && record_.request.probe.only.empty()) {
-      record_.note(kinds(), key + " was left out, it would take about " + about(seconds(static_cast<double>(rows))) +
+      record_.note(kinds(), key + " was left out, it would take about " + duration_text(seconds(static_cast<double>(rows))) +
                                 Remedy{": ", "ask for it with ", {"record", "jacobian_pairs"}} + Remedy{", or ", "take a smaller width"} +
                                 ".");
       return;

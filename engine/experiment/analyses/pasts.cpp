@@ -39,7 +39,7 @@ class Pasts final : public Analysis {
   void forward(const Rollout::Segment& segment) override {
     const auto start = std::chrono::steady_clock::now();
     for (Reconstruction& past : histories_) past.add(segment, [this](std::int64_t t) { return record_.is_recorded(t); }, record_.stop);
-    record_.aside += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    record_.excluded_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
   void finish(std::int64_t rows) override {
     for (const Reconstruction& past : histories_)

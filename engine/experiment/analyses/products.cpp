@@ -91,7 +91,7 @@ class JacobianProducts final : public Analysis {
   bool may_take(std::size_t layer, double seconds) {
     if (seconds <= product_seconds || (!record_.request.probe.only.empty() && record_.wants(Kind::jacobian))) return true;
     record_.note({Kind::jacobian}, "The singular values of ds_T/ds_t of layer " + std::to_string(layer) +
-                                       " were left out, they would take about " + about(seconds) +
+                                       " were left out, they would take about " + duration_text(seconds) +
                                        Remedy{": ", "ask for them with ", {"record", "jacobian"}} +
                                        Remedy{", or ", "take a smaller width"} + ".");
     return false;
@@ -114,10 +114,11 @@ class JacobianProducts final : public Analysis {
                                          return 0.5 * multiplied;
                                        });
     const std::int64_t blocks = memory.transition().count;
-    values *= static_cast<double>(blocks) / static_cast<double>(std::min(blocks, looked_at));
+    values *= static_cast<double>(blocks) / static_cast<double>(std::min(blocks, sampled_blocks));
     if (!may_take(layer, (factors * product_operation + jacobian_seconds(memory, segment.steps)) * static_cast<double>(record_.length())))
       return false;
-    if (!record_.request.probe.dense_rows) steps = record_.worth(key_of(Kind::jacobian, layer), steps, values * product_operation);
+    if (!record_.request.probe.dense_rows)
+      steps = record_.rows_within_budget(key_of(Kind::jacobian, layer), steps, values * product_operation);
     return true;
   }
 

@@ -118,10 +118,11 @@ class Sensitivity final : public Analysis {
     rows_ = record_.request.every > 0 ? record_.trace.steps : thinned(record_.trace.steps, std::max<std::int64_t>(2, most_entries / n));
     if (n < record_.length()) {
       const std::int64_t wanted = std::min(most_columns, record_.length());
-      record_.note(
-          kinds(),
-          "Sensitivities are to the inputs of " + std::to_string(n) + " of the " + std::to_string(all.size()) + " steps, evenly spaced" +
-              (n < wanted ? "; those to " + std::to_string(wanted) + " would take about " + about(seconds(wanted)) : std::string()) + ".");
+      record_.note(kinds(), "Sensitivities are to the inputs of " + std::to_string(n) + " of the " + std::to_string(all.size()) +
+                                " steps, evenly spaced" +
+                                (n < wanted ? "; those to " + std::to_string(wanted) + " would take about " + duration_text(seconds(wanted))
+                                            : std::string()) +
+                                ".");
     }
     if (rows_.size() < record_.trace.steps.size())
       record_.note(kinds(), "Sensitivities are of the outputs of " + std::to_string(rows_.size()) + " of the " +

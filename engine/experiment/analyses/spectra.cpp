@@ -217,8 +217,8 @@ class Spectra final : public Analysis {
     if (!std::exchange(own.known, true)) {
       const double cores = std::max(1u, std::thread::hardware_concurrency());
       const double work = over_blocks(*memories[0], record_.own_step(segment, layer, last_of(own.steps, segment)), eigenvalue_work);
-      own.steps = record_.worth(key_of(Kind::spectrum, layer), own.steps,
-                                work * eigenvalue_operation / cores + jacobian_seconds(*memories[0], segment.steps));
+      own.steps = record_.rows_within_budget(key_of(Kind::spectrum, layer), own.steps,
+                                             work * eigenvalue_operation / cores + jacobian_seconds(*memories[0], segment.steps));
       own.values.resize(own.steps.size() * n);
     }
     const auto begin = std::lower_bound(own.steps.begin(), own.steps.end(), segment.first);

@@ -41,13 +41,13 @@ void Record::note_out_of_range(const std::string& key, std::int64_t step) {
   note({parse_key(key)->kind}, key + " is not finite, first at step " + std::to_string(step) + ": a transition has entries out of range.");
 }
 
-std::vector<std::int64_t> Record::worth(const std::string& key, const std::vector<std::int64_t>& steps, double seconds_row) {
+std::vector<std::int64_t> Record::rows_within_budget(const std::string& key, const std::vector<std::int64_t>& steps, double seconds_row) {
   const double all = seconds_row * static_cast<double>(steps.size());
   if (request.every > 0 || all <= analysis_seconds) return steps;
   auto some = thinned(steps, std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis_seconds / seconds_row)));
   note({parse_key(key)->kind},
        key + " has " + plural(std::ssize(some), "row") + " of the " + std::to_string(steps.size()) + " recorded, which would take about " +
-           about(all) + Remedy{"; ", "", {"every", std::to_string(every)}, " makes them all"} + ". Every other array is complete.");
+           duration_text(all) + Remedy{"; ", "", {"every", std::to_string(every)}, " makes them all"} + ". Every other array is complete.");
   return some;
 }
 
@@ -97,7 +97,7 @@ std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::i
   return chosen;
 }
 
-std::string about(double seconds) {
+std::string duration_text(double seconds) {
   return seconds < 120.0 ? std::to_string(static_cast<long>(std::ceil(seconds))) + " s"
                          : std::to_string(static_cast<long>(std::ceil(seconds / 60.0))) + " minutes";
 }

@@ -28,8 +28,8 @@ class Record {
   const std::stop_token stop;
   std::string& where;
   Trace trace;
-  double aside = 0.0;      ///< seconds on the way forward that are no part of the run itself
-  std::int64_t every = 1;  ///< of so many steps one is recorded, and the last one
+  double excluded_seconds = 0.0;  ///< seconds on the way forward that are no part of the run itself
+  std::int64_t every = 1;         ///< of so many steps one is recorded, and the last one
 
   const Network& probe() const { return *prepared.probe; }  ///< names and shapes
   std::int64_t length() const { return request.sequence->length; }
@@ -61,7 +61,7 @@ class Record {
   }
   /// Of the recorded steps those that an analysis is worth its time at; a note says which array has fewer rows. All where --every was
   /// given: then it is known what is asked for.
-  std::vector<std::int64_t> worth(const std::string& key, const std::vector<std::int64_t>& steps, double seconds_row);
+  std::vector<std::int64_t> rows_within_budget(const std::string& key, const std::vector<std::int64_t>& steps, double seconds_row);
 
   bool reversed(std::size_t layer) const { return probe().layers()[layer].reversed; }
   /// The number of a time step in the segment, as the layer counts.
@@ -89,7 +89,7 @@ std::vector<Axis> axes_of(const Shape& shape, const std::string& one);
 /// At most `most` of the recorded steps, evenly, the last one always (0: all of them).
 std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::int64_t most);
 /// "40 s", "12 minutes"
-std::string about(double seconds);
+std::string duration_text(double seconds);
 
 /// That of a layer: its one memory's, or that of several memories which are all diagonal.
 Transition transition_of(const std::vector<Memory*>& memories);
@@ -99,13 +99,13 @@ double jacobian_seconds(const Memory& memory, std::int64_t steps);
 /// The last recorded step of a segment in `steps`; there is one in the last segment, which analyses visit first.
 std::int64_t last_of(const std::vector<std::int64_t>& steps, const Rollout::Segment& segment);
 
-inline constexpr std::int64_t looked_at = 8;  ///< blocks of a transition, of which the others are thought to be like
+inline constexpr std::int64_t sampled_blocks = 8;  ///< blocks of a transition, of which the others are thought to be like
 /// What some of a memory's blocks take, by the Jacobian of one step, for all of them; work(block, size).
 template <class F>
 double over_blocks(Memory& memory, std::int64_t step, const F& work) {
   const Transition own = memory.transition();
   const auto square = static_cast<std::size_t>(own.size * own.size);
-  const std::int64_t some = std::min(own.count, looked_at);
+  const std::int64_t some = std::min(own.count, sampled_blocks);
   std::vector<double> matrices(static_cast<std::size_t>(own.entries()));
   memory.jacobian(step, matrices);
   double sum = 0.0;
