@@ -63,11 +63,11 @@ void only_with(const std::string& option, bool given, const std::string& other) 
 }
 
 /// Where a training stands: a line at the bottom of a terminal, or a line at each judgement where standard error is none.
-class Standing {
+class TrainingProgress {
  public:
-  explicit Standing(const Training& training)
+  explicit TrainingProgress(const Training& training)
       : training_(training), terminal_(isatty(STDERR_FILENO) == 1), first_(training.trainer().steps()), begin_(Clock::now()) {}
-  ~Standing() { clear(); }
+  ~TrainingProgress() { clear(); }
 
   void tell() {
     const Trainer& trainer = training_.trainer();
@@ -236,7 +236,7 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   for (const HyperSpec& row : hyper.table())
     if (scales_input(row.key) && hyper.text(row.key) != "1") paragraph(std::cout, input_scale_note(hyper.text(row.key)));
 
-  Standing standing(training);
+  TrainingProgress standing(training);
   interrupt.enter(Interrupt::Phase::training);
   const auto complain = [&](const std::string& problem) {
     standing.clear();
