@@ -389,7 +389,7 @@ PanelDock* PanelArea::dock(const QString& id) const {
 QStringList PanelArea::visiblePanels() const {
   QStringList ids;
   for (PanelDock* one : docks_)
-    if (!one->isHidden() && (one->inSight() || !one->panel()->needs().has_any(ofPairs()))) ids << one->panel()->id();
+    if (!one->isHidden() && (one->inSight() || !one->panel()->needs().has_any(pairwiseKinds()))) ids << one->panel()->id();
   return ids;
 }
 

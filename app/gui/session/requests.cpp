@@ -5,7 +5,7 @@
 
 namespace reclab {
 
-Kinds ofPairs() { return {Kind::sensitivity, Kind::mixing, Kind::mixing_unnormalised, Kind::jacobian_pairs, Kind::alignment}; }
+Kinds pairwiseKinds() { return {Kind::sensitivity, Kind::mixing, Kind::mixing_unnormalised, Kind::jacobian_pairs, Kind::alignment}; }
 
 Probe probeFor(const QStringList& visible, bool live, std::int64_t focus, const Kinds& also) {
   const Kinds needs = needs_of(visible);

@@ -17,7 +17,7 @@ namespace reclab {
 /// one: then the eigenvalues of `focus`, the step of the cursor, are all that is computed of Jacobians, but for `also`.
 Probe probeFor(const QStringList& visiblePanels, bool live, std::int64_t focus = -1, const Kinds& also = {});
 /// A number for each pair of steps, which is recorded for a panel in front of others alone.
-Kinds ofPairs();
+Kinds pairwiseKinds();
 /// The request that a setup stands for.
 RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& probe);
 /// What a timing of it is to be, as it was chosen.
