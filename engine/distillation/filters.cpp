@@ -20,7 +20,7 @@ std::vector<LongFilter> long_filters(const Prepared& prepared, const RunRequest&
   const std::int64_t head = prepared.loss.outputs();
   const SequenceLoss loss(head ? LossKind::random : LossKind::last, still, head);
   const Model model(prepared.architecture, prepared.hyper, prepared.parameters, cpu_backend(), DType::f64);
-  const auto forms = prepared.probe->forms();
+  const auto forms = prepared.shape_network->forms();
   const bool has_form = std::ranges::find(forms, Form::convolution) != forms.end();
   Rollout rollout(model, Batch(still, loss), {.form = has_form ? Form::convolution : Form::sequential, .segment = taps, .record = false});
 

@@ -95,7 +95,7 @@ std::vector<FormReport> compare(const Registry& registry, const RunRequest& requ
   const FormCase of{prepared.architecture, prepared.hyper, prepared.parameters, request.sequence, loss, prepared.backend};
   std::vector<FormReport> reports;
   FormResult reference;
-  for (const Form form : prepared.probe->forms()) {
+  for (const Form form : prepared.shape_network->forms()) {
     FormReport report;
     report.form = std::string(to_string(form));
     report.device = prepared.backend.device() == Device::cpu ? "cpu" : "cuda";

@@ -110,14 +110,14 @@ Prepared::Prepared(const Registry& registry, const RunRequest& request)
   options.head = loss.outputs();
   options.real = real;
   options.timed = uneven(request.sequence->time);
-  probe = std::make_shared<Network>(architecture, hyper, options);
+  shape_network = std::make_shared<Network>(architecture, hyper, options);
   if (request.learned) {
-    parameters = learned_by(*request.learned, *probe, request.preset.title.empty() ? architecture.title : request.preset.title);
+    parameters = learned_by(*request.learned, *shape_network, request.preset.title.empty() ? architecture.title : request.preset.title);
     return;
   }
-  parameters = probe->initialise(request.seed);
+  parameters = shape_network->initialise(request.seed);
   if (!request.weights.empty())
-    load_weights(request.weights, parameters, *probe, architecture, hyper, loss.kind() != LossKind::task);
+    load_weights(request.weights, parameters, *shape_network, architecture, hyper, loss.kind() != LossKind::task);
   else
     fitted = fit_readout(architecture, hyper, request.sequence, options.head, parameters);
   if (!fitted.empty() && !request.state.empty())
@@ -137,12 +137,12 @@ void Prepared::describe(const RunRequest& request, RunInfo& info) const {
   if (request.learned) info.learned = LearnedInfo{request.learned->training, request.learned->step, request.learned->from};
   info.device = backend.device() == Device::cpu ? "cpu" : "cuda";
   info.dtype = real == DType::f64 ? "float64" : "float32";
-  for (const Form form : probe->forms()) info.forms.emplace_back(to_string(form));
+  for (const Form form : shape_network->forms()) info.forms.emplace_back(to_string(form));
   info.devices = devices();
 }
 
 bool scans_are_one(const Prepared& prepared, const RunRequest& request) {
-  const auto forms = prepared.probe->forms();
+  const auto forms = prepared.shape_network->forms();
   const auto offers = [&](Form form) { return std::find(forms.begin(), forms.end(), form) != forms.end(); };
   if (prepared.backend.device() == Device::cpu || !offers(Form::scan) || !offers(Form::chunkwise)) return false;
   /// Whether the form is one of s_t = a_t s_{t-1} + b_t, all steps at once.

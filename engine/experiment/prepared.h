@@ -33,8 +33,8 @@ struct Prepared {
   Parameters parameters;
   DType real;
   Backend& backend;
-  std::string fitted;              // what to tell of a read-out that was fitted to the run's target; empty: none was
-  std::shared_ptr<Network> probe;  // names and shapes; the first rollout may run it (Rollout::Options::network)
+  std::string fitted;                      // what to tell of a read-out that was fitted to the run's target; empty: none was
+  std::shared_ptr<Network> shape_network;  // names and shapes; the first rollout may run it (Rollout::Options::network)
 
   Prepared(const Registry& registry, const RunRequest& request);
   /// Outputs of a head that came with the weights and has no target; 0: there is none.

@@ -76,7 +76,7 @@ class Run {
   std::vector<std::unique_ptr<Analysis>> analyses_;
   TracePtr published_;
   Form form_ = Form::sequential;
-  std::shared_ptr<Network> unused_ = prepared_.probe;  // by any rollout
+  std::shared_ptr<Network> unused_ = prepared_.shape_network;  // by any rollout
   std::optional<Model> model_;
   std::unique_ptr<Rollout> rollout_;
   std::map<std::string, std::vector<std::complex<double>>> states_;
@@ -101,8 +101,8 @@ class Run {
     info_.missing = sequence.missing;
     info_.loss = std::string(to_string(prepared_.loss.kind())) + ": " + prepared_.loss.formula();
     info_.length = sequence.length;
-    info_.layers = std::ssize(prepared_.probe->layers());
-    for (const auto& layer : prepared_.probe->layers()) info_.each_layer.push_back({layer.name, layer.reversed});
+    info_.layers = std::ssize(prepared_.shape_network->layers());
+    for (const auto& layer : prepared_.shape_network->layers()) info_.each_layer.push_back({layer.name, layer.reversed});
     info_.command = command_of(request_, info_.device);
     for (std::string& note : missing_notes(info_.missing)) info_.notes.push_back(std::move(note));
     if (!prepared_.fitted.empty()) info_.notes.push_back(prepared_.fitted);
@@ -114,23 +114,23 @@ class Run {
     record_.trace.input_names = sequence.names;
 
     if (request_.form == "auto") {
-      const auto forms = prepared_.probe->forms();
+      const auto forms = prepared_.shape_network->forms();
       // For recording a run, the form that makes the states at once; a scan does more work than a loop on one processor.
       form_ = forms.front();
     } else {
       form_ = form_from(request_.form);
     }
-    require_form(*prepared_.probe, form_, request_.preset.id);
+    require_form(*prepared_.shape_network, form_, request_.preset.id);
     info_.form = std::string(to_string(form_));
     info_.record_form = info_.form;
     if ((form_ == Form::scan || form_ == Form::chunkwise) && scans_are_one(prepared_, request_))
       info_.notes.emplace_back(
           "On CUDA the scan and the chunkwise form of this model are one kernel: chunks that are joined by their last states.");
     for (int layer = 0; layer < static_cast<int>(info_.layers); ++layer) {
-      const auto memories = prepared_.probe->memories(layer);
+      const auto memories = prepared_.shape_network->memories(layer);
       const bool invariant = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return !m->transition().varies; });
-      info_.spectra.push_back({.continuous = false, .per_step = !invariant, .of = prepared_.probe->spectrum(layer)});
-      if (const Flow* flow = prepared_.probe->flow(layer)) {
+      info_.spectra.push_back({.continuous = false, .per_step = !invariant, .of = prepared_.shape_network->spectrum(layer)});
+      if (const Flow* flow = prepared_.shape_network->flow(layer)) {
         info_.spectra.back().continuous = true;
         info_.spectra.back().rule = to_string(flow->rule);
         info_.spectra.back().share = flow->share;
@@ -140,11 +140,11 @@ class Run {
       char unit[32];
       std::snprintf(unit, sizeof unit, "%.6g", typical_step(sequence.time));
       const std::string column = "The steps of the time column \"" + sequence.time_name + "\" are unequal";
-      if (prepared_.probe->knows_time()) {
+      if (prepared_.shape_network->knows_time()) {
         std::string note = column + ": the model is given the elapsed times; the median step is " + unit +
                            (sequence.time_unit.empty() ? "" : " " + sequence.time_unit) + ".";
         // A part of the sequence cannot know the median of all of it.
-        if (std::ranges::any_of(prepared_.probe->elapsed(), [](const Network::ElapsedVar& wanted) { return wanted.unit == 0.0; })) {
+        if (std::ranges::any_of(prepared_.shape_network->elapsed(), [](const Network::ElapsedVar& wanted) { return wanted.unit == 0.0; })) {
           char exact[32];
           *std::to_chars(exact, exact + sizeof exact - 1, typical_step(sequence.time)).ptr = '\0';
           note += std::string(" It is the unit: with time_unit=") + exact +
@@ -154,7 +154,7 @@ class Run {
       } else
         info_.notes.push_back(column + ", which " + info_.title + " does not use: all steps count alike.");
     }
-    if (std::ranges::any_of(prepared_.probe->layers(), &Network::LayerInfo::reversed) && !request_.state.empty())
+    if (std::ranges::any_of(prepared_.shape_network->layers(), &Network::LayerInfo::reversed) && !request_.state.empty())
       info_.notes.push_back(
           "The layers that run backward begin at the last step with the states given for them: what came after this sequence is not known "
           "to a continued run.");
@@ -194,7 +194,7 @@ class Run {
     options.record = std::ranges::any_of(analyses_, [](const auto& analysis) { return analysis->of_states(); });
     options.network = unused_;
     InitialState initial;
-    if (!request_.state.empty()) initial = load_state(request_.state, *prepared_.probe);
+    if (!request_.state.empty()) initial = load_state(request_.state, *prepared_.shape_network);
     options.cached_steps = initial.cached_steps;
     auto made = std::make_unique<Rollout>(*model_, Batch(request_.sequence, prepared_.loss), options);
     if (&made->network() == unused_.get()) unused_.reset();
@@ -304,7 +304,7 @@ class Run {
   TraceArray state_array(const std::string& key, const std::vector<std::complex<double>>& values) const {
     TraceArray array;
     array.key = key;
-    for (const auto& state : prepared_.probe->states())
+    for (const auto& state : prepared_.shape_network->states())
       if (Rollout::state_key(state) == key) {
         array.shape = state.shape;
         const std::int64_t row = count(state.shape);
@@ -427,7 +427,7 @@ void check_files(const Registry& registry, const RunRequest& request) {
   RunRequest on_cpu = request;  // whether files fit is no question of a device
   on_cpu.device = "cpu";
   const Prepared prepared(registry, on_cpu);
-  if (!request.state.empty()) load_state(request.state, *prepared.probe);
+  if (!request.state.empty()) load_state(request.state, *prepared.shape_network);
 }
 
 std::vector<std::string> settings_without_effect(const Registry& registry, const RunRequest& request) {

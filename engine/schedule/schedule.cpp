@@ -184,7 +184,7 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
   std::unique_ptr<Rollout> sequential;
   bool any = false;
   std::string why = "No form of this model can be drawn.";
-  for (const Form form : prepared.probe->forms()) {
+  for (const Form form : prepared.shape_network->forms()) {
     if (stop.stop_requested()) throw Cancelled();
     auto rollout = std::make_unique<Rollout>(model, Batch(sequence, loss), Rollout::Options{.form = form, .segment = T});
     Network& network = rollout->network();

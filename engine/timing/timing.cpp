@@ -144,10 +144,10 @@ class Timing {
         throw Error("A length of " + std::to_string(length) + " steps cannot be timed: give at least 1.",
                     {.parameter = "lengths", .value = std::to_string(length), .range = "1 or more"});
     if (timing.forms.empty()) {
-      for (const Form form : prepared_.probe->forms()) series_.push_back({form});
+      for (const Form form : prepared_.shape_network->forms()) series_.push_back({form});
     } else {
       for (const std::string& name : timing.forms) {
-        require_form(*prepared_.probe, form_from(name), request.preset.id);
+        require_form(*prepared_.shape_network, form_from(name), request.preset.id);
         series_.push_back({form_from(name)});
       }
     }
@@ -602,8 +602,8 @@ std::optional<double> largest_lyapunov(const Registry& registry, const RunReques
   double cubes = 1.0;
   const Prepared prepared(registry, request);
   bool any = false;
-  for (int layer = 0; layer < static_cast<int>(prepared.probe->layers().size()); ++layer)
-    for (const Memory* memory : prepared.probe->memories(layer)) {
+  for (int layer = 0; layer < static_cast<int>(prepared.shape_network->layers().size()); ++layer)
+    for (const Memory* memory : prepared.shape_network->memories(layer)) {
       const Transition own = memory->transition();
       any = any || own.kind != Transition::Kind::none;
       if (own.in_blocks()) cubes += static_cast<double>(own.entries()) * static_cast<double>(own.size);

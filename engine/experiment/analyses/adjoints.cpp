@@ -144,7 +144,7 @@ class Adjoints final : public Analysis {
   bool is_apart(std::size_t layer) const {
     const Transition of = record_.transition(layer);
     if (of.kind == Transition::Kind::diagonal) return true;
-    const std::vector<Memory*> memories = record_.probe().memories(static_cast<int>(layer));
+    const std::vector<Memory*> memories = record_.shape_network().memories(static_cast<int>(layer));
     return is_whole(of) && (dynamic_cast<const TellsApart*>(memories[0]) || dynamic_cast<const HasLinearSystem*>(memories[0]));
   }
 

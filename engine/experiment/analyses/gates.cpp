@@ -16,11 +16,11 @@ class GateValues final : public RecordedRows {
   Kinds kinds() const override { return {Kind::gate}; }
   bool of_states() const override { return record_.wants(Kind::gate); }
   void plan() override {
-    if (record_.probe().gates().empty()) record_.mark_unavailable({Kind::gate}, "It has no gates.");
+    if (record_.shape_network().gates().empty()) record_.mark_unavailable({Kind::gate}, "It has no gates.");
   }
   double bytes_a_row() const override {
     double bytes = 0.0;
-    for (const auto& gate : record_.probe().gates())
+    for (const auto& gate : record_.shape_network().gates())
       if (record_.wants(Kind::gate)) bytes += 8.0 * static_cast<double>(count(gate.var.shape()) / gate.var.dim(0));  // of one step
     return bytes;
   }

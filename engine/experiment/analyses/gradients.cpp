@@ -96,7 +96,7 @@ class Gradients final : public Analysis {
       array.shape[0] = rows;
       put_real(record_.trace, std::move(array), std::move(input_));
     }
-    for (const auto& state : record_.prepared.probe->states()) {
+    for (const auto& state : record_.prepared.shape_network->states()) {
       const auto found = initial_.find(Rollout::state_key(state));
       if (found == initial_.end() || std::ssize(found->second) != count(state.shape)) continue;
       TraceArray array;

@@ -25,7 +25,7 @@ class Kernels final : public Analysis {
 
   /// That a memory is such a system is known when its graph is built.
   void plan() override {
-    Network& network = *record_.prepared.probe;
+    Network& network = *record_.prepared.shape_network;
     std::set<const Memory*> known;
     std::set<int> layers_with;
     visit(network, [&](const LinearSystem&, const Memory* memory, const Network::StateVar& state, const std::string&) {

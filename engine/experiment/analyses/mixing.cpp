@@ -30,7 +30,7 @@ class MixingMatrices final : public Analysis {
   Kinds kinds() const override { return {Kind::mixing, Kind::mixing_unnormalised}; }
 
   void plan() override {
-    const auto& mixings = record_.probe().mixings();
+    const auto& mixings = record_.shape_network().mixings();
     if (mixings.empty())
       record_.mark_unavailable(
           kinds(),
@@ -44,7 +44,7 @@ class MixingMatrices final : public Analysis {
   }
 
   bool revisit(Rollout& run) override {
-    if (!wanted() || record_.probe().mixings().empty()) return false;
+    if (!wanted() || record_.shape_network().mixings().empty()) return false;
     record_.where = "in the mixing matrices";
     const double bytes =
         static_cast<double>(run.bytes()) / static_cast<double>(run.segment_steps()) * static_cast<double>(record_.length());
@@ -57,7 +57,7 @@ class MixingMatrices final : public Analysis {
     const Model model(prepared.architecture, prepared.hyper, parameters_, prepared.backend, prepared.real);
     InitialState initial;
     if (!record_.request.state.empty()) {
-      initial = load_state(record_.request.state, record_.probe());
+      initial = load_state(record_.request.state, record_.shape_network());
       record_.note(kinds(), "mixing has the weights of what was written in this run; what the state at its start adds is beside them.");
     }
     Rollout::Options options;

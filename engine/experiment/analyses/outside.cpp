@@ -15,7 +15,7 @@ class Outside final : public RecordedRows {
   bool needs_outputs() const override { return true; }
   bool needs_states() const override { return false; }
   double bytes_a_row() const override {
-    return 8.0 * static_cast<double>(record_.request.sequence->width * 2 + record_.probe().output().dim(-1) + 2);
+    return 8.0 * static_cast<double>(record_.request.sequence->width * 2 + record_.shape_network().output().dim(-1) + 2);
   }
 
   void begin(const Network& network) override {
@@ -61,8 +61,8 @@ class Outside final : public RecordedRows {
   /// A last layer that normalises its output leaves |y|^2, and with it the loss, nearly constant, unless its weights undo that.
   void note_constant_norm() {
     const std::vector<double>* output = values(key_of(Kind::output));
-    if (output == nullptr || !is_normalised(record_.probe().output())) return;
-    const auto width = static_cast<std::size_t>(record_.probe().output().dim(-1));
+    if (output == nullptr || !is_normalised(record_.shape_network().output())) return;
+    const auto width = static_cast<std::size_t>(record_.shape_network().output().dim(-1));
     double low = std::numeric_limits<double>::infinity(), high = 0.0;
     for (std::size_t row = 0; row + width <= output->size(); row += width) {
       double squares = 0.0;

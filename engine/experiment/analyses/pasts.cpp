@@ -14,18 +14,18 @@ class Pasts final : public Analysis {
   using Analysis::Analysis;
   Kinds kinds() const override { return {Kind::signal, Kind::basis, Kind::reconstruction}; }
   bool of_states() const override {
-    return std::ranges::any_of(record_.probe().histories(), [this](const Network::HistoryVar& past) { return wanted(past); });
+    return std::ranges::any_of(record_.shape_network().histories(), [this](const Network::HistoryVar& past) { return wanted(past); });
   }
   void plan() override {
     auto& notes = record_.trace.info.notes;
-    for (const auto& past : record_.probe().histories())
+    for (const auto& past : record_.shape_network().histories())
       if (const std::string said = Reconstruction::note(past, record_.length(), continued());
           !said.empty() && wanted(past) && std::ranges::find(notes, said) == notes.end())
         notes.push_back(said);
   }
   double bytes_a_row() const override {
     double bytes = 0.0;
-    for (const auto& past : record_.probe().histories())
+    for (const auto& past : record_.shape_network().histories())
       if (wanted(past)) bytes += 8.0 * static_cast<double>(Reconstruction::row_size(past));
     return bytes;
   }

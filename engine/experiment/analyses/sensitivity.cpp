@@ -59,12 +59,12 @@ class Sensitivity final : public Analysis {
                          std::min(most_copies, record_.length() * width_));
     InitialState initial;
     if (!request.state.empty()) {
-      initial = load_state(request.state, record_.probe());
+      initial = load_state(request.state, record_.shape_network());
       copies_ = 1;  // the state is that of one
     }
     Rollout::Options options;
     options.cached_steps = initial.cached_steps;
-    if (!record_.probe().needs_one_segment())
+    if (!record_.shape_network().needs_one_segment())
       options.segment = std::min(prepared.real == DType::f32 ? float_steps : double_steps, record_.length());
     Rollout rollout(model, Batch(request.sequence, prepared.loss, copies_), options);
     rollout.set_initial(initial.values);
@@ -264,7 +264,8 @@ class Sensitivity final : public Analysis {
     // What takes all steps at once has no segments between which a unit could change.
     const bool narrow = record_.prepared.real == DType::f32;
     const double least = narrow ? std::log10(std::numeric_limits<float>::min()) : std::log10(std::numeric_limits<double>::min());
-    if (record_.probe().needs_one_segment() && std::ranges::any_of(norms_, [&](double x) { return std::isfinite(x) && x < 0.9 * least; }))
+    if (record_.shape_network().needs_one_segment() &&
+        std::ranges::any_of(norms_, [&](double x) { return std::isfinite(x) && x < 0.9 * least; }))
       record_.note(kinds(), std::string("This model takes all steps at once, and what is smaller than ") + (narrow ? "10⁻³⁸" : "10⁻³⁰⁸") +
                                 " counts as 0 here: without colour may also mean that small.");
     record_.note_not_finite(array.key, rows_, std::ssize(norms_),

@@ -12,7 +12,7 @@ class States final : public RecordedRows {
   bool of_states() const override { return record_.wants(Kind::state); }
   double bytes_a_row() const override {
     double bytes = 0.0;
-    for (const auto& state : record_.probe().states())
+    for (const auto& state : record_.shape_network().states())
       if (state.trajectory && record_.wants(Rollout::state_key(state)))
         bytes += static_cast<double>(count(state.row_shape())) * (is_complex(state.initial.dtype()) ? 16.0 : 8.0);
     return bytes;

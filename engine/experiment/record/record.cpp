@@ -53,7 +53,7 @@ std::vector<std::int64_t> Record::rows_within_budget(const std::string& key, con
 
 bool Record::carries(std::size_t layer) const {
   const auto has = [&](const Network::StateVar& state) { return state.memory || state.trajectory; };
-  const auto& states = probe().states();
+  const auto& states = shape_network().states();
   return std::ranges::none_of(states, has) ||
          std::ranges::any_of(states, [&](const Network::StateVar& state) { return state.layer == static_cast<int>(layer) && has(state); });
 }
@@ -68,7 +68,7 @@ bool Record::any_transition() const {
   return false;
 }
 
-Transition Record::transition(std::size_t layer) const { return transition_of(probe().memories(static_cast<int>(layer))); }
+Transition Record::transition(std::size_t layer) const { return transition_of(shape_network().memories(static_cast<int>(layer))); }
 
 TraceArray timed(std::string key, Shape shape, std::vector<Axis> axes, std::string unit, std::string text) {
   TraceArray array;

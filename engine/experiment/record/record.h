@@ -31,7 +31,7 @@ class Record {
   double excluded_seconds = 0.0;  ///< seconds on the way forward that are no part of the run itself
   std::int64_t every = 1;         ///< of so many steps one is recorded, and the last one
 
-  const Network& probe() const { return *prepared.probe; }  ///< names and shapes
+  const Network& shape_network() const { return *prepared.shape_network; }  ///< names and shapes
   std::int64_t length() const { return request.sequence->length; }
   std::size_t layers() const { return trace.info.spectra.size(); }
   /// Whether --record, where it was given, names the key, something in front of it or behind it.
@@ -63,7 +63,7 @@ class Record {
   /// given: then it is known what is asked for.
   std::vector<std::int64_t> rows_within_budget(const std::string& key, const std::vector<std::int64_t>& steps, double seconds_row);
 
-  bool reversed(std::size_t layer) const { return probe().layers()[layer].reversed; }
+  bool reversed(std::size_t layer) const { return shape_network().layers()[layer].reversed; }
   /// The number of a time step in the segment, as the layer counts.
   std::int64_t own_step(const Rollout::Segment& segment, std::size_t layer, std::int64_t step) const {
     return reversed(layer) ? segment.steps - 1 - (step - segment.first) : step - segment.first;

@@ -50,7 +50,7 @@ Training::Training(const Registry& registry, const TrainingRequest& request) : r
     throw Error("form = auto is not for training: choose sequential, or an exact form of the model.",
                 {.parameter = "form", .value = "auto"});
   request_.options.form = form_from(run.form);
-  require_form(*prepared.probe, request_.options.form, prepared.architecture.id);
+  require_form(*prepared.shape_network, request_.options.form, prepared.architecture.id);
   request_.options.rate.steps = request_.steps;
   architecture_ = prepared.kept;
   model_ = std::make_unique<Model>(prepared.architecture, prepared.hyper, prepared.parameters, prepared.backend, prepared.real);
