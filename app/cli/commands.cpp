@@ -113,13 +113,13 @@ Sequence sequence_of(const ModelOptions& options, const Preset& preset, std::int
 }
 
 /// --record, refused where it names what is no array of a run.
-Probe probe_asked(const std::vector<std::string>& record) {
+RecordingOptions recording_asked(const std::vector<std::string>& record) {
   if (record.size() != 1 || record[0] != "all")
     for (const std::string& name : record)
       if (!is_recorded_name(name))
         usage_error("--record",
                     "names \"" + name + "\", which no run records; give all, or names that begin with " + joined(recorded_names()) + ".");
-  return probe_of(record);
+  return recording_of(record);
 }
 
 std::string radius_text(const TraceArray& spectrum) {
@@ -276,7 +276,7 @@ RunRequest model_request_of(const RunOptions& options, const PresetLibrary& pres
 RunRequest request_of(const RunOptions& options, const PresetLibrary& presets) {
   RunRequest request = model_request_of(options, presets);
   request.every = integer("--every", options.every, 1, longest).value_or(0);
-  request.probe = probe_asked(options.record);
+  request.recording = recording_asked(options.record);
   request.sequence = sequence_of(options, request.preset, request.preset.task_length);
   return request;
 }
@@ -287,8 +287,8 @@ int run(const RunOptions& options, Interrupt& interrupt) {
   RunRequest request = request_of(options, all);
   if (options.folder.empty()) {
     // A summary needs no more of these than a reader does.
-    request.probe.dense_rows = 200;
-    request.probe.kinds.remove(kinds_of(Stage::late).remove({Kind::spectrum}));
+    request.recording.dense_rows = 200;
+    request.recording.kinds.remove(kinds_of(Stage::late).remove({Kind::spectrum}));
   }
   take_sizes(options, request);
 

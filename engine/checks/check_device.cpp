@@ -84,7 +84,7 @@ void compare_preset(const Registry& registry, const Preset& preset, const Device
   if (check.length > 0) make.length = std::max(check.length, shortest_task(preset.task, make.set));
   request.sequence = make_task(preset.task, make);
   request.loss = LossKind::random;
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   RunResult results[2];
   for (const bool cuda : {false, true}) {
     request.device = cuda ? "cuda" : "cpu";

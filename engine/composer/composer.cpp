@@ -191,12 +191,12 @@ CompositionPtr compose(const Registry& registry, const PresetLibrary& presets,
   for (const auto& [key, value] : made->settings)
     if (said.text(key) != value) request.set.emplace_back(key, value);
   request.sequence = make_task(request.preset.task, request.preset.task_options());
-  request.probe.kinds = {Kind::spectrum};
+  request.recording.kinds = {Kind::spectrum};
   try {
     const TracePtr trace = run(registry, request, {}, stop).trace;
     if (trace->info.outcome == Outcome::cancelled) throw Cancelled();
     put_factors(*made, *trace);
-    request.probe = {};  // the line makes a whole run, not its spectrum alone
+    request.recording = {};  // the line makes a whole run, not its spectrum alone
     made->command = command_of(request, "cpu");
   } catch (const Error& error) {
     made->problem = error.sentence();

@@ -10,19 +10,19 @@ namespace {
 
 constexpr std::string_view time_axis = "time";  // is in every export, so it may be named
 
-/// What --record has to name for a probe that names no arrays; nothing where all are kept.
-std::vector<std::string> record_of(const Probe& probe) {
-  if (!probe.only.empty()) return probe.only;
-  if (probe.kinds.has_all(recordable())) return {};
+/// What --record has to name for a recording that names no arrays; nothing where all are kept.
+std::vector<std::string> record_of(const RecordingOptions& recording) {
+  if (!recording.only.empty()) return recording.only;
+  if (recording.kinds.has_all(recordable())) return {};
   std::vector<std::string> names;
   Kinds said;
   for (const KindInfo& row : kind_table()) {
-    if (!probe.kinds.has(row.kind) || said.has(row.kind)) continue;
+    if (!recording.kinds.has(row.kind) || said.has(row.kind)) continue;
     // A name stands for every kind that begins with it, with a slash for its own alone.
     Kinds alike;
     for (const KindInfo& other : kind_table())
       if (other.name.starts_with(row.name)) alike.add({other.kind});
-    const bool all = probe.kinds.has_all(alike);
+    const bool all = recording.kinds.has_all(alike);
     names.push_back(all ? std::string(row.name) : prefix_of(row.kind));
     said.add(all ? alike : Kinds{row.kind});
   }
@@ -90,7 +90,7 @@ std::string command_of(const RunRequest& request, const std::string& device) {
   if (request.form != "sequential") line.option("--form", request.form);
   if (request.loss != LossKind::automatic) line.option("--loss", to_string(request.loss));
   if (request.every > 0) line.option("--every", static_cast<std::uint64_t>(request.every));
-  line.joined("--record", record_of(request.probe));
+  line.joined("--record", record_of(request.recording));
   return request.learned ? request.learned->command + " && " + line.text() : line.text();
 }
 
@@ -108,18 +108,18 @@ bool is_recorded_name(std::string_view name) {
          });
 }
 
-Probe probe_of(const std::vector<std::string>& record) {
-  Probe probe;
-  if (record.empty() || (record.size() == 1 && record[0] == "all")) return probe;
-  probe.only = record;
-  probe.kinds = {};
+RecordingOptions recording_of(const std::vector<std::string>& record) {
+  RecordingOptions recording;
+  if (record.empty() || (record.size() == 1 && record[0] == "all")) return recording;
+  recording.only = record;
+  recording.kinds = {};
   for (const KindInfo& row : kind_table()) {
     const std::string prefix = prefix_of(row.kind);
     if (recordable().has(row.kind) &&
         std::ranges::any_of(record, [&](const std::string& name) { return name.starts_with(prefix) || prefix.starts_with(name); }))
-      probe.kinds.add({row.kind});
+      recording.kinds.add({row.kind});
   }
-  return probe;
+  return recording;
 }
 
 std::string shell_word(std::string_view text) {

@@ -21,8 +21,8 @@ bool has_own_weights(const RunRequest& request);
 /// The names that --record takes, and whether a name, which may go on after a slash, begins with one of them.
 std::vector<std::string> recorded_names();
 bool is_recorded_name(std::string_view name);
-/// The probe of such names (keys of trace.npz or their beginnings): what is not asked for is not computed either.
-Probe probe_of(const std::vector<std::string>& record);
+/// The recording of such names (keys of trace.npz or their beginnings): what is not asked for is not computed either.
+RecordingOptions recording_of(const std::vector<std::string>& record);
 /// A text as one word of a POSIX shell.
 std::string shell_word(std::string_view text);
 

@@ -103,7 +103,7 @@ Preset as_trained(const Preset& preset);
 std::vector<std::filesystem::path> preset_folders();
 
 /// What a run is to record. Some of it costs time, so a window asks for what its visible panels show.
-struct Probe {
+struct RecordingOptions {
   Kinds kinds = recordable();
   std::vector<std::string> only;  ///< --record: of these kinds the keys, or beginnings of keys, to keep; empty keeps all of them
   std::int64_t dense_rows = 0;    ///< at most so many steps for what is computed of Jacobians in blocks that change; 0: every recorded row
@@ -127,7 +127,7 @@ struct RunRequest {
   std::filesystem::path weights, state;  ///< NPZ or safetensors files; empty: none. "FILE:PART": the entries of a file that begin with PART
   std::shared_ptr<const LearnedWeights> learned;        ///< what a training came to, in place of weights that are drawn or read; null: none
   std::int64_t record_limit = std::int64_t{512} << 20;  ///< bytes
-  Probe probe;
+  RecordingOptions recording;
 };
 
 /// The request with its preset as it was trained, and with the trained weights. The sequence stays as it is: a caller that has none of its
@@ -137,8 +137,8 @@ void use_trained(RunRequest& request);
 /// fraction in [0, 1] of the whole run, stage: what is being done, in words. Called from the run's thread, often: be quick.
 using Progress = std::function<void(double fraction, std::string_view stage)>;
 using TracePtr = std::shared_ptr<const Trace>;
-/// Called with each completed stage, each a superset of the last: states, gates and gradients with the eigenvalues of Probe::focus (where
-/// they take long, those come second), then all spectra, then Jacobian products.
+/// Called with each completed stage, each a superset of the last: states, gates and gradients with the eigenvalues of
+/// RecordingOptions::focus (where they take long, those come second), then all spectra, then Jacobian products.
 using Publish = std::function<void(TracePtr)>;
 
 /// The final state of a run, what state.npz holds: "state/<layer>/<name>" -> array (no time axis).

@@ -615,8 +615,8 @@ std::optional<double> largest_lyapunov(const Registry& registry, const RunReques
   small.dtype = "f64";
   small.state.clear();
   small.every = 1;
-  small.probe = probe_of({prefix_of(Kind::jacobian)});
-  small.probe.singular_values = 1;
+  small.recording = recording_of({prefix_of(Kind::jacobian)});
+  small.recording.singular_values = 1;
   const std::int64_t length = std::clamp(static_cast<std::int64_t>(affordable / (8.0 * cubes)), std::int64_t{32}, std::int64_t{1024});
   small.sequence = of_length(request.sequence, length);
   const TracePtr trace = run(registry, small, {}, stop).trace;

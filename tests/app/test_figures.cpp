@@ -60,7 +60,7 @@ TracePtr everything(const std::string& preset, std::int64_t length) {
   request.sequence = make_task("noise", options);
   QStringList all;
   for (const PanelInfo& panel : panels()) all << panel.id;
-  request.probe.kinds = needs_of(all);
+  request.recording.kinds = needs_of(all);
   TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   trace = merged(trace, form_schedule(builtin_registry(), request, 16, {}));
   Trace timing;

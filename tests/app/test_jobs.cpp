@@ -420,13 +420,13 @@ class TestJobs : public QObject {
     QVERIFY(run(setup, true) == run(other, true));
     QVERIFY(run(setup, true) != run(setup, false) && !(run(setup, true) == run(summed, true)));
     // All that is to be recorded.
-    const auto recorded = [&](const Probe& probe) { return RunKey{std::make_shared<const Setup>(setup), probe, false}; };
-    Probe rows, only, more;
+    const auto recorded = [&](const RecordingOptions& recording) { return RunKey{std::make_shared<const Setup>(setup), recording, false}; };
+    RecordingOptions rows, only, more;
     rows.dense_rows = 7;
     only.only = {"state/0"};
     more.singular_values = 2;
     QVERIFY(recorded({}) == recorded({}));
-    for (const Probe& probe : {rows, only, more}) QVERIFY(!(recorded({}) == recorded(probe)));
+    for (const RecordingOptions& recording : {rows, only, more}) QVERIFY(!(recorded({}) == recorded(recording)));
     // Weights that were learned.
     const auto learn = [](Setup& s) { s.learned["elman"] = std::make_shared<const LearnedWeights>(); };
     QVERIFY(laid != ScheduleKey(changed(learn), 16) && !(run(setup, true) == run(changed(learn), true)));

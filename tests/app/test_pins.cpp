@@ -147,7 +147,7 @@ class TestPins : public test::WindowTest {
     QVERIFY(window_->statusLine()->sentence().contains("pinned already"));
     // Also with what has been computed of it since.
     QVERIFY(window_->pins()
-                ->add(session().shownSetup(), std::make_shared<const Trace>(*session().trace()), session().shownProbe())
+                ->add(session().shownSetup(), std::make_shared<const Trace>(*session().trace()), session().shownRecording())
                 .contains("pinned already"));
   }
 

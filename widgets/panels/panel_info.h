@@ -19,8 +19,9 @@ PanelInfo infoOfPanel() {
       return std::make_unique<P>();
   };
   const auto asked = make_probe();
-  const Panel& probe = *asked;
-  return {probe.id(), probe.title(), probe.hint(), probe.needs(), probe.places(), [](QWidget* parent) -> Panel* { return new P(parent); }};
+  const Panel& recording = *asked;
+  return {recording.id(),    recording.title(),  recording.hint(),
+          recording.needs(), recording.places(), [](QWidget* parent) -> Panel* { return new P(parent); }};
 }
 
 }  // namespace reclab

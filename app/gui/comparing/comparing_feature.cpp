@@ -86,7 +86,7 @@ void ComparingFeature::fit() {
 void ComparingFeature::pin() {
   const TracePtr& trace = session_->trace();
   if (!trace) return frame_->say(tr("There is no run to pin yet."));
-  if (const QString why = pins_->add(session_->shownSetup(), trace, session_->shownProbe()); !why.isEmpty())
+  if (const QString why = pins_->add(session_->shownSetup(), trace, session_->shownRecording()); !why.isEmpty())
     frame_->say(why, Tone::warning);
 }
 
@@ -174,7 +174,7 @@ void ComparingFeature::tellVisible() {
   if (side_ != nullptr && frame_->middle()->currentWidget() == side_) visible << side_->kinds();
   visible.removeDuplicates();
   session_->setVisiblePanels(visible);
-  pins_->setProbe(probeFor(visible, false));
+  pins_->setRecording(recordingFor(visible, false));
   session_->setTimingInSight(frame_->area()->inSight(Kind::timing));
 }
 

@@ -14,7 +14,7 @@
 namespace reclab {
 namespace {
 
-bool records(const Probe& has, const Probe& wanted) {
+bool records(const RecordingOptions& has, const RecordingOptions& wanted) {
   const bool rows = has.dense_rows == 0 || (wanted.dense_rows > 0 && has.dense_rows >= wanted.dense_rows);
   return has.kinds.has_all(wanted.kinds) && (rows || !wanted.kinds.has_any(kinds_of(Stage::late)));
 }
@@ -88,7 +88,7 @@ LearnedPtr Pins::weightsFor(const Pin& pin) const {
 
 bool Pins::needsRun(const Pin& pin) const {
   if (!pin.problem.isEmpty()) return false;
-  return !pin.trace || !sameInput(pin.setup.sequence, input_) || !records(pin.probe, wanted_) || pin.weights != weightsFor(pin);
+  return !pin.trace || !sameInput(pin.setup.sequence, input_) || !records(pin.recording, wanted_) || pin.weights != weightsFor(pin);
 }
 
 bool Pins::moves(const Pin& pin) const {
@@ -112,12 +112,12 @@ void Pins::follow() {
   next();
 }
 
-void Pins::setProbe(const Probe& wanted) {
+void Pins::setRecording(const RecordingOptions& wanted) {
   wanted_ = wanted;
   next();
 }
 
-QString Pins::add(const Setup& setup, const TracePtr& trace, const Probe& probe, const QString& given, int colour) {
+QString Pins::add(const Setup& setup, const TracePtr& trace, const RecordingOptions& recording, const QString& given, int colour) {
   if (pins_.size() >= most) return tr("%1 runs are pinned already; unpin one of them first.").arg(most);
   for (const Pin& one : pins_)
     if (trace && (one.trace == trace || one.setup.sameRun(setup))) return tr("This run is pinned already, as %1.").arg(one.name);
@@ -125,7 +125,7 @@ QString Pins::add(const Setup& setup, const TracePtr& trace, const Probe& probe,
   pin.id = ++newest_;
   pin.setup = setup;
   pin.trace = trace;
-  pin.probe = probe;
+  pin.recording = recording;
   pin.given = given;
   const auto taken = [this](int one) { return std::ranges::any_of(pins_, [one](const Pin& other) { return other.colour == one; }); };
   if (colour < 0 || colour >= static_cast<int>(most) || taken(colour))  // the first that is free, so that the others keep theirs
@@ -327,13 +327,14 @@ std::optional<Pins::Runs::Work> Pins::whatToRun(bool quick) const {
   if (pin == nullptr) return std::nullopt;
   Setup setup = pin->setup;
   setup.sequence = input_;
-  Key key{pin->id, input_, quick ? session_->quickProbe() : wanted_, weightsFor(*pin)};
+  Key key{pin->id, input_, quick ? session_->quickRecording() : wanted_, weightsFor(*pin)};
   if (key.weights) setup.learned[setup.preset] = key.weights;
-  return std::pair(key, [setup = std::move(setup), probe = key.probe, library = session_->library()](const auto&, std::stop_token stop) {
-    TracePtr trace = run(builtin_registry(), requestFor(setup, library->presets.find(setup.preset), probe), {}, stop).trace;
-    if (trace->info.outcome == Outcome::cancelled) throw Cancelled();
-    return trace;
-  });
+  return std::pair(
+      key, [setup = std::move(setup), recording = key.recording, library = session_->library()](const auto&, std::stop_token stop) {
+        TracePtr trace = run(builtin_registry(), requestFor(setup, library->presets.find(setup.preset), recording), {}, stop).trace;
+        if (trace->info.outcome == Outcome::cancelled) throw Cancelled();
+        return trace;
+      });
 }
 
 void Pins::take(const Key& key, const TracePtr& trace) {
@@ -345,7 +346,7 @@ void Pins::take(const Key& key, const TracePtr& trace) {
                         std::abs(pin.weights->step - step) < std::abs(key.weights->step - step);
     if (passed && sameInput(pin.setup.sequence, key.input)) continue;
     pin.setup.sequence = key.input;
-    pin.probe = key.probe;
+    pin.recording = key.recording;
     pin.weights = key.weights;
     session_->discard(std::exchange(pin.trace, timedAs(trace, pin.trace)));
     if (key.weights) seconds_[pin.id] = trace->info.seconds;

@@ -21,16 +21,16 @@ namespace reclab {
 class SessionController;
 
 struct Pin {
-  std::uint64_t id = 0;  ///< its own, however many are unpinned
-  Setup setup;           ///< what it is, and what it is run again from
-  TracePtr trace;        ///< null until it has run
-  Probe probe;           ///< what the trace was asked to record
-  LearnedPtr weights;    ///< those that the trace is of, where it learned them beside what is shown
-  int colour = 0;        ///< of pinColour
-  QString given;         ///< the user's own name; empty: named by what differs
-  QString plain;         ///< that, or what differs
-  QString name;          ///< likewise; and that it is untrained, beside one that is not
-  QString problem;       ///< why it cannot run on the present input
+  std::uint64_t id = 0;        ///< its own, however many are unpinned
+  Setup setup;                 ///< what it is, and what it is run again from
+  TracePtr trace;              ///< null until it has run
+  RecordingOptions recording;  ///< what the trace was asked to record
+  LearnedPtr weights;          ///< those that the trace is of, where it learned them beside what is shown
+  int colour = 0;              ///< of pinColour
+  QString given;               ///< the user's own name; empty: named by what differs
+  QString plain;               ///< that, or what differs
+  QString name;                ///< likewise; and that it is untrained, beside one that is not
+  QString problem;             ///< why it cannot run on the present input
   bool running = false;
   bool comparable = false;  ///< of the input that is shown, so it is in the plots
 };
@@ -45,12 +45,12 @@ class Pins : public QObject {
   /// Pins are of the input that is shown now, and named by how they differ from it.
   void follow();
   /// What visible panels show, which pins record too.
-  void setProbe(const Probe& wanted);
+  void setRecording(const RecordingOptions& wanted);
 
   /// Keeps a run, under a name of the user's own if there is one. Without a trace, or with one that records less than is wanted, it is run
   /// in the background. Returns why not, or an empty string.
   /// `colour`: that which it had before, where no other has it now; -1: the first that is free.
-  QString add(const Setup& setup, const TracePtr& trace, const Probe& probe, const QString& given = {}, int colour = -1);
+  QString add(const Setup& setup, const TracePtr& trace, const RecordingOptions& recording, const QString& given = {}, int colour = -1);
   void remove(std::size_t index);
   void rename(std::size_t index, const QString& name);  ///< empty: by what differs again
   const std::vector<Pin>& pins() const { return pins_; }
@@ -95,7 +95,7 @@ class Pins : public QObject {
   struct Key {
     std::uint64_t pin;
     LoadedSequencePtr input;
-    Probe probe;
+    RecordingOptions recording;
     LearnedPtr weights;
   };
   using Runs = Job<Key, TracePtr>;
@@ -108,7 +108,7 @@ class Pins : public QObject {
 
   SessionController* session_;
   LoadedSequencePtr input_;  ///< of what is shown
-  Probe wanted_;
+  RecordingOptions wanted_;
   std::vector<Pin> pins_;
   std::uint64_t newest_ = 0;  ///< Pin::id
   mutable std::map<std::string, std::map<std::string, std::pair<std::string, std::string>>>

@@ -7,20 +7,20 @@ namespace reclab {
 
 Kinds pairwiseKinds() { return {Kind::sensitivity, Kind::mixing, Kind::mixing_unnormalised, Kind::jacobian_pairs, Kind::alignment}; }
 
-Probe probeFor(const QStringList& visible, bool live, std::int64_t focus, const Kinds& also) {
+RecordingOptions recordingFor(const QStringList& visible, bool live, std::int64_t focus, const Kinds& also) {
   const Kinds needs = needs_of(visible);
-  Probe probe;
-  probe.kinds = kinds_of(Stage::always);
-  probe.kinds.remove({Kind::newton});  // drawn nowhere; and what panels ask for is chosen, never simply all that there is
+  RecordingOptions recording;
+  recording.kinds = kinds_of(Stage::always);
+  recording.kinds.remove({Kind::newton});  // drawn nowhere; and what panels ask for is chosen, never simply all that there is
   for (const KindInfo& row : kind_table())
     if (needs.has(row.kind) && recordable().has(row.kind) && !(live && row.stage == Stage::late && !also.has(row.kind)))
-      probe.kinds.add({row.kind});
-  if (needs.has(Kind::spectrum)) probe.focus = focus;
-  probe.dense_rows = 400;
-  return probe;
+      recording.kinds.add({row.kind});
+  if (needs.has(Kind::spectrum)) recording.focus = focus;
+  recording.dense_rows = 400;
+  return recording;
 }
 
-RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& probe) {
+RunRequest requestFor(const Setup& setup, const Preset& preset, const RecordingOptions& recording) {
   RunRequest request;
   request.preset = preset;
   request.set = setup.settings();
@@ -33,7 +33,7 @@ RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& pro
   if (const auto found = setup.weights.find(setup.preset); found != setup.weights.end()) request.weights = found->second;
   if (const auto found = setup.states.find(setup.preset); found != setup.states.end()) request.state = found->second;
   request.learned = setup.learnedWeights();
-  request.probe = probe;
+  request.recording = recording;
   return request;
 }
 

@@ -15,11 +15,11 @@ namespace reclab {
 
 /// What a run is to record, from what the visible panels show. `live`: while a slider moves, when a quick answer is worth more than a full
 /// one: then the eigenvalues of `focus`, the step of the cursor, are all that is computed of Jacobians, but for `also`.
-Probe probeFor(const QStringList& visiblePanels, bool live, std::int64_t focus = -1, const Kinds& also = {});
+RecordingOptions recordingFor(const QStringList& visiblePanels, bool live, std::int64_t focus = -1, const Kinds& also = {});
 /// A number for each pair of steps, which is recorded for a panel in front of others alone.
 Kinds pairwiseKinds();
 /// The request that a setup stands for.
-RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& probe);
+RunRequest requestFor(const Setup& setup, const Preset& preset, const RecordingOptions& recording);
 /// What a timing of it is to be, as it was chosen.
 std::pair<RunRequest, TimingRequest> timingRequestFor(const Setup& setup, const Preset& preset, const TimingChoice& choice);
 /// A trace with the arrays of another added.

@@ -155,7 +155,7 @@ void SessionController::describe() {
 std::optional<RunWork::Subject> SessionController::whatToRun(bool live) const {
   if (!ready()) return std::nullopt;
   return RunWork::Subject{
-      library_, {std::make_shared<const Setup>(setup_), probeFor(visible_, live, focus_, runs_.keepsUp() ? followed_ : Kinds()), live}};
+      library_, {std::make_shared<const Setup>(setup_), recordingFor(visible_, live, focus_, runs_.keepsUp() ? followed_ : Kinds()), live}};
 }
 
 TimingWork::Subject SessionController::whatToTime() const {
@@ -167,8 +167,8 @@ TimingWork::Subject SessionController::whatToTime() const {
           shown_.trace() != nullptr};
 }
 
-Probe SessionController::shownProbe() const {
-  Probe nothing;
+RecordingOptions SessionController::shownRecording() const {
+  RecordingOptions nothing;
   nothing.kinds = {};
   return running() || !runs_.complete() ? nothing : asked();
 }
@@ -257,7 +257,7 @@ void SessionController::saveFile(FileKind kind, const QString& file) {
 void SessionController::setVisiblePanels(const QStringList& ids) {
   if (ids == visible_) return;
   visible_ = ids;
-  if (!asked().kinds.has_all(probeFor(ids, false).kinds)) runs_.start(false);
+  if (!asked().kinds.has_all(recordingFor(ids, false).kinds)) runs_.start(false);
 }
 
 void SessionController::request(const Request& request) {

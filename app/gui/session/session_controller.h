@@ -44,14 +44,14 @@ class SessionController : public QObject {
   /// What the trace is of, while a newer setup() may be running.
   const Setup& shownSetup() const { return shown_.setup() ? *shown_.setup() : setup_; }
   /// What the trace records: nothing for sure while its run goes on.
-  Probe shownProbe() const;
+  RecordingOptions shownRecording() const;
   /// Why what is set is not what is shown, a clause for a heading: its run failed, or was stopped. Empty while it is, or is on its way.
   QString whyNotShown() const;
   /// What is set, with the settings, the sequence and the loss that its weights go with, where those are known: those of the newest run
   /// with these weights, or of the training that they are of.
   std::optional<Setup> setupThatFits() const;
   bool running() const { return runs_.running(); }
-  const Probe& asked() const { return runs_.asked(); }  ///< what the newest run was to record
+  const RecordingOptions& asked() const { return runs_.asked(); }  ///< what the newest run was to record
   bool exporting() const { return exports_.running(); }
   bool timing() const { return timings_.running(); }
 
@@ -125,7 +125,7 @@ class SessionController : public QObject {
   Setup asLearned(Setup setup) const;
   /// More weights, or values of a setting, are about to follow: what is computed beside is to be quick, and what it then records.
   bool moving() const { return runs_.handMoves() || (following_ && trainings_.running()); }
-  Probe quickProbe() const { return probeFor(visible_, true, focus_, runs_.keepsUp() ? followed_ : Kinds()); }
+  RecordingOptions quickRecording() const { return recordingFor(visible_, true, focus_, runs_.keepsUp() ? followed_ : Kinds()); }
   /// How long the pictures of the runs beside take, by which those of a training are so far apart that it has most of the time.
   void setSecondsBeside(double seconds) { secondsBeside_ = seconds; }
 

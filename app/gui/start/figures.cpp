@@ -32,7 +32,7 @@ int drawFigures(const Options& options) {
       made.emplace_back(info.make(nullptr));
     }
     const Kinds needs = needs_of(ids);
-    const RunRequest request = requestFor(setup, library.presets.find(setup.preset), probeFor(ids, false));
+    const RunRequest request = requestFor(setup, library.presets.find(setup.preset), recordingFor(ids, false));
     TracePtr trace = run(registry, request, {}, {}).trace;
     if (trace->info.outcome != Outcome::finished) std::fprintf(stderr, "recurrence-lab: %s\n", trace->info.sentence.c_str());
     if (needs.has(Kind::timing)) {

@@ -31,7 +31,7 @@ void copyCommand(WindowFrame* frame) {
   if (!trace || trace->info.command.empty()) return frame->say(QObject::tr("There is no run yet whose command could be copied."));
   // With all that an export records, not what panels happen to show.
   const Setup shown = session->shownSetup();
-  const RunRequest request = requestFor(shown, session->library()->presets.find(shown.preset), Probe{});
+  const RunRequest request = requestFor(shown, session->library()->presets.find(shown.preset), RecordingOptions{});
   QApplication::clipboard()->setText(QString::fromStdString(command_of(request, trace->info.device)));
   frame->say(QObject::tr("The command that repeats this run is in the clipboard."));
 }

@@ -133,8 +133,8 @@ class Adjoints final : public Analysis {
   std::vector<bool> read_inside_;             // by layer: the loss moves the state of the last step, in whatever way
 
   bool wanted() const {
-    const Probe& probe = record_.request.probe;
-    return (record_.wants(Kind::jacobian_bound) || goes_back()) && (!probe.only.empty() || !probe.kinds.has_all(recordable()));
+    const RecordingOptions& recording = record_.request.recording;
+    return (record_.wants(Kind::jacobian_bound) || goes_back()) && (!recording.only.empty() || !recording.kinds.has_all(recordable()));
   }
   static bool is_whole(const Transition& of) {
     return of.kind == Transition::Kind::diagonal || (of.in_blocks() && of.count == 1 && of.repeats == 1);
@@ -154,7 +154,7 @@ class Adjoints final : public Analysis {
     own.apart = is_apart(layer);
     const double n = static_cast<double>(own.of.size);
     const double seconds = own.of.in_blocks() ? (16.0 * n * n * n * product_operation) * static_cast<double>(record_.length()) : 0.0;
-    if (seconds > most_seconds && record_.request.probe.only.empty()) {
+    if (seconds > most_seconds && record_.request.recording.only.empty()) {
       record_.note(kinds(), "What is passed back in layer " + std::to_string(layer) + " was left out, it would take about " +
                                 duration_text(seconds) + ": take a smaller width.");
       return false;

@@ -131,13 +131,13 @@ class Kernels final : public Analysis {
            record_.wants(key_of(Kind::time_constant, layer, name));
   }
   /// Whether these kinds were chosen, and not just everything that there is: only then is it worth saying that most models have none.
-  bool asked() const { return !record_.request.probe.only.empty() || !record_.request.probe.kinds.has_all(recordable()); }
+  bool asked() const { return !record_.request.recording.only.empty() || !record_.request.recording.kinds.has_all(recordable()); }
 
   /// Whether it is wanted, and is worth the time that so many operations take: always where it is asked for by name.
   bool worth(const std::string& key, double operations) {
     if (!record_.wants(key)) return false;
     const double seconds = operations * an_operation;
-    if (seconds <= most_seconds || !record_.request.probe.only.empty()) return true;
+    if (seconds <= most_seconds || !record_.request.recording.only.empty()) return true;
     record_.note({parse_key(key)->kind},
                  key + " would take about " + duration_text(seconds) + Remedy{"; ", "", {"record", key}, " makes it"} + ".");
     return false;

@@ -207,7 +207,7 @@ class Lyapunov final : public Analysis {
     const std::int64_t width = own.of.width();
     own.k = width;
     if (own.of.in_blocks()) {
-      const bool named = !record_.request.probe.only.empty();
+      const bool named = !record_.request.recording.only.empty();
       const auto size = static_cast<double>(own.of.size), blocks = static_cast<double>(own.of.count),
                  steps = static_cast<double>(record_.length());
       const auto seconds = [&](std::int64_t k) {

@@ -80,9 +80,9 @@ class MixingMatrices final : public Analysis {
 
   /// As the sensitivities only where they were chosen: as wide as the sequence is long.
   bool wanted() const {
-    const Probe& probe = record_.request.probe;
+    const RecordingOptions& recording = record_.request.recording;
     return (record_.wants(Kind::mixing) || record_.wants(Kind::mixing_unnormalised)) &&
-           (!probe.only.empty() || !probe.kinds.has_all(recordable()));
+           (!recording.only.empty() || !recording.kinds.has_all(recordable()));
   }
 
   /// How many columns are worth their time.
@@ -91,7 +91,7 @@ class MixingMatrices final : public Analysis {
     if (record_.request.every > 0) return all;
     const double column = 2.0 * pushes * (cost.flops * an_operation + cost.launches * a_call);
     std::int64_t n = std::min(all, most_columns);
-    if (record_.request.probe.only.empty()) n = std::clamp(static_cast<std::int64_t>(most_seconds / column), std::int64_t{1}, n);
+    if (record_.request.recording.only.empty()) n = std::clamp(static_cast<std::int64_t>(most_seconds / column), std::int64_t{1}, n);
     if (n < all)
       record_.note(
           kinds(),

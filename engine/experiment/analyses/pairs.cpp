@@ -62,8 +62,8 @@ class JacobianPairs final : public Analysis {
   };
 
   bool wanted() const {
-    const Probe& probe = record_.request.probe;
-    return record_.wants(Kind::jacobian_pairs) && (!probe.only.empty() || !probe.kinds.has_all(recordable()));
+    const RecordingOptions& recording = record_.request.recording;
+    return record_.wants(Kind::jacobian_pairs) && (!recording.only.empty() || !recording.kinds.has_all(recordable()));
   }
 
   void begin(std::size_t layer, LayerPairs& own) {
@@ -77,7 +77,7 @@ class JacobianPairs final : public Analysis {
     std::int64_t rows = std::min<std::int64_t>(most_rows, std::ssize(record_.trace.steps));
     while (rows > least_rows && seconds(static_cast<double>(rows)) > most_seconds) --rows;
     const std::string key = key_of(Kind::jacobian_pairs, static_cast<std::int64_t>(layer));
-    if (seconds(static_cast<double>(rows)) > 8.0 * most_seconds && record_.request.probe.only.empty()) {
+    if (seconds(static_cast<double>(rows)) > 8.0 * most_seconds && record_.request.recording.only.empty()) {
       record_.note(kinds(), key + " was left out, it would take about " + duration_text(seconds(static_cast<double>(rows))) +
                                 Remedy{": ", "ask for it with ", {"record", "jacobian_pairs"}} + Remedy{", or ", "take a smaller width"} +
                                 ".");

@@ -46,8 +46,8 @@ class JacobianProducts final : public Analysis {
       const bool dense = own.of.in_blocks();
       if (dense && !affordable_[layer]) own.of = {};
       if (own.of.kind == Transition::Kind::none) continue;
-      own.k = std::min<std::int64_t>(record_.request.probe.singular_values, own.of.width());
-      own.steps = dense ? thinned(record_.trace.steps, record_.request.probe.dense_rows) : record_.trace.steps;
+      own.k = std::min<std::int64_t>(record_.request.recording.singular_values, own.of.width());
+      own.steps = dense ? thinned(record_.trace.steps, record_.request.recording.dense_rows) : record_.trace.steps;
       own.known = !dense || record_.length() == 1;
       own.make_room();
       if (dense)
@@ -89,7 +89,7 @@ class JacobianProducts final : public Analysis {
 
   /// Whether the product of all of a layer's Jacobians is worth its time; a note says where it is not.
   bool may_take(std::size_t layer, double seconds) {
-    if (seconds <= product_seconds || (!record_.request.probe.only.empty() && record_.wants(Kind::jacobian))) return true;
+    if (seconds <= product_seconds || (!record_.request.recording.only.empty() && record_.wants(Kind::jacobian))) return true;
     record_.note({Kind::jacobian}, "The singular values of ds_T/ds_t of layer " + std::to_string(layer) +
                                        " were left out, they would take about " + duration_text(seconds) +
                                        Remedy{": ", "ask for them with ", {"record", "jacobian"}} +
@@ -108,7 +108,7 @@ class JacobianProducts final : public Analysis {
                                          product.multiply(jacobian);
                                          static_cast<void>(product.rank());  // what is pending too
                                          const double multiplied = product.work();
-                                         static_cast<void>(product.log10_largest(record_.request.probe.singular_values));
+                                         static_cast<void>(product.log10_largest(record_.request.recording.singular_values));
                                          static_cast<void>(product.log10_smallest());
                                          values += product.work() - multiplied;
                                          return 0.5 * multiplied;
@@ -117,7 +117,7 @@ class JacobianProducts final : public Analysis {
     values *= static_cast<double>(blocks) / static_cast<double>(std::min(blocks, sampled_blocks));
     if (!may_take(layer, (factors * product_operation + jacobian_seconds(memory, segment.steps)) * static_cast<double>(record_.length())))
       return false;
-    if (!record_.request.probe.dense_rows)
+    if (!record_.request.recording.dense_rows)
       steps = record_.rows_within_budget(key_of(Kind::jacobian, layer), steps, values * product_operation);
     return true;
   }

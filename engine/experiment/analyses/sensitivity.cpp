@@ -86,8 +86,8 @@ class Sensitivity final : public Analysis {
   };
   /// Only where it was chosen: as wide as the sequence is long, it is no part of everything that there is.
   bool wanted() const {
-    const Probe& probe = record_.request.probe;
-    return record_.wants(Kind::sensitivity) && (!probe.only.empty() || !probe.kinds.has_all(recordable()));
+    const RecordingOptions& recording = record_.request.recording;
+    return record_.wants(Kind::sensitivity) && (!recording.only.empty() || !recording.kinds.has_all(recordable()));
   }
 
   Parameters parameters_;
@@ -111,7 +111,7 @@ class Sensitivity final : public Analysis {
     std::int64_t n = record_.length();
     if (record_.request.every <= 0) {
       n = std::min(n, most_columns);
-      if (record_.request.probe.only.empty() && seconds(n) > most_seconds)
+      if (record_.request.recording.only.empty() && seconds(n) > most_seconds)
         n = std::clamp(static_cast<std::int64_t>((most_seconds - pass) / block) * copies_ / width_, std::int64_t{1}, n);
     }
     columns_ = thinned(all, n);

@@ -41,7 +41,7 @@ class Spectra final : public Analysis {
   using Analysis::Analysis;
   Kinds kinds() const override { return {Kind::spectrum}; }
 
-  bool of_states() const override { return record_.request.probe.kinds.has(Kind::spectrum) || record_.request.probe.focus >= 0; }
+  bool of_states() const override { return record_.request.recording.kinds.has(Kind::spectrum) || record_.request.recording.focus >= 0; }
   void plan() override {
     if (!record_.any_transition())
       record_.mark_unavailable(
@@ -54,7 +54,8 @@ class Spectra final : public Analysis {
     for (std::size_t layer = 0; layer < record_.layers(); ++layer) {
       const Transition own = record_.transition(layer);
       const bool dense = own.kind == Transition::Kind::blocks;
-      if (record_.per_step(layer) && record_.request.probe.kinds.has(Kind::spectrum) && !(dense && record_.request.probe.dense_rows))
+      if (record_.per_step(layer) && record_.request.recording.kinds.has(Kind::spectrum) &&
+          !(dense && record_.request.recording.dense_rows))
         bytes += 16.0 * static_cast<double>(own.width());
     }
     return bytes;
@@ -118,8 +119,8 @@ class Spectra final : public Analysis {
       if (!record_.per_step(layer))
         own.steps = {0};
       else
-        own.steps = dense ? thinned(record_.trace.steps, record_.request.probe.dense_rows) : record_.trace.steps;
-      own.known = !dense || !record_.per_step(layer) || record_.request.probe.dense_rows > 0 || record_.request.every > 0;
+        own.steps = dense ? thinned(record_.trace.steps, record_.request.recording.dense_rows) : record_.trace.steps;
+      own.known = !dense || !record_.per_step(layer) || record_.request.recording.dense_rows > 0 || record_.request.every > 0;
       own.values.resize(own.steps.size() * static_cast<std::size_t>(own.of.width()));
     }
     const auto visit = [&](const Rollout::Segment& segment) {
@@ -158,12 +159,12 @@ class Spectra final : public Analysis {
 
   bool wanted() const { return record_.wants(Kind::spectrum); }
   /// The step that is wanted first, within the sequence; -1: none.
-  std::int64_t focus() const { return std::min(record_.request.probe.focus, record_.length() - 1); }
+  std::int64_t focus() const { return std::min(record_.request.recording.focus, record_.length() - 1); }
 
   /// Once for all layers whose memory is none that a step maps to the next.
   void note_without_transition() {
-    const Probe& probe = record_.request.probe;
-    if (!probe.kinds.has_any({Kind::spectrum, Kind::jacobian, Kind::jacobian_min}) && probe.focus < 0) return;
+    const RecordingOptions& recording = record_.request.recording;
+    if (!recording.kinds.has_any({Kind::spectrum, Kind::jacobian, Kind::jacobian_min}) && recording.focus < 0) return;
     std::int64_t without = 0;
     std::string names;
     for (std::size_t layer = 0; layer < record_.layers(); ++layer) {

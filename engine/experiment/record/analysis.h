@@ -49,7 +49,7 @@ class Analysis {
   /// The recording ends with the first `rows` of its rows: into the trace. Also of a run that was cancelled or diverged.
   virtual void finish(std::int64_t rows) { static_cast<void>(rows); }
 
-  /// Seconds that what it has at Probe::focus takes, 0 for nothing; and into the trace with it.
+  /// Seconds that what it has at RecordingOptions::focus takes, 0 for nothing; and into the trace with it.
   virtual double seconds_at_focus() const { return 0.0; }
   virtual void at_focus() {}
   /// With the first results published: what needs passes of its own. True when it has put something that is worth a publication.

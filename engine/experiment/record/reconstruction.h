@@ -29,7 +29,7 @@ class Reconstruction {
   /// The first `rows` recorded rows, under the keys that are wanted: signal/, basis/ and reconstruction/<layer>/<state>.
   void put(Trace& trace, std::int64_t rows, const std::function<bool(std::string_view)>& wants) const;
 
-  /// Doubles that a row takes, for Probe::every.
+  /// Doubles that a row takes, for RecordingOptions::every.
   static std::int64_t row_size(const Network::HistoryVar& past) { return 2 * past.signal.dim(-1) + 1; }
   /// What is to be said of a run of that many steps; empty when the reconstruction is known throughout.
   static std::string note(const Network::HistoryVar& past, std::int64_t length, bool continued);

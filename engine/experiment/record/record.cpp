@@ -16,14 +16,14 @@ constexpr double cell_operation = 1e-10, cell_call = 6e-7, cell_entry = 2e-10;
 }  // namespace
 
 bool Record::names(std::string_view key) const {
-  if (request.probe.only.empty()) return true;
-  return std::any_of(request.probe.only.begin(), request.probe.only.end(),
+  if (request.recording.only.empty()) return true;
+  return std::any_of(request.recording.only.begin(), request.recording.only.end(),
                      [&](const std::string& only) { return key.starts_with(only) || std::string_view(only).starts_with(key); });
 }
 
 bool Record::wants(std::string_view key) const {
   const auto parsed = parse_key(key);
-  return parsed && request.probe.kinds.has(parsed->kind) && names(key);
+  return parsed && request.recording.kinds.has(parsed->kind) && names(key);
 }
 
 void Record::note(Kinds kinds, const Sentence& sentence) {

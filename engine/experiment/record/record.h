@@ -36,7 +36,7 @@ class Record {
   std::size_t layers() const { return trace.info.spectra.size(); }
   /// Whether --record, where it was given, names the key, something in front of it or behind it.
   bool names(std::string_view key) const;
-  bool wants(Kind kind) const { return request.probe.kinds.has(kind) && names(prefix_of(kind)); }
+  bool wants(Kind kind) const { return request.recording.kinds.has(kind) && names(prefix_of(kind)); }
   /// An array of a kind that is wanted.
   bool wants(std::string_view key) const;
   bool is_recorded(std::int64_t t) const { return t % every == 0 || t == length() - 1; }

@@ -63,8 +63,8 @@ std::string difference(const RunRequest& a, const RunRequest& b) {
   if (a.loss != b.loss) return "loss";
   if (a.weights != b.weights) return "weights";
   if (a.state != b.state) return "state";
-  if (a.probe.only != b.probe.only) return "record";
-  if (a.probe.kinds != b.probe.kinds) return "probe";
+  if (a.recording.only != b.recording.only) return "record";
+  if (a.recording.kinds != b.recording.kinds) return "recording";
   const Sequence &s = a.sequence, &t = b.sequence;
   if (s.source != t.source || s.task != t.task || s.sha256 != t.sha256 || s.standardised != t.standardised)
     return "where the sequence comes from";
@@ -129,9 +129,9 @@ TEST_CASE("the command of a request on a task makes an equal request") {
   request.loss = LossKind::mean;
   request.weights = "some where/it's.npz";
   request.state = "-state.npz";
-  request.probe = probe_of({"output", "state/0", "jacobian"});
+  request.recording = recording_of({"output", "state/0", "jacobian"});
   check_repeats(request);
-  request.probe = probe_of({"all"});
+  request.recording = recording_of({"all"});
   check_repeats(request);
   for (const LossKind loss : {LossKind::last, LossKind::automatic}) {
     request.loss = loss;
@@ -242,9 +242,9 @@ TEST_CASE("what a panel asks for is recorded again, by kinds") {
   RunRequest request;
   request.preset = presets().find("gru");
   request.sequence = make_task("noise", {.length = 12, .seed = 1});
-  request.probe.kinds.remove({Kind::gate, Kind::jacobian, Kind::jacobian_min});
+  request.recording.kinds.remove({Kind::gate, Kind::jacobian, Kind::jacobian_min});
   const RunRequest repeated = again(request);
-  CHECK(repeated.probe.kinds == request.probe.kinds);
+  CHECK(repeated.recording.kinds == request.recording.kinds);
   const auto keys = [](const RunRequest& of) {
     std::vector<std::string> found;
     const auto result = run(builtin_registry(), of, {}, {});

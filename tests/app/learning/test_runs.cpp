@@ -125,7 +125,7 @@ class TestRuns : public test::TrainingTest {
       Training again(builtin_registry(), trainingRequestFor(setup, library.presets.find(setup.preset), bar()->settings()->choice()));
       again.begin();
       while (again.trainer().steps() < step) again.advance();
-      RunRequest request = requestFor(setup, library.presets.find(setup.preset), pin.probe);
+      RunRequest request = requestFor(setup, library.presets.find(setup.preset), pin.recording);
       request.learned = again.learned(1);
       const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
       QCOMPARE(pin.trace->info.learned->steps, step);

@@ -217,7 +217,7 @@ class Witness {
     QStringList all;
     for (const PanelInfo& panel : panels()) all << panel.id;
     try {
-      return runs_[key] = run(builtin_registry(), requestFor(its, library().find(its.preset), probeFor(all, false)), {}, {}).trace;
+      return runs_[key] = run(builtin_registry(), requestFor(its, library().find(its.preset), recordingFor(all, false)), {}, {}).trace;
     } catch (const Error& error) {
       say("the run that is shown cannot be made: " + QString(error.what()));
       return nullptr;

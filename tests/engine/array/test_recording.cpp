@@ -53,7 +53,7 @@ RunRequest request_for(const std::string& id, std::int64_t length, const std::st
   request.sequence = make_task(request.preset.task, make);
   request.device = "cuda";
   request.dtype = dtype;
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   return request;
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("one recording serves every segment, and the passes after") {
   // 1500 steps of a wide cell are several segments; each is run forward twice.
   RunRequest request = request_for("lstm", 1500, "f32");
   request.set = {{"width", "64"}};
-  request.probe.kinds.remove({Kind::state, Kind::signal, Kind::basis, Kind::reconstruction, Kind::gate});
+  request.recording.kinds.remove({Kind::state, Kind::signal, Kind::basis, Kind::reconstruction, Kind::gate});
   FaultyBackend device;
   request.cuda = &device;
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;

@@ -43,7 +43,7 @@ RunRequest request_for(const std::string& architecture, Sequence sequence, Setti
   request.set.emplace_back("width", "8");
   request.sequence = std::move(sequence);
   request.every = 1;
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   return request;
 }
 

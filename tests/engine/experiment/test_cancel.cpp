@@ -199,11 +199,11 @@ TEST_CASE("forms that take all steps at once are stopped") {
 
 TEST_CASE("eigenvalues and products of Jacobians of a wide run are stopped") {
   RunRequest request = request_for("lstm", {{"width", "512"}}, 24);
-  request.probe.kinds.remove({Kind::gradient});
+  request.recording.kinds.remove({Kind::gradient});
   for (const int wait : {20, 500}) check_stops(request, 1, wait);
-  request.probe.kinds.remove({Kind::spectrum});
+  request.recording.kinds.remove({Kind::spectrum});
   for (const int wait : {20, 700, 1500}) check_stops(request, 1, wait);
-  request.probe = probe_of({"lyapunov"});  // all of them, however long they take
+  request.recording = recording_of({"lyapunov"});  // all of them, however long they take
   for (const int wait : {20, 700, 1500}) check_stops(request, 1, wait);
 }
 

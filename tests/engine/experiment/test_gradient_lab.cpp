@@ -23,8 +23,8 @@ TracePtr traced(const std::string& architecture, std::int64_t length, Settings s
   request.set = std::move(set);
   request.sequence = make_task("noise", {.length = length, .seed = 1});
   request.loss = LossKind::last;
-  request.probe = probe_of({"jacobian", "jacobian_pairs", "jacobian_bound", "jacobian_factor", "jacobian_share", "alignment", "gradient",
-                            "state", "gate", "param"});
+  request.recording = recording_of({"jacobian", "jacobian_pairs", "jacobian_bound", "jacobian_factor", "jacobian_share", "alignment",
+                                    "gradient", "state", "gate", "param"});
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   CHECK_SAYS(trace->info.outcome == Outcome::finished, trace->info.sentence);
   return trace;

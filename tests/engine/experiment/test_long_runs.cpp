@@ -43,7 +43,7 @@ TracePtr run_layer(const std::function<Var(Layer&, Var)>& layer, double value, c
   request.form = form;
   request.every = every;
   request.loss = LossKind::last;
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   const TracePtr trace = run(registry, request, {}, {}).trace;
   CHECK_SAYS(trace->info.outcome == Outcome::finished && trace->info.sentence.empty(), trace->info.sentence);
   for (const auto& array : trace->arrays()) {

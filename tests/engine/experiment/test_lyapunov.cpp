@@ -28,7 +28,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 RunRequest request_for(const std::string& architecture, std::int64_t length, test::Settings set) {
   RunRequest request = test::request_of(architecture, make_task("noise", {.length = length, .seed = 1}), std::move(set));
   request.every = 0;
-  request.probe = probe_of({"lyapunov", "param", "state", "spectrum"});
+  request.recording = recording_of({"lyapunov", "param", "state", "spectrum"});
   return request;
 }
 
@@ -92,7 +92,7 @@ TEST_CASE(
   const auto factor = [](std::size_t t, std::size_t j) { return t < 250 ? 0.1 : j == 0 ? 1e-300 : j == 1 ? 0.9 : 0.5; };
   for (std::size_t t = 0; t < 1024; ++t)
     for (std::size_t j = 0; j < 3; ++j) request.sequence.own().input[t * 6 + j] = factor(t, j);
-  request.probe = probe_of({"lyapunov"});
+  request.recording = recording_of({"lyapunov"});
   const std::vector<double> found = exponents(*finished(request, primitives()));
   for (const std::size_t t : {std::size_t{0}, std::size_t{2}, std::size_t{3}, std::size_t{400}, std::size_t{1023}}) {
     std::vector<double> expected;
@@ -183,7 +183,7 @@ TEST_CASE("the exponents of every preset sum to the mean logarithm of |det ds_t/
     request.preset = preset;
     request.sequence = make_task(preset.task, {.length = 24, .seed = 1});
     request.every = 1;
-    request.probe = probe_of({"lyapunov", "spectrum", "state"});
+    request.recording = recording_of({"lyapunov", "spectrum", "state"});
     const TracePtr trace = finished(request);
     const auto architecture = architecture_of(builtin_registry(), preset);
     const Network network(*architecture, hyper_of(builtin_registry(), preset), {.input = request.sequence->width});
@@ -279,8 +279,8 @@ TEST_CASE("what has no transition has no exponents and says why; what takes long
                std::string::npos;
   }));
   RunRequest wide = request_for("lstm", 700, {{"width", "160"}});
-  wide.probe = {};
-  wide.probe.kinds = {Kind::lyapunov};
+  wide.recording = {};
+  wide.recording.kinds = {Kind::lyapunov};
   const TracePtr some = finished(wide);
   const TraceArray* array = some->find("lyapunov/0");
   CHECK(array && array->row_size() >= 1 && array->row_size() < 320 && array->shape[0] == 700);

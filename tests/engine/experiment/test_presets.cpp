@@ -261,8 +261,8 @@ TEST_CASE("no two presets show the same thing") {
   std::map<std::vector<double>, std::string> answered;
   RunRequest request;
   request.sequence = make_task("noise", {.length = 40, .seed = 1});
-  request.probe.only = {"output"};
-  request.probe.kinds = {Kind::output};
+  request.recording.only = {"output"};
+  request.recording.kinds = {Kind::output};
   for (const Preset& preset : library.presets()) {
     std::string question = make_task(preset.task, preset.task_options()).source;
     for (const std::string& place : preset.look_at) question += ", " + place;

@@ -50,7 +50,7 @@ RunRequest request_for(const std::string& architecture, Sequence sequence, Setti
   request.preset.id = request.preset.architecture = architecture;
   request.sequence = std::move(sequence);
   request.set = std::move(set);
-  request.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gate, Kind::gradient});
+  request.recording.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gate, Kind::gradient});
   return request;
 }
 TracePtr run_quietly(const RunRequest& request) { return run(builtin_registry(), request, {}, {}).trace; }
@@ -330,7 +330,7 @@ TEST_CASE("forms, thinned rows and --record give the same errors") {
     const std::size_t copies = legs ? 2 : 1;
     CHECK_EQUAL(error.size(), 500 * copies);
     request.every = 7;
-    request.probe.only = {"reconstruction", "basis"};
+    request.recording.only = {"reconstruction", "basis"};
     const TracePtr thin = run_quietly(request);
     CHECK(!thin->find("state/" + name) && !thin->find("signal/" + name) && thin->find("basis/" + name + "/place"));
     const auto& few = values_of(*thin, "reconstruction/" + name + "/error");
@@ -350,7 +350,7 @@ TEST_CASE("forms, thinned rows and --record give the same errors") {
         CHECK_SAYS(std::string(refused.what()).find("has no exact") != std::string::npos, refused.what());
       }
     }
-    request.probe.only = {"state"};
+    request.recording.only = {"state"};
     request.form = "sequential";
     const TracePtr states = run_quietly(request);
     CHECK(states->find("state/" + name) && states->matching("reconstruction/").empty() && states->matching("basis/").empty());

@@ -17,7 +17,7 @@ TracePtr recorded(const std::string& architecture, const test::Settings& set) {
   request.preset = test::preset_of(architecture);
   request.set = set;
   request.sequence = make_task("noise", {.length = 24, .seed = 1});
-  request.probe.kinds = {Kind::kernel, Kind::response, Kind::time_constant};
+  request.recording.kinds = {Kind::kernel, Kind::response, Kind::time_constant};
   return run(builtin_registry(), request, {}, {}).trace;
 }
 

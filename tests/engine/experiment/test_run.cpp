@@ -123,7 +123,7 @@ TEST_CASE("a gate with an entry a head is not said to be of units") {
 TEST_CASE("a run says what its model has none of, whatever is recorded") {
   const auto absent = [](const char* architecture) {
     RunRequest request = request_for(architecture, "noise", 40);
-    request.probe.kinds = {Kind::output};
+    request.recording.kinds = {Kind::output};
     return run_quietly(request)->info.absent;
   };
   const auto elman = absent("elman"), lru = absent("lru"), hyena = absent("hyena");
@@ -164,7 +164,7 @@ TEST_CASE("an output that is classes is said to be logits, and one that has a na
 TEST_CASE("above the limit of memory every k-th step is recorded, and a note says so") {
   RunRequest request = request_for("gru", "noise", 5000);
   request.record_limit = 1 << 20;
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   const auto trace = run_quietly(request);
   CHECK(trace->info.every > 1);
   CHECK(!trace->info.notes.empty() && trace->info.notes[0].terminal_text().find("--every 1") != std::string::npos);
@@ -183,7 +183,7 @@ TEST_CASE("what would be recorded is counted as it is: a little above it every s
   for (const std::string architecture : {"lstm", "block-recurrent"}) {
     RunRequest request = request_for(architecture, "noise", 400);
     if (architecture == "block-recurrent") request.set = {{"gate", "lstm"}};
-    request.probe.kinds.remove(kinds_of(Stage::late));
+    request.recording.kinds.remove(kinds_of(Stage::late));
     request.every = 1;
     std::int64_t bytes = 0;
     const auto whole = run_quietly(request);
@@ -214,7 +214,7 @@ TEST_CASE("no array has fewer rows because another takes long") {
 TEST_CASE("an analysis that takes long has rows of its own, says so, and has them all with --every") {
   RunRequest request = request_for("lstm", "noise", 3000);
   request.set = {{"width", "160"}};  // a decomposition of 320 x 320 takes tens of milliseconds
-  request.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient}).add({Kind::spectrum});
+  request.recording.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient}).add({Kind::spectrum});
   // Which steps there will be is said before the first is decomposed: what follows need not be waited for.
   std::stop_source source;
   std::jthread other;
@@ -242,7 +242,7 @@ TEST_CASE("an analysis that takes long has rows of its own, says so, and has the
 
 TEST_CASE("ordinals are written as they are said") {
   RunRequest request = request_for("elman", "noise", 300);
-  request.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
+  request.recording.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
   std::map<std::int64_t, std::string> said;
   for (double limit = 4096.0; limit < double(1 << 20); limit *= 1.04) {
     request.record_limit = static_cast<std::int64_t>(limit);
@@ -262,7 +262,7 @@ TEST_CASE("what is recorded alone is what a run that records everything has of i
     RunRequest request = request_for(architecture, "noise", 70);
     const TracePtr whole = run_quietly(request);
     for (const std::string only : {"gradient", "spectrum", "jacobian"}) {
-      request.probe = probe_of({only});
+      request.recording = recording_of({only});
       const TracePtr alone = run_quietly(request);
       std::size_t compared = 0;
       for (const auto& array : whole->arrays()) {

@@ -23,7 +23,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 RunRequest request_for(const std::string& architecture, std::int64_t length, test::Settings set) {
   RunRequest request = test::request_of(architecture, make_task("noise", {.length = length, .seed = 1}), std::move(set));
   request.every = 0;
-  request.probe = probe_of({"sensitivity", "param", "output"});
+  request.recording = recording_of({"sensitivity", "param", "output"});
   return request;
 }
 

@@ -29,7 +29,7 @@ RunRequest request_of(const test::Settings& set, const Sequence& sequence) {
   request.set = set;
   request.sequence = sequence;
   request.every = 1;
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   return request;
 }
 TracePtr run_of(const RunRequest& request) {
@@ -303,7 +303,7 @@ TEST_CASE("a reservoir above other parts has its read-out fitted; what is fed ba
                           {"echo-state", {{"width", std::int64_t{60}}, {"washout", std::int64_t{40}}}}};
   request.sequence = sequence;
   request.every = 1;
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   const TracePtr fitted = run_of(request);
   CHECK(noted(*fitted, "The read-out was fitted by ridge regression to the target at 360 steps."));
   RunRequest drawn = request;
@@ -340,7 +340,7 @@ TEST_CASE("the read-out above a part that knows time is fitted to what that part
   request.preset.stack = {{"ltc", {{"width", std::int64_t{6}}}}, {"echo-state", {{"width", std::int64_t{20}}}}};
   request.sequence = sequence;
   request.every = 1;
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   const TracePtr trace = run_of(request);
   const auto &head = values(*trace, "param/head/weight"), &output = values(*trace, "output"), &state = values(*trace, "state/1/r");
   for (std::size_t i = 0; i < 20; ++i) {

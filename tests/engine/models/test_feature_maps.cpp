@@ -29,7 +29,7 @@ TracePtr run_of(const std::string& architecture, const Settings& set, std::int64
   request.sequence = make_task("noise", {.length = length, .seed = 3});
   request.every = 1;
   if (!form.empty()) request.form = form;
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   CHECK_SAYS(trace->info.outcome == Outcome::finished, trace->info.sentence);
   return trace;

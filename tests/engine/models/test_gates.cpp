@@ -27,7 +27,7 @@ namespace {
 /// A model with one input column.
 RunRequest request_for(const std::string& architecture, std::int64_t length, Settings set, const std::string& task = "noise") {
   RunRequest request = request_of(architecture, make_task(task, {.length = length, .seed = 4}), std::move(set));
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   return request;
 }
 /// One step without input.

@@ -25,7 +25,7 @@ TracePtr run_of(const std::string& preset, const test::Settings& set, const Sequ
   request.set = set;
   request.sequence = sequence;
   request.every = 1;
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   return run(builtin_registry(), request, {}, {}).trace;
 }
 

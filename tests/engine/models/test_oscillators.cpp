@@ -240,7 +240,7 @@ TEST_CASE("coRNN's states stay within what its damped oscillators make of a forc
           "cornn", 3000, {{"width", "10"}, {"dt", dt_text}, {"gamma", gamma_text}, {"epsilon", epsilon_text}, {"input_scale", scale}});
       for (std::size_t t = 0; t < 3000; ++t)
         request.sequence.own().input[t] = 1.0 + 0.1 * request.sequence->input[t];  // a force that lasts
-      request.probe.kinds.remove(kinds_of(Stage::late));
+      request.recording.kinds.remove(kinds_of(Stage::late));
       const auto trace = finished(request);
       CHECK(largest(values_of(*trace, "state/0/hy")) <= bound_y);
       CHECK(largest(values_of(*trace, "state/0/hz")) <= bound_z);

@@ -24,7 +24,7 @@ RunResult result_of(const std::string& architecture, Settings set) {
   request.set.insert(request.set.end(), set.begin(), set.end());
   request.sequence = make_task("noise", {.length = 20, .seed = 3});
   request.every = 1;
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   return run(builtin_registry(), request, {}, {});
 }
 

@@ -29,7 +29,7 @@ Settings with(Settings set, const Settings& more) {
 TracePtr run_of(const Settings& set, std::int64_t steps, const std::string& form = "") {
   RunRequest request = request_of("tnn", make_task("noise", {.length = steps, .seed = 4}), set);
   if (!form.empty()) request.form = form;
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   return finished(request);
 }
 /// The largest difference of the first `count` entries, as a share of the largest.

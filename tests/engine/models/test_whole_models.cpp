@@ -32,7 +32,7 @@ RunRequest request_for(const std::string& architecture, const test::Settings& se
   request.preset = test::preset_of(architecture);
   request.set = set;
   request.sequence = std::move(sequence);
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   return request;
 }
 

@@ -56,7 +56,7 @@ TEST_CASE("a Newton form makes the states, gates and gradients of the sequential
   for (const std::string model : {"elman", "gru"})
     for (const std::int64_t length : {1, 2, 15, 16, 17, 63, 65, 1000}) {
       RunRequest request = request_for(model, length);
-      request.probe.kinds.remove(kinds_of(Stage::late));
+      request.recording.kinds.remove(kinds_of(Stage::late));
       const auto sequential = run(builtin_registry(), request, {}, {}).trace;
       for (const std::string form : {"newton", "quasi-newton", "damped-newton"}) {
         request.form = form;
@@ -152,7 +152,7 @@ TEST_CASE("the iteration of a linear recurrence ends after the first step") {
 TEST_CASE("a chaotic recurrence falls back on the sequential form, says so, and is right") {
   RunRequest request = request_for("elman", 1000);
   request.set = {{"spectral_radius", "2"}, {"width", "32"}};
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   const auto sequential = run(builtin_registry(), request, {}, {}).trace;
   for (const std::string form : {"newton", "quasi-newton", "damped-newton"}) {
     request.form = form;
@@ -230,7 +230,7 @@ TEST_CASE("a state carried over from another run is where the iteration begins")
   const auto file = std::filesystem::temp_directory_path() / ("reclab-test-newton-" + std::to_string(getpid()) + ".npz");
   RunRequest request = request_for("lstm", 70);
   request.set = {{"width", "8"}};
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   save_state(run(builtin_registry(), request, {}, {}).state, file);
   const auto fresh = run(builtin_registry(), request, {}, {}).trace;
   request.state = file;

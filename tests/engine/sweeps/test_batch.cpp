@@ -87,17 +87,17 @@ double largest(const std::vector<double>& values) {
 struct Subject {
   std::shared_ptr<const Architecture> architecture;
   Hyper hyper;
-  Network probe;
+  Network recording;
   Parameters parameters;
 
   explicit Subject(const Preset& preset)
       : architecture(architecture_of(builtin_registry(), preset)),
         hyper(hyper_of(builtin_registry(), preset)),
-        probe(*architecture, hyper, {.input = 1}),
-        parameters(probe.initialise(1)) {}
+        recording(*architecture, hyper, {.input = 1}),
+        parameters(recording.initialise(1)) {}
   Model model() const { return {*architecture, hyper, parameters, cpu_backend(), DType::f64}; }
   bool backward() const {
-    return std::ranges::any_of(probe.layers(), [](const Network::LayerInfo& layer) { return layer.reversed; });
+    return std::ranges::any_of(recording.layers(), [](const Network::LayerInfo& layer) { return layer.reversed; });
   }
 };
 
@@ -143,7 +143,7 @@ SWEEP_PRESETS("every sequence of a batch gives what it gives alone, and their gr
   const Subject subject(preset);
   const Model model = subject.model();
   const Several equal({40, 40, 40}, 4), unequal({40, 29, 17}, 14);
-  for (const Form form : subject.probe.forms()) {
+  for (const Form form : subject.recording.forms()) {
     const std::string what = preset.id + " " + std::string(to_string(form));
     compare(model, form, equal, what);
     if (subject.backward()) {
@@ -157,7 +157,7 @@ SWEEP_PRESETS("every sequence of a batch gives what it gives alone, and their gr
 SWEEP_PRESETS("other sequences and other weights in place are as good as a new rollout", preset) {
   const Subject subject(preset);
   const Several first({40, 40}, 4), second({40, 40}, 6), other({40}, 8);
-  for (const Form form : subject.probe.forms()) {
+  for (const Form form : subject.recording.forms()) {
     const std::string what = preset.id + " " + std::string(to_string(form));
     Model model = subject.model();
     const Rollout::Options options{.form = form, .record = false, .gradients = GradientsOn::device};
@@ -207,7 +207,7 @@ SWEEP_PRESETS("a batch that is continued from its own final states is the whole 
   const Subject subject(preset);
   const Model model = subject.model();
   const Several whole({48, 48}, 4), first(whole, 0, 24), second(whole, 24, 48);
-  for (const Form form : subject.probe.forms()) {
+  for (const Form form : subject.recording.forms()) {
     const std::string what = preset.id + " " + std::string(to_string(form));
     Rollout parts(model, first.batch(), {.form = form, .record = false});
     std::vector<double> output = forward(parts);

@@ -46,7 +46,7 @@ SWEEP_ARCHITECTURES("the same request gives the same bits", architecture) {
   RunRequest request;
   request.preset = test::preset_of(architecture.id);
   request.sequence = make_task("noise", {.length = 120, .seed = 1});
-  request.probe.dense_rows = 40;
+  request.recording.dense_rows = 40;
   NetworkOptions one;
   one.input = request.sequence->width;
   const Network network(architecture, Hyper(architecture.hyper), one);
@@ -55,7 +55,7 @@ SWEEP_ARCHITECTURES("the same request gives the same bits", architecture) {
          network.memories(layer))  // decompositions of these take a second a few steps; the smaller ones show as much
       if (const Transition own = memory->transition();
           own.kind == Transition::Kind::blocks && own.entries() * own.size > 256 * 256 * 256 / 8)
-        request.probe.kinds.remove(kinds_of(Stage::late));
+        request.recording.kinds.remove(kinds_of(Stage::late));
   const auto a = run_quietly(request), b = run_quietly(request);
   for (const auto& array : a->arrays()) CHECK_SAYS(same_bits(*array, *b->find(array->key)), architecture.id + " " + array->key);
 }
@@ -102,7 +102,7 @@ SWEEP_PRESETS("a run that is cut anywhere and continued from its exported state 
     RunRequest whole;
     whole.preset = preset;
     whole.sequence = make_task(preset.task, {.length = 401, .seed = 1});
-    whole.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
+    whole.recording.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
     // Unless it is said the unit of time is the sequence's median step, and a part may have another.
     if (hyper_of(builtin_registry(), preset).has("time_unit")) whole.set.emplace_back("time_unit", "1");
     RunRequest first = whole, second = whole;
@@ -146,7 +146,7 @@ SWEEP_PRESETS("a run that is cut anywhere and continued from its exported state 
     }
     // Where no state is recorded a memory may be another operation, which has the same bits before and after a cut.
     if (cut != 137) continue;
-    for (RunRequest* request : {&whole, &first, &second}) request->probe.kinds.remove(kinds_of(Stage::passing));
+    for (RunRequest* request : {&whole, &first, &second}) request->recording.kinds.remove(kinds_of(Stage::passing));
     export_run(run(builtin_registry(), first, {}, {}), folder, false);
     second.state = folder / "state.npz";
     const TracePtr all_read = run_quietly(whole), rest_read = run_quietly(second);

@@ -443,8 +443,8 @@ TracePtr own_run(const Preset& preset, const std::vector<std::pair<std::string, 
     return std::ranges::any_of(preset.claims, [&](const Claim& claim) { return claim.measure.find(key) != std::string::npos; });
   };
   if (!uses("spectrum/") && std::ranges::none_of(preset.look_at, [](const std::string& place) { return place.starts_with("spectrum"); }))
-    request.probe.kinds.remove({Kind::spectrum});
-  if (!uses("jacobian")) request.probe.kinds.remove(kinds_of(Stage::late).remove({Kind::spectrum}));
+    request.recording.kinds.remove({Kind::spectrum});
+  if (!uses("jacobian")) request.recording.kinds.remove(kinds_of(Stage::late).remove({Kind::spectrum}));
   return run_of(request).trace;
 }
 
@@ -527,7 +527,7 @@ TEST_CASE("input_scale multiplies what a model sees, and nothing else") {
     RunRequest request;
     request.preset = test::shipped().find(id);
     request.sequence = make_task("noise", {.length = 20});
-    request.probe.kinds.remove(kinds_of(Stage::late));
+    request.recording.kinds.remove(kinds_of(Stage::late));
     RunRequest scaled = request, louder = request;
     scaled.set = {{"input_scale", "4"}};
     for (double& value : louder.sequence.own().input) value *= 4.0;
@@ -545,7 +545,7 @@ TEST_CASE("without the encoder's bias zeros stay zeros, and every other weight i
   RunRequest request;
   request.preset = test::shipped().find("lru");
   request.sequence = make_task("impulse", {.length = 30});
-  request.probe.kinds.remove(kinds_of(Stage::late));
+  request.recording.kinds.remove(kinds_of(Stage::late));
   request.set = {{"encoder_bias", "true"}};
   RunRequest bare = request;
   bare.set = {{"encoder_bias", "false"}};
@@ -615,8 +615,8 @@ Ends check_card(const Preset& preset) {
   RunRequest request;
   request.preset = preset;
   request.sequence = make_task(preset.task, preset.task_options());
-  request.probe = {};
-  request.probe.only = {"param/"};
+  request.recording = {};
+  request.recording.only = {"param/"};
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   const Card own = card(builtin_registry(), preset, request.sequence->width);
   const bool tied = std::ranges::any_of(

@@ -30,7 +30,7 @@ void check_changed(const std::string& architecture, const std::vector<std::pair<
     request.set = set;
     request.dtype = dtype;
     request.loss = LossKind::random;
-    if (!gradients) request.probe.kinds.remove({Kind::gradient});
+    if (!gradients) request.recording.kinds.remove({Kind::gradient});
     const test::Scratch folder;
     request.weights = folder / "w.npz";
     write_weights(request, request.weights, change);

@@ -65,7 +65,7 @@ RunRequest small_request(const std::string& architecture, const Settings& set) {
   request.seed = 3;
   request.every = 1;
   request.loss = LossKind::random;  // linear in the outputs: no norm at the end makes it constant
-  request.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::state, Kind::signal, Kind::basis, Kind::reconstruction, Kind::gate});
+  request.recording.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::state, Kind::signal, Kind::basis, Kind::reconstruction, Kind::gate});
   return request;
 }
 

@@ -19,7 +19,7 @@ using namespace reclab;
 namespace {
 
 RunRequest only_forward(RunRequest request) {
-  request.probe.kinds = {Kind::input, Kind::output, Kind::param};
+  request.recording.kinds = {Kind::input, Kind::output, Kind::param};
   return request;
 }
 

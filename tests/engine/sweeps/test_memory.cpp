@@ -59,9 +59,9 @@ std::int64_t taken(Network& network, const Parameters& parameters, DType real) {
 SWEEP_PRESETS("no form takes more memory than planned", preset) {
   const auto architecture = architecture_of(builtin_registry(), preset);
   const Hyper hyper = hyper_of(builtin_registry(), preset);
-  const Network probe(*architecture, hyper, {});
-  const Parameters parameters = probe.initialise(1);
-  for (const Form form : probe.forms())
+  const Network recording(*architecture, hyper, {});
+  const Parameters parameters = recording.initialise(1);
+  for (const Form form : recording.forms())
     for (const bool record : {true, false})
       for (const DType real : {DType::f64, DType::f32}) {
         // What an iteration takes is as soon taken as iterated; the steps are still more than a stretch or a block of it.

@@ -119,8 +119,8 @@ SWEEP_PRESETS("what is read is what was written times the mixing matrix", preset
   request.preset = preset;
   request.set = set;
   request.sequence = sequence;
-  request.probe = probe_of({"mixing", "mixing_unnormalised"});
-  request.probe.only = {"mixing", "mixing_unnormalised"};
+  request.recording = recording_of({"mixing", "mixing_unnormalised"});
+  request.recording.only = {"mixing", "mixing_unnormalised"};
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   CHECK_SAYS(trace->info.outcome == Outcome::finished, preset.id + ": " + trace->info.sentence);
   CHECK_EQUAL(trace->of(Kind::mixing).size(), mixings.size());

@@ -248,10 +248,10 @@ void continue_anywhere(const fs::path& path) {
   const Folder folder;
   const Golden golden = read_golden(path);
   RunRequest whole = request_of(path.stem().string(), golden, meta_of(golden), folder);
-  whole.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
-  const Network probe(builtin_registry().find(whole.preset.architecture), hyper_of(builtin_registry(), whole.preset, {}),
-                      {.input = whole.sequence->width});
-  if (std::ranges::any_of(probe.layers(), &Network::LayerInfo::reversed))
+  whole.recording.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
+  const Network recording(builtin_registry().find(whole.preset.architecture), hyper_of(builtin_registry(), whole.preset, {}),
+                          {.input = whole.sequence->width});
+  if (std::ranges::any_of(recording.layers(), &Network::LayerInfo::reversed))
     throw test::Skip("it runs from the end too, whose state is no start");
   const RunResult all = run(builtin_registry(), whole, {}, {});
   const std::int64_t length = whole.sequence->length, width = whole.sequence->width;
@@ -288,13 +288,13 @@ void run_a_batch(const fs::path& path) {
   const Architecture& architecture = builtin_registry().find(request.preset.architecture);
   const Hyper hyper = hyper_of(builtin_registry(), request.preset, {});
   const SequenceLoss loss(request.loss == LossKind::task ? LossKind::task : LossKind::mean, request.sequence);
-  const Network probe(architecture, hyper, {.input = request.sequence->width, .head = loss.outputs()});
-  Parameters parameters = probe.initialise(1);
+  const Network recording(architecture, hyper, {.input = request.sequence->width, .head = loss.outputs()});
+  Parameters parameters = recording.initialise(1);
   for (auto& entry : parameters.entries()) entry.values = golden.at("param/" + entry.name).real;
   const std::vector<double>& expected = golden.at("output").real;
   const auto steps = static_cast<std::size_t>(request.sequence->length), row = expected.size() / steps;
   const Model model(architecture, hyper, parameters, cpu_backend(), DType::f64);
-  for (const Form form : probe.forms()) {
+  for (const Form form : recording.forms()) {
     Rollout rollout(model, Batch(request.sequence, loss, 2), {.form = form});
     std::vector<double> outputs;
     CHECK(!rollout.forward(

@@ -127,7 +127,7 @@ SWEEP_PRESETS(
   request.set = set;
   request.sequence = sequence;
   request.loss = LossKind::last;
-  request.probe = probe_of({"jacobian_factor", "jacobian_share", "jacobian_bound", "jacobian", "gradient/state"});
+  request.recording = recording_of({"jacobian_factor", "jacobian_share", "jacobian_bound", "jacobian", "gradient/state"});
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   CHECK_SAYS(trace->info.outcome == Outcome::finished, preset.id + ": " + trace->info.sentence);
   CHECK_EQUAL(trace->of(Kind::jacobian_factor).size(), trace->of(Kind::jacobian_share).size());

@@ -191,7 +191,7 @@ SWEEP_PRESETS(
   RunRequest request;
   request.preset = preset;
   request.sequence = sequence;
-  request.probe = probe_of({"kernel", "response", "time_constant"});
+  request.recording = recording_of({"kernel", "response", "time_constant"});
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   const auto recorded = trace->of(Kind::kernel);
   CHECK_SAYS(

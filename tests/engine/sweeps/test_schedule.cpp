@@ -112,7 +112,7 @@ std::vector<Complex> states_of(RunRequest request, const Read& schedule, std::in
   CHECK_SAYS(name != std::string::npos && comma != std::string::npos, schedule.entry);
   const std::string key = schedule.entry.substr(name, comma - name);
   const auto at = static_cast<std::size_t>(std::stol(schedule.entry.substr(comma + 8)));
-  request.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
+  request.recording.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
   request.form = "sequential";
   const auto trace = run(builtin_registry(), request, {}, {}).trace;
   const TraceArray* states = trace->find(key);
@@ -280,7 +280,7 @@ TEST_CASE("the memory that chunks of a delta rule carry is the sequential one's"
     const auto trace = form_schedule(builtin_registry(), request, T, {});
     const Read chunks = read(*trace, "chunkwise");
     RunRequest small = request;
-    small.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
+    small.recording.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
     const auto ran = run(builtin_registry(), small, {}, {}).trace;
     const TraceArray* states = ran->find("state/0/S");
     CHECK(states && states->shape.size() == 4);
@@ -339,7 +339,7 @@ TEST_CASE("a convolution is the sum that its nodes say, and matrices carried fro
       check_order(scan, model);
       const auto steps = scan.all("step");
       CHECK_EQUAL(std::ssize(steps), T);
-      request.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
+      request.recording.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
       const auto ran = run(builtin_registry(), request, {}, {}).trace;
       const auto name = scan.entry.find("state/"), comma = scan.entry.find(", entry ", name);
       const TraceArray* states = ran->find(scan.entry.substr(name, comma - name));

@@ -46,8 +46,8 @@ SWEEP_PRESETS("sensitivities are those of the adjoint", preset) {
   request.preset = preset;
   request.set = set;
   request.sequence = make_task("noise", {.length = length, .seed = 3});
-  request.probe = probe_of({"sensitivity", "param", "output"});
-  request.probe.only = {"sensitivity", "param", "output"};
+  request.recording = recording_of({"sensitivity", "param", "output"});
+  request.recording.only = {"sensitivity", "param", "output"};
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   CHECK_SAYS(trace->info.outcome == Outcome::finished, preset.id + ": " + trace->info.sentence);
   const TraceArray* recorded = trace->find("sensitivity");
@@ -97,7 +97,7 @@ SWEEP_PRESETS("sensitivities are those of the adjoint", preset) {
       for (std::int64_t i = 0; i < width; ++i) other.input[static_cast<std::size_t>(s * width + i)] += by;
       RunRequest moved = request;
       moved.sequence = other;
-      moved.probe = probe_of({"output"});
+      moved.recording = recording_of({"output"});
       const TracePtr its = run(builtin_registry(), moved, {}, {}).trace;
       for (std::int64_t t = 0; t < length; ++t)
         for (std::int64_t j = 0; j < outputs; ++j) {

@@ -61,7 +61,7 @@ RunRequest request_for(const Preset& preset, std::int64_t length) {
   RunRequest request;
   request.preset = preset;
   request.sequence = make_task("noise", {.length = length, .seed = 1});
-  request.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
+  request.recording.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
   return request;
 }
 
@@ -277,7 +277,7 @@ SWEEP_ARCHITECTURES("with loaded weights the values that matter for drawing alon
   // Small, and as it is by default; where a value counts only beside another, also with each flag and choice the other way, and with 2
   // layers and 2 of what there is none of.
   RunRequest plain = request_for(preset_of(architecture.id), 9);
-  plain.probe.kinds.add({Kind::gradient});
+  plain.recording.kinds.add({Kind::gradient});
   plain.sequence.own().width = 2;  // for values that name a column
   const std::vector<double> column = plain.sequence->input;
   plain.sequence.own().input.insert(plain.sequence->input.end(), column.rbegin(), column.rend());

@@ -70,13 +70,13 @@ TEST_CASE("every array of every preset's run is of a kind of the table, and a re
     seen.add(own);
     for (const KindInfo& row : kind_table()) {  // some are made only where they are chosen
       if (seen.has(row.kind) || row.kind == Kind::newton || !recordable().has(row.kind)) continue;
-      request.probe = probe_of({prefix_of(row.kind)});
+      request.recording = recording_of({prefix_of(row.kind)});
       if (run(builtin_registry(), request, {}, {}).trace->has(row.kind)) seen.add({row.kind});
     }
     if (preset.id != "lmu") continue;  // one that has pasts, too
     for (const KindInfo& row : kind_table()) {
       if (!own.has(row.kind)) continue;
-      request.probe = probe_of({prefix_of(row.kind)});
+      request.recording = recording_of({prefix_of(row.kind)});
       const auto alone = run(builtin_registry(), request, {}, {}).trace;
       CHECK_EQUAL(alone->arrays().size(), whole->of(row.kind).size());
       CHECK_EQUAL(alone->of(row.kind).size(), whole->of(row.kind).size());

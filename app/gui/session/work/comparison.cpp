@@ -19,8 +19,8 @@ void addSpectrum(const Preset& preset, std::stop_token stop, Compared& compared)
   options.length = std::min(options.length, comparedSteps);
   try {
     request.sequence = SharedSequence(make_task(preset.task, options));
-    request.probe.kinds = {Kind::spectrum};
-    request.probe.dense_rows = 50;
+    request.recording.kinds = {Kind::spectrum};
+    request.recording.dense_rows = 50;
     const TracePtr trace = run(builtin_registry(), request, {}, stop).trace;
     for (std::size_t layer = 0; layer < trace->info.spectra.size(); ++layer) {
       const TraceArray* array = trace->find(key_of(Kind::spectrum, static_cast<std::int64_t>(layer)));

@@ -16,7 +16,7 @@ ExportWork::ExportWork(Desk& desk)
 void ExportWork::start(const QString& folder, bool csv, const LibraryPtr& library, const Setup& setup) {
   emit said(tr("Recording everything for %1…").arg(QDir::toNativeSeparators(folder)), Tone::busy);
   job_.start({folder, csv}, [folder, csv, library, setup](const Report<Nothing>& report, std::stop_token stop) -> Nothing {
-    const RunRequest request = requestFor(setup, library->presets.find(setup.preset), Probe{});
+    const RunRequest request = requestFor(setup, library->presets.find(setup.preset), RecordingOptions{});
     const RunResult result = run(builtin_registry(), request, report.progress, stop);
     if (result.trace->info.outcome == Outcome::cancelled) throw Cancelled();
     export_run(result, folder.toStdString(), csv);

@@ -22,7 +22,7 @@ bool isOfWeights(const Error& error, const Setup& setup) {
 RunStage runOf(const RunWork::Subject& subject, const Report<RunStage>& report, const std::stop_token& stop) {
   const Setup& setup = *subject.key.setup;
   const auto publish = [&](TracePtr trace) { report.part({std::move(trace), {}}); };
-  RunResult result = run(builtin_registry(), requestFor(setup, subject.library->presets.find(setup.preset), subject.key.probe),
+  RunResult result = run(builtin_registry(), requestFor(setup, subject.library->presets.find(setup.preset), subject.key.recording),
                          report.progress, stop, publish);
   if (result.trace->info.outcome == Outcome::cancelled) throw Cancelled();  // what it recorded is freed here, not in the window's thread
   return {std::move(result.trace), std::make_shared<const FinalState>(std::move(result.state))};
@@ -31,8 +31,10 @@ RunStage runOf(const RunWork::Subject& subject, const Report<RunStage>& report, 
 }  // namespace
 
 bool RunKey::operator==(const RunKey& other) const {
-  const auto all = [](const Probe& one) { return std::tie(one.kinds, one.only, one.dense_rows, one.singular_values, one.focus); };
-  return live == other.live && all(probe) == all(other.probe) && setup->sameRun(*other.setup);
+  const auto all = [](const RecordingOptions& one) {
+    return std::tie(one.kinds, one.only, one.dense_rows, one.singular_values, one.focus);
+  };
+  return live == other.live && all(recording) == all(other.recording) && setup->sameRun(*other.setup);
 }
 
 RunWork::RunWork(Desk& desk, std::function<std::optional<Subject>(bool live)> subject)
@@ -91,7 +93,7 @@ void RunWork::start(bool live) {
   live_ = live;
   started_ = Clock::now();
   patience_.start();
-  asked_ = subject->key.probe;
+  asked_ = subject->key.recording;
   const bool before = running();
   RunKey key = subject->key;
   misfit_ = std::make_shared<std::atomic<bool>>(false);

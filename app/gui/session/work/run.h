@@ -14,7 +14,7 @@ namespace reclab {
 
 struct RunKey {
   std::shared_ptr<const Setup> setup;
-  Probe probe;
+  RecordingOptions recording;
   bool live = false;  ///< the quick answer while a slider moves
   bool operator==(const RunKey& other) const;
 };
@@ -46,7 +46,7 @@ class RunWork : public QObject {
   bool hasShown() const { return !running() || !firstStage_; }  ///< what is shown is of this run, or of none that goes on
   bool complete() const { return complete_; }                   ///< all stages of what is shown are there
   bool settled() const { return settled_; }                     ///< and what follows a run has begun
-  const Probe& asked() const { return asked_; }
+  const RecordingOptions& asked() const { return asked_; }
   /// While a slider moves: all runs so far were soon at their end, so that what is computed late can be waited for.
   bool keepsUp() const { return keepsUp_; }
 
@@ -65,7 +65,7 @@ class RunWork : public QObject {
   void rest();  ///< no more moves are waited for
   std::function<std::optional<Subject>(bool)> subject_;
   Job<RunKey, RunStage> job_;
-  Probe asked_;
+  RecordingOptions asked_;
   bool live_ = false;        ///< the newest is one
   bool liveWaits_ = false;   ///< the newest place of the slider has no run yet
   bool firstStage_ = false;  ///< of which nothing has come

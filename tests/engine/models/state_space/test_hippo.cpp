@@ -31,7 +31,7 @@ RunResult projected(const Signal& signal, test::Settings set, const std::string&
   CHECK_EQUAL(sequence.width, std::int64_t{1});
   sequence.input = signal;
   request.sequence = std::move(sequence);
-  if (!spectra) request.probe.kinds.remove(kinds_of(Stage::late));
+  if (!spectra) request.recording.kinds.remove(kinds_of(Stage::late));
   const RunResult result = run(builtin_registry(), request, {}, {});
   CHECK_SAYS(result.trace->info.outcome == Outcome::finished, result.trace->info.sentence);
   return result;

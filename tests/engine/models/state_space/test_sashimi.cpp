@@ -108,8 +108,8 @@ TEST_CASE("SaShiMi with one stage and no pooling is its stack of S4 blocks") {
 TEST_CASE("each rate moves at its own steps, and ds_t/ds_{t-1} is the finite difference of the step wherever it begins") {
   const Architecture& architecture = builtin_registry().find("sashimi");
   const Hyper hyper = hyper_of(architecture, {{"width", "2"}, {"state", "4"}, {"pool1", "2"}, {"pool2", "3"}});
-  const Network probe(architecture, hyper, {.input = 1});
-  const Model model(architecture, hyper, drawn(probe), cpu_backend(), DType::f64);
+  const Network recording(architecture, hyper, {.input = 1});
+  const Model model(architecture, hyper, drawn(recording), cpu_backend(), DType::f64);
   const Sequence first = noise(14, 1, 8), one = noise(1, 1, 9);
   const SequenceLoss loss_of_first(LossKind::last, first), loss(LossKind::last, one);
   Rollout warm(model, Batch(first, loss_of_first), {}), step(model, Batch(one, loss), {});
@@ -182,9 +182,9 @@ TEST_CASE("no output of SaShiMi sees an input of a later step, and what waits in
 TEST_CASE("what SaShiMi computes in takes no more memory for a million steps") {
   const Architecture& architecture = builtin_registry().find("sashimi");
   const Hyper hyper = hyper_of(architecture, {{"width", "8"}});
-  const Network probe(architecture, hyper, {.input = 1});
-  CHECK(!probe.needs_one_segment());
-  const Model model(architecture, hyper, probe.initialise(1), cpu_backend(), DType::f64);
+  const Network recording(architecture, hyper, {.input = 1});
+  CHECK(!recording.needs_one_segment());
+  const Model model(architecture, hyper, recording.initialise(1), cpu_backend(), DType::f64);
   const auto bytes = [&](std::int64_t length) {
     const Sequence x = noise(length, 1, 8);
     const SequenceLoss loss(LossKind::last, x);
