@@ -4,12 +4,13 @@
 #include <array>
 #include <charconv>
 
+#include "array/demand.h"
+
 namespace reclab {
 namespace {
 
 constexpr std::array table{
 #define RECLAB_KIND(name, form, stage, axes, unit, text) KindInfo{Kind::name, #name, form, stage, axes, unit, text},
-#include "array/demand.h"
 #include "trace/kinds.inc"
 #undef RECLAB_KIND
 };

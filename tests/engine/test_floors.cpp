@@ -231,7 +231,7 @@ constexpr int most_files = 20;
 
 /// Files of ours that are too long and folders that hold too many, a sentence each.
 std::vector<std::string> oversized(const fs::path& root, std::set<std::string> allowed, std::size_t* files_read = nullptr) {
-  static const std::set<std::string> sources{".h", ".cpp", ".cu"};
+  static const std::set<std::string> sources{".h", ".cpp", ".cu", ".py"};
   std::vector<std::string> found;
   std::map<std::string, int> files;
   std::size_t count = 0;

@@ -13,7 +13,9 @@ import torch
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(2)  # the order of sums, and with it the last bit, depends on it
-GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
+HERE = pathlib.Path(__file__).resolve().parent
+GOLDEN = HERE / "golden"
+FAMILIES = {path.stem: path.parent.name for path in (HERE.parent.parent / "engine" / "models").glob("*/*.cpp")}  # by architecture
 SINGULAR_VALUES = 4
 wanted = set()  # names of the only golden files to make; empty: all
 known = set()  # the names that make() was called with
@@ -159,7 +161,7 @@ def check_second_form(name, forward, kind, values, x, output, gradients, seed, s
 
 
 def make(name, architecture, settings, loss, source, values, x, forward, second=None, builtin=None, seed=0, time=None):
-    """Runs an oracle and writes golden/<name>.npz.
+    """Runs an oracle and writes golden/<family>/<name>.npz.
 
     forward(record, parameters, input) -> output is the step loop in torch; second(values, x) -> output an independent form in NumPy;
     builtin(values, x, loss) -> (output, gradients) PyTorch's own layer with the same weights; time: the sequence's time column, [T].
@@ -235,7 +237,8 @@ def make(name, architecture, settings, loss, source, values, x, forward, second=
             arrays[key] = arrays[key][::-1].copy()
     for key, value in arrays.items():
         assert not np.any(np.isnan(value)), f"{name}: {key} has a NaN"
-    path = GOLDEN / f"{name}.npz"
+    path = GOLDEN / FAMILIES[architecture] / f"{name}.npz"
+    path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, **arrays)
     print(f"{path.name}: {len(arrays)} arrays, {path.stat().st_size / 1024:.0f} KiB; {'; '.join(said)}", flush=True)
 

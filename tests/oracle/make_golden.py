@@ -10,12 +10,13 @@ import sys
 from harness import GOLDEN, known, wanted
 
 HERE = pathlib.Path(__file__).parent
-FAMILIES = sorted(path.stem for path in HERE.glob("*.py") if "\ndef main(" in path.read_text())
+SCRIPTS = sorted([*HERE.glob("*.py"), *HERE.glob("*/*.py")], key=lambda path: path.stem)
 
-GOLDEN.mkdir(exist_ok=True)
+sys.path += sorted({str(path.parent) for path in SCRIPTS})  # they use each other's parts
 wanted.update(sys.argv[1:])
-for family in FAMILIES:
-    importlib.import_module(family).main()
+for script in SCRIPTS:
+    if "\ndef main(" in script.read_text():
+        importlib.import_module(script.stem).main()
 if wanted - known:
     sys.exit(f"no such golden file: {', '.join(sorted(wanted - known))}")
-print(f"{sum(path.stat().st_size for path in GOLDEN.glob('*.npz')) / 1024:.0f} KiB in all")
+print(f"{sum(path.stat().st_size for path in GOLDEN.glob('*/*.npz')) / 1024:.0f} KiB in all")

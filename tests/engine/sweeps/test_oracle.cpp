@@ -319,8 +319,9 @@ std::vector<fs::path> golden_files() {
   std::vector<fs::path> files;
   const fs::path folder = test::source("tests/oracle/golden");
   if (fs::is_directory(folder))
-    for (const auto& entry : fs::directory_iterator(folder))
-      if (entry.path().extension() == ".npz") files.push_back(entry.path());
+    for (const auto& entry : fs::recursive_directory_iterator(folder))
+      if (entry.path().extension() == ".npz" && entry.path().lexically_relative(folder).begin()->string() != "pytorch")
+        files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -344,6 +345,8 @@ TEST_CASE("there is golden data of every architecture, and of every value that a
   std::map<std::string, std::map<std::string, std::set<std::string>>> covered;  // architecture, key, values
   for (const fs::path& file : golden_files()) {
     const nlohmann::json meta = meta_of(read_golden(file));
+    const Architecture& of = builtin_registry().find(meta.at("architecture").get<std::string>());
+    CHECK_SAYS(file.parent_path().filename() == of.family, file.string() + " lies in the folder of another family");
     Preset preset;
     preset.id = preset.architecture = meta.at("architecture").get<std::string>();
     for (const auto& [key, value] : meta.at("set").items()) preset.hyper.emplace_back(key, value_of(value));
