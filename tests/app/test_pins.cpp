@@ -367,6 +367,39 @@ class TestPins : public test::WindowTest {
     }
   }
 
+  /// What is pinned, unpinned and named is taken back and made again, with its name and colour, and runs again.
+  void undoTakesBackWhatIsPinned() {
+    open();
+    window_->action("pin")->trigger();
+    set("spectral_radius", "0.7");
+    window_->action("pin")->trigger();
+    set("spectral_radius", "1.2");
+    emit chips()[1] -> renamed("the narrow one");
+    const std::vector<PinValue> both = window_->pins()->value();
+    QCOMPARE(both.size(), std::size_t{2});
+    emit chips()[0] -> unpinWanted();
+    QCOMPARE(pins().size(), std::size_t{1});
+    window_->undoStack()->undo();
+    QVERIFY(window_->pins()->value() == both);
+    QVERIFY(pinsAtRest());
+    QVERIFY(pins()[0].trace && pins()[0].comparable && pins()[1].name == "the narrow one");
+    window_->action("unpinAll")->trigger();
+    QVERIFY(pins().empty());
+    window_->undoStack()->undo();
+    QVERIFY(window_->pins()->value() == both);
+    window_->undoStack()->undo();  // the name
+    QVERIFY(pinsAtRest());
+    QVERIFY2(pins()[1].given.isEmpty() && pins()[1].name.contains("0.7"), qPrintable(pins()[1].name));
+    while (window_->undoStack()->canUndo()) window_->undoStack()->undo();
+    QVERIFY(pins().empty() && settle());
+    while (window_->undoStack()->canRedo()) window_->undoStack()->redo();
+    QVERIFY(pins().empty());  // as after the last change
+    window_->undoStack()->undo();
+    QVERIFY(window_->pins()->value() == both);
+    QVERIFY(pinsAtRest());
+    QVERIFY(pins()[0].comparable && pins()[1].comparable);
+  }
+
   void aPinnedRunCanBeLookedAtAgain() {
     open();
     set("spectral_radius", "0.7");

@@ -5,14 +5,17 @@
 #include <QMenu>
 #include <QStackedWidget>
 #include <QToolButton>
+#include <QUndoStack>
 #include <QWidgetAction>
 #include <algorithm>
+#include <utility>
 
 #include "gui/comparing/compare_dialog.h"
 #include "gui/comparing/side_by_side.h"
 #include "gui/docks/panel_area.h"
 #include "gui/frame/window_frame.h"
 #include "gui/look/look.h"
+#include "gui/session/commands.h"
 #include "gui/session/pins.h"
 #include "gui/session/sentences.h"
 #include "gui/session/session_controller.h"
@@ -86,8 +89,19 @@ void ComparingFeature::fit() {
 void ComparingFeature::pin() {
   const TracePtr& trace = session_->trace();
   if (!trace) return frame_->say(tr("There is no run to pin yet."));
-  if (const QString why = pins_->add(session_->shownSetup(), trace, session_->shownRecording()); !why.isEmpty())
-    frame_->say(why, Tone::warning);
+  add(session_->shownSetup(), trace, session_->shownRecording());
+}
+
+void ComparingFeature::add(const Setup& setup, const TracePtr& trace, const RecordingOptions& recording) {
+  QString why;
+  change(tr("pin"), [&] { why = pins_->add(setup, trace, recording); });
+  if (!why.isEmpty()) frame_->say(why, Tone::warning);
+}
+
+void ComparingFeature::change(const QString& text, const std::function<void()>& does) {
+  std::vector<PinValue> before = pins_->value();
+  does();
+  if (pins_->value() != before) frame_->undo()->push(new ChangePins(pins_, std::move(before), text));
 }
 
 void ComparingFeature::showPins() {
@@ -119,8 +133,9 @@ void ComparingFeature::showRuns() {
 
 PinChip* ComparingFeature::makeChip(std::size_t index) {
   auto* chip = new PinChip;
-  connect(chip, &PinChip::renamed, this, [this, index](const QString& name) { pins_->rename(index, name); });
-  connect(chip, &PinChip::unpinWanted, this, [this, index] { pins_->remove(index); });
+  connect(chip, &PinChip::renamed, this,
+          [this, index](const QString& name) { change(tr("name of a pin"), [&] { pins_->rename(index, name); }); });
+  connect(chip, &PinChip::unpinWanted, this, [this, index] { change(tr("unpin"), [&] { pins_->remove(index); }); });
   connect(chip, &PinChip::compareWanted, this, &ComparingFeature::showTable);
   connect(chip, &PinChip::lookWanted, this, [this, index] {
     Setup after = pins_->setupOf(index);
@@ -199,13 +214,23 @@ void ComparingFeature::compare(const ReadyComparison& which) {
       compare(which);
     });
   }
-  if (!first.sameRun(session_->setup())) frame_->change(first, tr("comparing %1").arg(which.title));
-  for (const Setup& one : runs) pins_->add(one, nullptr, {});
+  const bool goes = !first.sameRun(session_->setup());
+  if (goes || !runs.empty()) {
+    const QString text = tr("comparing %1").arg(which.title);
+    frame_->undo()->beginMacro(text);
+    if (goes) frame_->change(first, text);
+    change(text, [&] {
+      for (const Setup& one : runs) pins_->add(one, nullptr, {});
+    });
+    frame_->undo()->endMacro();
+  }
   frame_->hint()->done(FirstHint::pin);
 }
 
 void ComparingFeature::unpinAll() {
-  while (!pins_->pins().empty()) pins_->remove(pins_->pins().size() - 1);
+  change(tr("unpin of all"), [this] {
+    while (!pins_->pins().empty()) pins_->remove(pins_->pins().size() - 1);
+  });
 }
 
 void ComparingFeature::fillMenu() {
@@ -234,9 +259,7 @@ void ComparingFeature::fillMenu() {
     beside.preset = preset.id;
     beside.form = "auto";
     const QString title = QString::fromStdString(preset.title);
-    family->addAction(buttonText(title), this, [this, beside] {
-      if (const QString why = pins_->add(beside, nullptr, {}); !why.isEmpty()) frame_->say(why, Tone::warning);
-    });
+    family->addAction(buttonText(title), this, [this, beside] { add(beside, nullptr, {}); });
   }
   menu_->addSeparator();
   menu_->addActions({frame_->action("sideBySide"), frame_->action("differences"), frame_->action("unpinAll")});

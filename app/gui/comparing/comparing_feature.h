@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QObject>
+#include <functional>
 #include <vector>
 
 #include "gui/comparing/ready.h"
@@ -36,6 +37,8 @@ class ComparingFeature : public QObject {
   void buildActions();
   void fillMenu();
   void pin();
+  void add(const Setup& setup, const TracePtr& trace, const RecordingOptions& recording);
+  void change(const QString& text, const std::function<void()>& does);  ///< of the pins, which undo takes back
   void showPins();
   PinChip* makeChip(std::size_t index);
   void showTable();

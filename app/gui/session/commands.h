@@ -2,7 +2,10 @@
 #pragma once
 
 #include <QUndoCommand>
+#include <utility>
+#include <vector>
 
+#include "gui/session/pins.h"
 #include "gui/session/session_controller.h"
 
 namespace reclab {
@@ -44,6 +47,22 @@ class ForgetTraining : public QUndoCommand {
   SessionController* session_;
   Setup before_;
   SessionController::Forgotten forgotten_;
+};
+
+/// A change of the runs that are kept beside what is looked at, which is made already.
+class ChangePins : public QUndoCommand {
+ public:
+  ChangePins(Pins* pins, std::vector<PinValue> before, const QString& text)
+      : QUndoCommand(text), pins_(pins), before_(std::move(before)), after_(pins->value()) {}
+  void redo() override {
+    if (!std::exchange(made_, false)) pins_->setValue(after_);
+  }
+  void undo() override { pins_->setValue(before_); }
+
+ private:
+  Pins* pins_;
+  std::vector<PinValue> before_, after_;
+  bool made_ = true;
 };
 
 }  // namespace reclab

@@ -158,6 +158,29 @@ void Pins::rename(std::size_t index, const QString& name) {
   update();
 }
 
+std::vector<PinValue> Pins::value() const {
+  std::vector<PinValue> all;
+  for (const Pin& pin : pins_) all.push_back({pin.id, pin.setup, pin.given, pin.colour});
+  return all;
+}
+
+void Pins::setValue(const std::vector<PinValue>& value) {
+  for (std::size_t i = pins_.size(); i-- > 0;)
+    if (std::ranges::none_of(value, [&](const PinValue& one) { return one.id == pins_[i].id; })) remove(i);
+  std::vector<Pin> all;
+  for (const PinValue& one : value) {
+    const auto now = std::ranges::find(pins_, one.id, &Pin::id);
+    Pin pin = now != pins_.end() ? *now : Pin{.id = one.id, .setup = one.setup};
+    pin.given = one.given;
+    pin.colour = one.colour;
+    all.push_back(std::move(pin));
+  }
+  pins_ = std::move(all);
+  update();
+  emit changed();
+  next();
+}
+
 std::vector<Panel::Run> Pins::runs() const {
   std::vector<Panel::Run> all;
   for (const Pin& pin : pins_) {

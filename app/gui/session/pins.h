@@ -35,6 +35,15 @@ struct Pin {
   bool comparable = false;  ///< of the input that is shown, so it is in the plots
 };
 
+/// What a hand can change of a pin.
+struct PinValue {
+  std::uint64_t id = 0;
+  Setup setup;
+  QString given;
+  int colour = 0;
+  bool operator==(const PinValue& other) const { return id == other.id && given == other.given && colour == other.colour; }
+};
+
 class Pins : public QObject {
   Q_OBJECT
  public:
@@ -54,6 +63,9 @@ class Pins : public QObject {
   void remove(std::size_t index);
   void rename(std::size_t index, const QString& name);  ///< empty: by what differs again
   const std::vector<Pin>& pins() const { return pins_; }
+  std::vector<PinValue> value() const;
+  /// Those that are pinned now keep what they have run; others are run again.
+  void setValue(const std::vector<PinValue>& value);
   /// Those that can be compared with what is shown.
   std::vector<Panel::Run> runs() const;
   /// Whether this is pinned on the input that is shown.
