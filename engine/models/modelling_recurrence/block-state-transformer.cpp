@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "models/modelling_recurrence/meliad.h"
+#include "models/parts/layers/state_space.h"
 #include "recurrence/diagonal/diagonal.h"
 #include "recurrence/flow.h"
 #include "recurrence/segments/segments.h"
@@ -124,10 +125,7 @@ Architecture block_state_transformer() {
     if (h.integer("state") % 2)
       throw Error("block-state-transformer: state = " + h.text("state") + " is odd: it counts conjugate pairs, choose an even number.",
                   {.model = "block-state-transformer", .parameter = "state", .value = h.text("state"), .range = "even"});
-    if (h.real("dt_min") > h.real("dt_max"))
-      throw Error("block-state-transformer: dt_min = " + h.text("dt_min") + " is above dt_max = " + h.text("dt_max") +
-                      ": choose dt_min at most dt_max.",
-                  {.model = "block-state-transformer", .parameter = "dt_min", .value = h.text("dt_min"), .range = "at most dt_max"});
+    parts::check_time_steps(h, "block-state-transformer");
   };
 
   a.layer = [](Layer& l, Var x) {

@@ -25,22 +25,23 @@ Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const std
   return linear(l, name, x, out, Linear{start, bias ? start : Init{}, role, "starts uniform in ±1/√in, as its bias"});
 }
 
+Init row_norms(const std::string& of, std::int64_t columns) {
+  return [=](InitContext& c) {
+    const auto rows = c.other(of);
+    const auto n = static_cast<std::size_t>(columns);
+    for (std::size_t i = 0; i < c.values.size(); ++i) {
+      double square = 0.0;
+      for (std::size_t j = 0; j < n; ++j) square += rows[i * n + j] * rows[i * n + j];
+      c.values[i] = std::sqrt(square);
+    }
+  };
+}
 Var weight_normed(Layer& l, const std::string& name, Var x, std::int64_t out, const Linear& how) {
   const std::int64_t in = x.dim(-1);
   const Var v =
       l.parameter(name + ".weight_v", {out, in}, how.weight, how.role + ", before its rows are given their norms; " + how.starts + ".");
-  const Init norms = [of = name + ".weight_v", in](InitContext& c) {
-    const auto rows = c.other(of);
-    for (std::size_t i = 0; i < c.values.size(); ++i) {
-      double square = 0.0;
-      for (std::int64_t j = 0; j < in; ++j)
-        square += rows[i * static_cast<std::size_t>(in) + static_cast<std::size_t>(j)] *
-                  rows[i * static_cast<std::size_t>(in) + static_cast<std::size_t>(j)];
-      c.values[i] = std::sqrt(square);
-    }
-  };
-  const Var g =
-      l.parameter(name + ".weight_g", {out, 1}, norms, "The norms of the rows of " + name + ".weight; start as those of weight_v.");
+  const Var g = l.parameter(name + ".weight_g", {out, 1}, row_norms(name + ".weight_v", in),
+                            "The norms of the rows of " + name + ".weight; start as those of weight_v.");
   const Var b = how.bias ? l.parameter(name + ".bias", {out}, how.bias, "The bias of " + name + ".") : Var{};
   return reclab::linear(x, v * (g / sqrt(reshape(sum(square(v), -1), {out, 1}))), b);
 }

@@ -10,6 +10,7 @@
 
 #include "array/error.h"
 #include "models/parts/layers/low_rank_layer.h"
+#include "models/parts/layers/state_space.h"
 #include "models/parts/parts.h"
 #include "recurrence/convolution/convolution.h"
 #include "recurrence/step/step.h"
@@ -124,12 +125,7 @@ Var added(Layer& l, const LowRankSystem& system, Var x) {
         for (std::size_t i = 0; i < c.values.size(); ++i) c.values[i] = i % 2 ? turn[i / 2] : -0.5;
       },
       "Λ" + own + ", last axis re and im; starts as −½ + i w_imag.");
-  const auto number = [&](Var v) {
-    const std::int64_t rows = v.dim(0);
-    const Var z = complex(reshape(slice(v, -1, 0, 1), {rows, modes}), reshape(slice(v, -1, 1, 2), {rows, modes}));
-    const std::vector<Var> copies(static_cast<std::size_t>(H / rows), z);
-    return copies.size() == 1 ? z : concat(copies, 0);
-  };
+  const auto number = [&](Var v) { return parts::for_channels(parts::complex_modes(v, v.dim(0), modes), H); };
   const Var dt = reshape(exp(frozen_dt), {H, 1}), drive = number(frozen_B) * dt * reciprocal(1.0 - number(frozen_w) * (dt * 0.5));
   const auto over_modes = [](Var v) { return sum(real(v), -1) * 2.0; };  // and their conjugates
   const Var total = over_modes(drive), u = reversed(x);

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "array/error.h"
 #include "models/parts/layers/mixer_attention.h"
 #include "models/parts/layers/mixer_model.h"
+#include "models/parts/layers/state_space.h"
 #include "recurrence/diagonal/diagonal.h"
 #include "recurrence/flow.h"
 #include "recurrence/mixing/mixing.h"
@@ -125,11 +125,7 @@ Architecture mamba() {
   a.reference = parts::mixer_model_reference();
   a.reference.push_back({"layers.{n}.mixer.*", "*"});
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
-  a.check = [](const Hyper& h) {
-    if (h.real("dt_min") > h.real("dt_max"))
-      throw Error("mamba: dt_min = " + h.text("dt_min") + " is above dt_max = " + h.text("dt_max") + ": choose dt_min at most dt_max.",
-                  {.model = "mamba", .parameter = "dt_min", .value = h.text("dt_min"), .range = "at most dt_max"});
-  };
+  a.check = [](const Hyper& h) { parts::check_time_steps(h, "mamba"); };
 
   a.layer = [](Layer& l, Var u) {
     return parts::mixer_block(l, u, [&](Var v) { return parts::has_mixer_attention(l) ? parts::mixer_attention(l, v) : mixer(l, v); });

@@ -8,6 +8,7 @@
 #include "array/error.h"
 #include "models/parts/hippo.h"
 #include "models/parts/layers/flax_stack.h"
+#include "models/parts/layers/state_space.h"
 #include "models/parts/parts.h"
 #include "recurrence/diagonal/diagonal.h"
 #include "recurrence/flow.h"
@@ -191,9 +192,7 @@ Architecture s5() {
       throw Error("s5: state = " + h.text("state") + " does not fall into blocks = " + h.text("blocks") + " blocks of " +
                       (h.flag("conj_sym") ? "even" : "whole") + " size: choose another state or blocks.",
                   {.model = "s5", .parameter = "blocks", .value = h.text("blocks"), .range = "a divisor of state"});
-    if (h.real("dt_min") > h.real("dt_max"))
-      throw Error("s5: dt_min = " + h.text("dt_min") + " is above dt_max = " + h.text("dt_max") + ": choose dt_min at most dt_max.",
-                  {.model = "s5", .parameter = "dt_min", .value = h.text("dt_min"), .range = "at most dt_max"});
+    parts::check_time_steps(h, "s5");
   };
 
   a.joint = [](const Hyper& h) { return h.flag("bidirectional"); };

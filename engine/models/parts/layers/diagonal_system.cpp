@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "array/error.h"
+#include "models/parts/layers/state_space.h"
 #include "models/parts/parts.h"
 #include "recurrence/convolution/convolution.h"
 #include "recurrence/diagonal/diagonal.h"
@@ -163,18 +164,8 @@ Var finished(Layer& l, Var x, Var u, Var y) {
     if (h.flag("weight_norm")) {
       const Var v = l.parameter("output_linear.weight_v", {rows, columns}, init::uniform(-k, k),
                                 role + ", before its rows are scaled; starts uniform in ±1/√(columns).");
-      const Var g = l.parameter(
-          "output_linear.weight_g", {rows, 1},
-          [rows, columns](InitContext& c) {
-            const auto drawn = c.other("output_linear.weight_v");
-            for (std::int64_t i = 0; i < rows; ++i) {
-              double sum = 0.0;
-              for (std::int64_t j = 0; j < columns; ++j)
-                sum += drawn[static_cast<std::size_t>(i * columns + j)] * drawn[static_cast<std::size_t>(i * columns + j)];
-              c.values[static_cast<std::size_t>(i)] = std::sqrt(sum);
-            }
-          },
-          "The norms of its rows; start as those of weight_v.");
+      const Var g = l.parameter("output_linear.weight_g", {rows, 1}, row_norms("output_linear.weight_v", columns),
+                                "The norms of its rows; start as those of weight_v.");
       W = v * (g / reshape(sqrt(sum(square(v), -1)), {rows, 1}));
     } else {
       W = l.parameter("output_linear.weight", {rows, columns}, init::uniform(-k, k), role + "; starts uniform in ±1/√(columns).");
@@ -260,9 +251,7 @@ std::vector<ReferenceName> diagonal_system_reference() {
 }
 
 void check_diagonal_system(const Hyper& h, const std::string& model) {
-  if (h.real("dt_min") > h.real("dt_max"))
-    throw Error(model + ": dt_min = " + h.text("dt_min") + " is above dt_max = " + h.text("dt_max") + ": choose dt_min at most dt_max.",
-                {.model = model, .parameter = "dt_min", .value = h.text("dt_min"), .range = "at most dt_max"});
+  check_time_steps(h, model);
   if (h.choice("output") == "none" && h.integer("channels") > 1 && h.choice("block") == "residual")
     throw Error(model + ": channels = " + h.text("channels") +
                     " outputs a channel and output = none do not fit the residual: choose channels=1 or output=linear.",

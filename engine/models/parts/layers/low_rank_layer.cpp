@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <numbers>
 #include <utility>
 
 #include "array/error.h"
 #include "models/parts/hippo.h"
 #include "models/parts/layers/diagonal_system.h"
+#include "models/parts/layers/state_space.h"
 #include "recurrence/flow.h"
 
 namespace reclab::parts {
@@ -81,40 +83,21 @@ Var solved_readout(const LowRankSystem& system, Var c, std::int64_t length) {
   return complex(slice(row, -1, 0, n), -slice(row, -1, n, 2 * n));
 }
 
-/// 1 where a mode turns by less than half the limit a step, counted in turns.
-Var sign_of_room(Var dt, Var turn, double limit) { return reclab::sign(0.5 * limit - dt * abs(turn) * (0.5 / std::numbers::pi)); }
-
 /// What follows the system in a layer: y is what it returns, with the skip.
-Var finished(Layer& l, Var x, Var y, Var scale, Var shift) {
-  const std::int64_t H = l.hyper.integer("width");
-  const bool block = l.hyper.choice("block") == "residual", prenorm = l.hyper.flag("prenorm");
-  if (l.hyper.choice("output") == "glu") {
-    const std::int64_t columns = y.dim(-1);
-    const double k = 1.0 / std::sqrt(static_cast<double>(columns));
-    const Var W =
-        l.parameter("output_linear.weight", {2 * H, columns}, init::uniform(-k, k),
-                    columns == H ? "W of the GLU: value rows, then gate rows; starts uniform in ±1/√H."
-                                 : "W of the GLU: value rows, then gate rows, columns read by read; starts uniform in ±1/√(channels H).");
-    const Var b = l.parameter("output_linear.bias", {2 * H}, init::uniform(-k, k),
-                              columns == H ? "Its bias; starts uniform in ±1/√H." : "Its bias; starts uniform in ±1/√(channels H).");
-    const auto parts = split(linear(gelu(y), W, b), -1, 2);
-    y = parts[0] * l.gate("glu", sigmoid(parts[1]), 0.0, 1.0, "The GLU after the system: how much of each channel passes.");
-  }
-  if (!block) return y;
-  return prenorm ? x + y : layer_norm(x + y, scale, shift, 1e-5);
+Var finished(Layer& l, const NormedBlock& block, Var x, Var y) {
+  if (l.hyper.choice("output") == "none") return block.around(x, y);
+  const bool once = y.dim(-1) == l.hyper.integer("width");
+  return block.around(
+      x, gated_output(l, y, {"system", once ? "value rows, then gate rows" : "value rows, then gate rows, columns read by read"}));
 }
 
 /// How often each system is read out.
 std::int64_t reads_of(const Hyper& h) { return h.has("channels") ? h.integer("channels") : 1; }
 
-/// D u of each read, side by side.
-Var skipped(Layer& l, Var u) {
+Var skip_of(Layer& l) {
   const std::int64_t H = l.hyper.integer("width"), reads = reads_of(l.hyper);
-  const Var D = l.parameter("D", {reads, H}, init::normal(1.0),
-                            reads == 1 ? "The skip D; starts normal." : "The skip D, a row a read; starts normal.");
-  std::vector<Var> parts;
-  for (std::int64_t i = 0; i < reads; ++i) parts.push_back(reshape(reads == 1 ? D : slice(D, 0, i, i + 1), {H}) * u);
-  return reads == 1 ? parts[0] : concat(parts, -1);
+  return l.parameter("D", {reads, H}, init::normal(1.0),
+                     reads == 1 ? "The skip D; starts normal." : "The skip D, a row a read; starts normal.");
 }
 
 /// A memory of several low-rank terms or readouts, by its real matrices: y [steps, batch, reads * channels], read by read, of C [reads,
@@ -213,23 +196,16 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
       throw Error(id + ": n_ssm = " + h.text("n_ssm") + " does not divide width = " + h.text("width") +
                       ": choose a divisor, or 0 for one copy a channel.",
                   {.model = id, .parameter = "n_ssm", .value = h.text("n_ssm"), .range = "a divisor of width"});
-    if (reads_of(h) > 1 && h.choice("output") == "none" && (h.choice("block") == "residual" || h.integer("layers") > 1))
-      throw Error(id + ": output = none leaves channels = " + h.text("channels") +
-                      " reads a channel, which no residual and no next layer takes: choose output=glu, or block=none and layers=1.",
-                  {.model = id, .parameter = "channels", .value = h.text("channels"), .range = "1 with output = none"});
-    if (h.real("dt_min") > h.real("dt_max"))
-      throw Error(id + ": dt_min = " + h.text("dt_min") + " is above dt_max = " + h.text("dt_max") + ": choose dt_min at most dt_max.",
-                  {.model = id, .parameter = "dt_min", .value = h.text("dt_min"), .range = "at most dt_max"});
+    if (h.has("channels")) check_reads(h, id);
+    check_time_steps(h, id);
   };
 
   a.layer = [how](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), N = l.hyper.integer("state"), modes = N / 2,
                        S = l.hyper.integer("n_ssm") ? l.hyper.integer("n_ssm") : H;
-    const bool block = l.hyper.choice("block") == "residual", prenorm = l.hyper.flag("prenorm"), first = how.first_version,
-               softplus_dt = !first && l.hyper.choice("dt_transform") == "softplus";
+    const bool first = how.first_version, softplus_dt = !first && l.hyper.choice("dt_transform") == "softplus";
     const double low = std::log(l.hyper.real("dt_min")), high = std::log(l.hyper.real("dt_max"));
-    const Var scale = block ? l.parameter("norm.weight", {H}, init::constant(1.0), "Scale of the layer norm; starts at 1.") : Var{};
-    const Var shift = block ? l.parameter("norm.bias", {H}, init::constant(0.0), "Shift of the layer norm; starts at 0.") : Var{};
+    const NormedBlock block = normed_block(l);
 
     const bool tied_dt = first || l.hyper.flag("dt_tie"), bidirectional = l.hyper.flag("bidirectional"),
                two = bidirectional || (how.adds_backward && how.adds_backward(l.hyper));
@@ -303,15 +279,9 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
                     l.hyper.integer("l_kernel") ? "C̃ = (1 − Ā^L)ᵀ times the readout, last axis re and im; starts complex normal."
                                                 : "The readout C, last axis re and im; starts complex normal.");
     const Var C = bidirectional ? slice(both_C, 0, l.backward() ? reads : 0, l.backward() ? 2 * reads : reads) : both_C;
-    const auto skip_of = [&](Var v) { return two ? Var{} : skipped(l, v); };
-
-    const auto number = [&](Var v, std::int64_t rows) {
-      return complex(reshape(slice(v, -1, 0, 1), {rows, modes}), reshape(slice(v, -1, 1, 2), {rows, modes}));
-    };
-    const auto for_channels = [&](Var v) {
-      std::vector<Var> copies(static_cast<std::size_t>(H / S), v);
-      return copies.size() == 1 ? v : concat(copies, 0);
-    };
+    const auto skipped = [&](Var u) { return two ? Var{} : skip(skip_of(l), u); };
+    const auto number = [&](Var v, std::int64_t rows) { return complex_modes(v, rows, modes); };
+    const auto for_channels = [&](Var v) { return parts::for_channels(v, H); };
     const auto half_sum = [](Var v) { return reshape(sum(real(v), -1) * 2.0, {v.dim(0), 1}); };  // over a mode and its conjugate
     const Var decay = transform == "exp" ? exp_in_range(A_real) : first && transform == "relu" ? relu(A_real) : positive(transform, A_real);
     const auto term = [&](Var v, std::int64_t r) { return for_channels(number(rank == 1 ? v : slice(v, 0, r, r + 1), S)); };
@@ -338,9 +308,9 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
       way.a = inverse * 2.0 - 1.0;
       for (Var& one : way.p) one = one * 2.0;
       for (std::int64_t i = 0; i < reads; ++i) rows.push_back(number(slice(C, 0, i, i + 1), H));
-      const Var u = block && prenorm ? layer_norm(x, scale, shift, 1e-5) : x;
-      const Var skip = skip_of(u), read = dense_modes(l, way, rows, l.hyper.integer("l_kernel"), u);
-      return two ? read : finished(l, x, read + skip, scale, shift);
+      const Var u = block.read(x);
+      const Var Du = skipped(u), read = dense_modes(l, way, rows, l.hyper.integer("l_kernel"), u);
+      return two ? read : finished(l, block, x, read + Du);
     }
     if (!l.hyper.has("order") || l.hyper.integer("order") > 0)
       declare_flow(l, {.rule = Flow::Rule::bilinear});  // else the input is in the transition
@@ -357,23 +327,19 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     }
     system.c = number(C, H);
     if (first && l.hyper.real("bandlimit") > 0.0)
-      system.c = system.c * detach(relu(sign_of_room(dt, imag(lambda), l.hyper.real("bandlimit"))));
+      system.c = system.c * in_band(dt * abs(imag(lambda)) * (0.5 / std::numbers::pi), l.hyper.real("bandlimit"));
     if (const std::int64_t length = l.hyper.integer("l_kernel")) system.c = solved_readout(system, system.c, length);
 
-    const Var u = block && prenorm ? layer_norm(x, scale, shift, 1e-5) : x;
-    const Var skip = skip_of(u);  // before the bank: gradients are added up in this order
+    const Var u = block.read(x);
+    const Var Du = skipped(u);  // before the bank: gradients are added up in this order
     const Var read = how.read(l, system, u);
-    return two ? read : finished(l, x, read + skip, scale, shift);
+    return two ? read : finished(l, block, x, read + Du);
   };
   a.joint = [adds = how.adds_backward](const Hyper& h) { return h.flag("bidirectional") || (adds && adds(h)); };
   a.joined = [](Layer& l, Var below, Var forward, Var backward) {
-    const std::int64_t H = l.hyper.integer("width");
-    const bool block = l.hyper.choice("block") == "residual";
-    const Var scale = block ? l.parameter("norm.weight", {H}, init::constant(1.0), "Scale of the layer norm; starts at 1.") : Var{};
-    const Var shift = block ? l.parameter("norm.bias", {H}, init::constant(0.0), "Shift of the layer norm; starts at 0.") : Var{};
-    const Var u = block && l.hyper.flag("prenorm") ? layer_norm(below, scale, shift, 1e-5) : below;
-    return finished(l, below, forward + (l.hyper.flag("bidirectional") ? from_next_step(backward) : backward) + skipped(l, u), scale,
-                    shift);
+    const NormedBlock block = normed_block(l);
+    const Var u = block.read(below);
+    return finished(l, block, below, forward + (l.hyper.flag("bidirectional") ? from_next_step(backward) : backward) + skip(skip_of(l), u));
   };
 }
 
