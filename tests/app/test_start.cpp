@@ -182,7 +182,7 @@ class TestStart : public QObject {
     const Ended help = start({"--help"});
     QCOMPARE(help.status, 0);
     QVERIFY(help.out.join(' ').contains("--figures"));
-    QVERIFY2(help.out[0] == "Usage: recurrence-lab [options] [ID]", qPrintable(help.out[0]));
+    QVERIFY2(help.out[0] == "Usage: recurrence-lab [options] [ID] [FILE]", qPrintable(help.out[0]));
   }
 };
 

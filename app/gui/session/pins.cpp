@@ -170,7 +170,10 @@ void Pins::setValue(const std::vector<PinValue>& value) {
   std::vector<Pin> all;
   for (const PinValue& one : value) {
     const auto now = std::ranges::find(pins_, one.id, &Pin::id);
-    Pin pin = now != pins_.end() ? *now : Pin{.id = one.id, .setup = one.setup};
+    Pin pin;
+    if (now != pins_.end()) pin = *now;
+    pin.id = one.id;
+    pin.setup = one.setup;
     pin.given = one.given;
     pin.colour = one.colour;
     all.push_back(std::move(pin));
