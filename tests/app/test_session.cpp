@@ -337,6 +337,11 @@ class TestSession : public test::WindowTest {
     QTest::mouseClick(window_->scrubber()->strip(), Qt::LeftButton, {}, {200, 20});
     QVERIFY(window_->hint()->isDone(FirstHint::scrub) && !window_->hint()->isDone(FirstHint::drag));
     window_->action("pin")->trigger();
+    close();
+    openSmall();
+    QVERIFY(window_->hint()->isVisible());  // with what was tried before
+    QVERIFY(window_->hint()->isDone(FirstHint::scrub) && window_->hint()->isDone(FirstHint::pin));
+    QVERIFY(!window_->hint()->isDone(FirstHint::drag) && !window_->hint()->isDone(FirstHint::train));
     window_->action("train")->trigger();
     QVERIFY(window_->hint()->isDone(FirstHint::train));
     session().pauseTraining();

@@ -112,7 +112,10 @@ void TrainingBar::setLearning(const LearningPtr& learning) {
       const auto runs = std::ssize(learning->together);
       said << (runs > 1 ? tr("%1 steps/s of each of %2").arg(reclab::number(learning->pace, 2)).arg(runs)
                         : tr("%1 steps/s").arg(reclab::number(learning->pace, 2)));
-      said << tr("%1 s left").arg(reclab::number(static_cast<double>(left) / learning->pace, 2));
+      const double seconds = static_cast<double>(left) / learning->pace;
+      said << (seconds < 120.0    ? tr("%1 s left").arg(reclab::number(seconds, 2))
+               : seconds < 7200.0 ? tr("%1 min left").arg(reclab::number(seconds / 60.0, 2))
+                                  : tr("%1 h left").arg(reclab::number(seconds / 3600.0, 2)));
     }
     what_->setText(said.join(QStringLiteral(",  ")));
   }

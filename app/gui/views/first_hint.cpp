@@ -4,6 +4,7 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QSettings>
+#include <QStringList>
 #include <QStyle>
 #include <QTimer>
 #include <QToolButton>
@@ -38,6 +39,9 @@ FirstHint::FirstHint(QWidget* parent) : QFrame(parent) {
   connect(shut, &QToolButton::clicked, this, &FirstHint::end);
   setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);  // it asks for no width of its own
   setVisible(!QSettings().value("hintSeen").toBool());
+  const QStringList before = QSettings().value("hintDone").toStringList();
+  for (int i = 0; i < gestures; ++i)
+    if (before.contains(QString::number(i))) done(static_cast<Gesture>(i));
 }
 
 void FirstHint::resizeEvent(QResizeEvent* event) {
@@ -63,6 +67,10 @@ void FirstHint::done(Gesture gesture) {
   words->style()->unpolish(words);
   words->style()->polish(words);
   fit();
+  QStringList all;
+  for (int i = 0; i < gestures; ++i)
+    if (isDone(static_cast<Gesture>(i))) all << QString::number(i);
+  QSettings().setValue("hintDone", all);
   if (std::all_of(done_.begin(), done_.end(), [](bool one) { return one; })) QTimer::singleShot(1500, this, &FirstHint::end);
 }
 

@@ -348,7 +348,8 @@ class TestRuns : public test::TrainingTest {
     std::int64_t steps = 0;
     for (const LearningCurvePtr& one : now.trainings) steps = std::max(steps, one->wanted - one->done);
     const double left = static_cast<double>(steps) / now.pace;
-    QVERIFY2(bar()->what().contains(number(left, 2) + " s left"), qPrintable(bar()->what() + QString::number(left)));
+    const QString said_left = left < 120.0 ? number(left, 2) + " s left" : number(left / 60.0, 2) + " min left";
+    QVERIFY2(bar()->what().contains(said_left), qPrintable(bar()->what() + QString::number(left)));
     pause();
     disconnect(&session(), &SessionController::learningChanged, this, nullptr);
     QVERIFY2(told > 3 && other == 0, qPrintable(QStringLiteral("%1 of %2: %3").arg(other).arg(told).arg(said.join("; "))));
