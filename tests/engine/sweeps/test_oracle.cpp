@@ -203,11 +203,12 @@ void compare_with_engine(const fs::path& file) {
   std::map<std::string, double> worst;
   std::vector<std::string> wrong;
   compare(golden, trace, "", [](const std::string&) { return true; }, worst, wrong);
-  // What the engine has and the oracle has not would be untested: a parameter, a gradient, a state, a layer.
+  // What the engine has and the oracle has not would be untested: a parameter, a gradient, a state, a layer. The gradient of the state
+  // before the first step is held to the products of the steps' Jacobians (tests/engine/execution/test_step_map.cpp).
   const auto undefined = meta.value("undefined", std::vector<std::string>());
   for (const auto& array : trace.arrays())
     for (const char* prefix : {"param/", "gradient/", "state/", "spectrum/", "jacobian"})
-      if (starts(array->key, prefix) && !golden.count(array->key) &&
+      if (starts(array->key, prefix) && !starts(array->key, "gradient/initial/") && !golden.count(array->key) &&
           std::find(undefined.begin(), undefined.end(), array->key) == undefined.end())
         wrong.push_back(array->key + " is not in the golden file");
 
@@ -346,7 +347,9 @@ TEST_CASE("there is golden data of every architecture, and of every value that a
   for (const fs::path& file : golden_files()) {
     const nlohmann::json meta = meta_of(read_golden(file));
     const Architecture& of = builtin_registry().find(meta.at("architecture").get<std::string>());
-    CHECK_SAYS(file.parent_path().filename() == of.family, file.string() + " lies in the folder of another family");
+    std::string folder = of.family;
+    std::ranges::replace(folder, '-', '_');
+    CHECK_SAYS(file.parent_path().filename() == folder, file.string() + " lies in the folder of another family");
     Preset preset;
     preset.id = preset.architecture = meta.at("architecture").get<std::string>();
     for (const auto& [key, value] : meta.at("set").items()) preset.hyper.emplace_back(key, value_of(value));
