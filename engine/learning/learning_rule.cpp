@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "learning/find_listed.h"
+
 namespace reclab {
 
 TrainingDiverged::TrainingDiverged(std::int64_t at, const std::string& what, std::string of)
@@ -12,14 +14,6 @@ TrainingDiverged::TrainingDiverged(std::int64_t at, const std::string& what, std
       step(at),
       array(std::move(of)) {}
 
-const LearningRuleInfo& learning_rule(std::string_view id) {
-  std::string known;
-  for (const LearningRuleInfo& rule : learning_rules()) {
-    if (rule.id == id) return rule;
-    known += (known.empty() ? "" : ", ") + rule.id;
-  }
-  throw Error("there is no learning rule \"" + std::string(id) + "\": choose " + known + ".",
-              {.parameter = "rule", .value = std::string(id), .range = known});
-}
+const LearningRuleInfo& learning_rule(std::string_view id) { return find_listed(learning_rules(), id, "learning rule", "rule"); }
 
 }  // namespace reclab

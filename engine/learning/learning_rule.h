@@ -65,9 +65,8 @@ struct LearningSetup {
 struct LearningRuleInfo {
   std::string id{};     ///< the name of its file
   std::string title{};  ///< "Backpropagation through time"
-  std::string source{};
-  int year = 0;        ///< of the source: the order in which they are listed
-  std::string name{};  ///< in lists of the window: "BPTT"
+  int year = 0;         ///< of its paper: the order in which they are listed
+  std::string name{};   ///< in lists of the window: "BPTT"
   /// Throws Error for a model or options that it cannot learn with.
   std::unique_ptr<LearningRule> (*make)(const LearningSetup&) = nullptr;
 };

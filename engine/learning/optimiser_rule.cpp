@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "array/error.h"
+#include "learning/find_listed.h"
 
 namespace reclab {
 namespace {
@@ -70,15 +71,7 @@ const DeviceArray& WeightStep::decayed_gradient() const {
   return scratch[3];
 }
 
-const OptimiserRule& optimiser_rule(std::string_view id) {
-  std::string known;
-  for (const OptimiserRule& rule : optimiser_rules()) {
-    if (rule.id == id) return rule;
-    known += (known.empty() ? "" : ", ") + rule.id;
-  }
-  throw Error("there is no optimiser \"" + std::string(id) + "\": choose " + known + ".",
-              {.parameter = "optimiser", .value = std::string(id), .range = known});
-}
+const OptimiserRule& optimiser_rule(std::string_view id) { return find_listed(optimiser_rules(), id, "optimiser", "optimiser"); }
 
 bool has_field(const OptimiserRule& rule, std::string_view key) {
   return std::ranges::any_of(rule.fields, [&](const OptimiserField& field) { return field.row.key == key; });

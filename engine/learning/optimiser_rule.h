@@ -70,8 +70,7 @@ class WeightStep {
 struct OptimiserRule {
   std::string id{};     ///< the name of its file
   std::string title{};  ///< "RMSProp"
-  std::string source{};
-  int year = 0;  ///< of the source: the order in which they are listed
+  int year = 0;         ///< of its paper: the order in which they are listed
   std::vector<OptimiserField> fields{};
   /// The arrays that are kept between steps, one of each a weight: "m", "v".
   std::vector<std::string> (*kept)(const OptimiserOptions&) = nullptr;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+// D. P. Kingma, J. Ba, ICLR 2015; as torch.optim.Adam.
 #include "learning/optimisers/adam.h"
 
 #include <cmath>
@@ -30,12 +31,9 @@ std::vector<std::string> adam_kept(const OptimiserOptions&) { return {"m", "v"};
 namespace optimisers_by_name {
 
 OptimiserRule adam() {
-  return {.title = "Adam",
-          .source = "D. P. Kingma, J. Ba, ICLR 2015; as torch.optim.Adam",
-          .year = 2015,
-          .fields = adam_fields(),
-          .kept = adam_kept,
-          .step = [](const WeightStep& s) { adam_step(s, s.decayed_gradient()); }};
+  return {.title = "Adam", .year = 2015, .fields = adam_fields(), .kept = adam_kept, .step = [](const WeightStep& s) {
+            adam_step(s, s.decayed_gradient());
+          }};
 }
 
 }  // namespace optimisers_by_name

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // v = smoothing v + (1 - smoothing) g^2, d = g / (sqrt(v) + epsilon), with momentum m = momentum m + d; w -= rate d, or rate m.
+// T. Tieleman, G. Hinton, Lecture 6.5, 2012; as torch.optim.RMSprop, whose alpha is the smoothing.
 #include "learning/optimiser_rule.h"
 
 namespace reclab::optimisers_by_name {
@@ -22,7 +23,6 @@ void step(const WeightStep& s) {
 
 OptimiserRule rmsprop() {
   return {.title = "RMSProp",
-          .source = "T. Tieleman, G. Hinton, Lecture 6.5, 2012; as torch.optim.RMSprop, whose alpha is the smoothing",
           .year = 2012,
           .fields = {{.row = hyper_real("smoothing", {}, 0.99, 0.0, 1.0, "Of rmsprop's average")},
                      epsilon_field(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // w -= rate d, d = g, or with momentum d = m, m = momentum m + g (the first m is g), or by Nesterov d = g + momentum m.
+// H. Robbins, S. Monro, 1951; momentum: B. T. Polyak, 1964, and Y. Nesterov, 1983; as torch.optim.SGD.
 #include "array/error.h"
 #include "learning/optimiser_rule.h"
 
@@ -30,7 +31,6 @@ void check(const OptimiserOptions& options) {
 
 OptimiserRule sgd() {
   return {.title = "SGD",
-          .source = "H. Robbins, S. Monro, 1951; momentum: B. T. Polyak, 1964, and Y. Nesterov, 1983; as torch.optim.SGD",
           .year = 1951,
           .fields = {momentum_field(), {.row = hyper_flag("nesterov", false, "Nesterov's momentum"), .usual = "no"}, weight_decay_field()},
           .kept = [](const OptimiserOptions& options) -> std::vector<std::string> {

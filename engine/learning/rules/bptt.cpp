@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Backpropagation through time: the gradient of a part's loss goes back over its steps, or over more where the part is shorter than what is
+// Backpropagation through time (D. E. Rumelhart, G. E. Hinton, R. J. Williams, 1986), truncated as by R. J. Williams and J. Peng (Neural
+// Computation 2(4), 1990): the gradient of a part's loss goes back over its steps, or over more where the part is shorter than what is
 // gone back over. The state where it ends to go back is the one that the weights before the change came to.
 #include <algorithm>
 #include <cmath>
@@ -185,12 +186,10 @@ class Bptt final : public LearningRule {
 }  // namespace
 
 LearningRuleInfo bptt() {
-  return {
-      .title = "Backpropagation through time",
-      .source = "D. E. Rumelhart, G. E. Hinton, R. J. Williams, 1986; truncated: R. J. Williams, J. Peng, Neural Computation 2(4), 1990",
-      .year = 1986,
-      .name = "BPTT",
-      .make = [](const LearningSetup& setup) -> std::unique_ptr<LearningRule> { return std::make_unique<Bptt>(setup); }};
+  return {.title = "Backpropagation through time",
+          .year = 1986,
+          .name = "BPTT",
+          .make = [](const LearningSetup& setup) -> std::unique_ptr<LearningRule> { return std::make_unique<Bptt>(setup); }};
 }
 
 }  // namespace reclab::rules_by_name

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Real-time recurrent learning: the derivatives of the state by the weights, P[t] = ds[t]/dtheta, go forward with it, P[t] = J[t] P[t-1] +
-// D[t] with J[t] = ds[t]/ds[t-1] and D[t] the derivative of the one step, so that the gradient of each step's loss is known at that step:
-// dL[t]/dtheta = (dL[t]/ds[t-1]) P[t-1] + that of the one step. With weights that stay it is the gradient of backpropagation through time;
-// where they change within a sequence, P goes on as the weights before came to it.
+// Real-time recurrent learning (R. J. Williams, D. Zipser, Neural Computation 1(2), 1989): the derivatives of the state by the weights,
+// P[t] = ds[t]/dtheta, go forward with it, P[t] = J[t] P[t-1] + D[t] with J[t] = ds[t]/ds[t-1] and D[t] the derivative of the one step, so
+// that the gradient of each step's loss is known at that step: dL[t]/dtheta = (dL[t]/ds[t-1]) P[t-1] + that of the one step. With weights
+// that stay it is the gradient of backpropagation through time; where they change within a sequence, P goes on as the weights before came
+// to it.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -64,8 +65,8 @@ class Rtrl final : public LearningRule {
       own.sequence = &batch[b];
       own.loss = std::make_unique<SequenceLoss>(LossKind::task, batch[b]);
       own.state = own.step->start();
-      own.influence.assign(own.step->states() * own.step->weights(), 0.0);
-      own.moved.resize(own.influence.size());
+      for (std::vector<double>* array : {&own.influence, &own.moved})  // what they hold of the batch before is not read: P[-1] is 0
+        if (array->empty()) *array = zeros(static_cast<std::int64_t>(own.step->states() * own.step->weights()));
     }
   }
   bool left() const override { return learned_ < length_; }
@@ -129,7 +130,8 @@ class Rtrl final : public LearningRule {
 
   void take(Own& own, std::int64_t t) const {
     StepMap& step = *own.step;
-    const std::size_t n = step.states(), p = step.weights(), width = step.inputs();
+    const std::size_t n = step.states(), p = step.weights(), width = step.inputs(),
+                      before = t > 0 ? n : 0;  // rows of P[t-1] that are not 0
     const auto influence = [&](std::vector<double>& of, std::size_t i) { return std::span(of).subspan(i * p, p); };
     step.evaluate(own.state, std::span(own.sequence->input).subspan(static_cast<std::size_t>(t) * width, width));
     const std::string where = " became non-finite at step " + std::to_string(t) + " of a sequence";
@@ -147,7 +149,7 @@ class Rtrl final : public LearningRule {
       }
       step.pull_back({}, adjoint);
       add(own.gradient, 1.0, step.weight_adjoint());
-      for (std::size_t j = 0; j < n; ++j) add(own.gradient, step.state_adjoint()[j], influence(own.influence, j));
+      for (std::size_t j = 0; j < before; ++j) add(own.gradient, step.state_adjoint()[j], influence(own.influence, j));
     }
     if (t + 1 == length_) return;
     std::vector<double> unit(n);
@@ -157,7 +159,7 @@ class Rtrl final : public LearningRule {
       unit[i] = 0.0;
       const auto row = influence(own.moved, i);
       std::ranges::copy(step.weight_adjoint(), row.begin());
-      for (std::size_t j = 0; j < n; ++j)
+      for (std::size_t j = 0; j < before; ++j)
         if (const double entry = step.state_adjoint()[j]; entry != 0.0) add(row, entry, influence(own.influence, j));
     }
     std::swap(own.influence, own.moved);
@@ -174,7 +176,6 @@ class Rtrl final : public LearningRule {
 
 LearningRuleInfo rtrl() {
   return {.title = "Real-time recurrent learning",
-          .source = "R. J. Williams, D. Zipser, Neural Computation 1(2), 1989",
           .year = 1989,
           .name = "RTRL",
           .make = [](const LearningSetup& setup) -> std::unique_ptr<LearningRule> { return std::make_unique<Rtrl>(setup); }};
