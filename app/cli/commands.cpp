@@ -604,7 +604,7 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
   interrupt.enter(Interrupt::Phase::running);
   std::vector<DeviceReport> reports;
   try {
-    reports = reclab::check_device(builtin_registry(), all, line.callback(), interrupt.token());
+    reports = reclab::check_device(builtin_registry(), all, line.callback(), interrupt.token(), {.only = options.ids});
   } catch (const Cancelled&) {
     line.clear();
     return cancelled("during the comparison");

@@ -89,6 +89,7 @@ struct TaskOptionsText {
 int task(const TaskOptionsText& options);
 
 struct CheckDeviceOptions {
+  std::vector<std::string> ids;
   bool json = false;
 };
 /// 0 when the CUDA device agrees with the CPU or there is none, 1 when it does not.

@@ -186,6 +186,7 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
 
   CheckDeviceOptions check_options;
   sub = app.add_subcommand("check-device", "Every primitive and preset on the CPU and on the CUDA device: the largest relative errors");
+  sub->add_option("id", check_options.ids, "Presets and primitives (all)")->type_name("ID");
   sub->add_flag("--json", check_options.json, "For scripts");
   sub->callback([&] {
     interrupt.watch();

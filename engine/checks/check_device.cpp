@@ -149,13 +149,20 @@ std::vector<DeviceReport> check_device(const Registry& registry, const PresetLib
       works.emplace_back(std::move(report), work);
     }
   };
-  for (const PrimitiveCase& primitive : primitive_cases())
-    plan(primitive.name, primitive.form, true, [&, primitive](DeviceReport& report) {
-      compare_primitive(primitive, *cuda, check.length > 0 ? check.length : primitive_steps, stop, report);
-    });
+  const std::vector<PrimitiveCase> primitives = primitive_cases();
+  for (const std::string& id : check.only)
+    if (std::ranges::find(primitives, id, &PrimitiveCase::primitive) == primitives.end()) presets.find(id);
+  const auto wanted = [&](const std::string& id) { return check.only.empty() || std::ranges::find(check.only, id) != check.only.end(); };
+  for (const PrimitiveCase& primitive : primitives)
+    if (wanted(primitive.primitive))
+      plan(primitive.name, primitive.form, true, [&, primitive](DeviceReport& report) {
+        compare_primitive(primitive, *cuda, check.length > 0 ? check.length : primitive_steps, stop, report);
+      });
   for (const Preset& preset : presets.presets())
-    for (const std::string& form : card(registry, preset).forms)
-      plan(preset.id, form, false, [&, &preset = preset](DeviceReport& report) { compare_preset(registry, preset, check, stop, report); });
+    if (wanted(preset.id))
+      for (const std::string& form : card(registry, preset).forms)
+        plan(preset.id, form, false,
+             [&, &preset = preset](DeviceReport& report) { compare_preset(registry, preset, check, stop, report); });
   std::vector<DeviceReport> reports;
   for (auto& [report, work] : works) {
     if (stop.stop_requested()) throw Cancelled();

@@ -31,11 +31,13 @@ struct DeviceReport {
 struct DeviceCheck {
   std::int64_t length =
       0;  ///< steps, or the fewest of a preset's task where that needs more; 0: each preset's own task's, and 160 of a primitive
+  std::vector<std::string> only{};                   ///< of presets and primitives these alone; empty: all
   Backend* cuda = nullptr;                           ///< what is compared with the CPU; null: cuda_backend()
   std::function<void(const DeviceReport&)> found{};  ///< called with each line when it is there
 };
 /// Every primitive, and every preset on its own task, in every exact form and both precisions, forward and gradients. Throws Error without
-/// a CUDA device, Cancelled when stopped. A device that is lost ends it: the line says so, and is the last.
+/// a CUDA device and for an id that is neither a preset's nor a primitive's, Cancelled when stopped. A device that is lost ends it: the
+/// line says so, and is the last.
 std::vector<DeviceReport> check_device(const Registry& registry, const PresetLibrary& presets, const Progress& progress,
                                        std::stop_token stop, const DeviceCheck& check = {});
 /// The lines as CSV, with a header.

@@ -18,7 +18,7 @@ std::vector<PrimitiveCase> primitive_cases() {
   for (const Primitive& one : all_primitives())
     for (const CheckedPrimitive& checked : one.checked)
       for (const Form form : checked.forms)
-        cases.push_back({checked.name, std::string(to_string(form)),
+        cases.push_back({checked.name, std::string(to_string(form)), one.id,
                          [form, build = checked.build](Graph& graph, RandomLeaves& leaves, std::int64_t steps) {
                            return build(form, graph, leaves, steps);
                          }});

@@ -13,6 +13,7 @@ namespace reclab {
 
 struct PrimitiveCase {
   std::string name, form;
+  std::string primitive;  ///< whose variant it is
   /// Builds it over so many steps; returns what it makes.
   std::function<std::vector<Var>(Graph& graph, RandomLeaves& leaves, std::int64_t steps)> build;
 };

@@ -23,18 +23,25 @@ Backend* found(const RunRequest& request, std::string& why) {
 
 }  // namespace
 
-bool worth_cuda(const Work& work) {
+double seconds_on_cuda(const Work& work) {
   // First estimates, to be measured again: a kernel after another in one stream; float32 on a device with about 4 TB/s, which has 430 000
-  // entries in flight when it is full and is as many times slower as it is emptier (a thread an entry, each waiting for its own memory);
-  // two cores that read 40 GB/s, as in a scan over memory, and multiply 200 GFLOP/s, two thirds of what they can.
-  constexpr double launch_seconds = 2.5e-6, full = 430e3, cuda_bytes = 4e12, cuda_flops = 30e12;
-  constexpr double cpu_bytes = 40e9, cpu_flops = 200e9;
+  // entries in flight when it is full and is as many times slower as it is emptier (a thread an entry, each waiting for its own memory).
+  constexpr double launch_seconds = 2.5e-6, full = 430e3, bytes = 4e12, flops = 30e12;
+  const double filled = std::clamp(work.in_flight / full, 1.0 / full, 1.0);
+  return work.cost.launches * launch_seconds + std::max(work.cost.flops / flops, work.cost.bytes / bytes) / filled;
+}
+
+double seconds_on_cpu(const Work& work) {
+  // Two cores that read 40 GB/s, as in a scan over memory, and multiply 200 GFLOP/s, two thirds of what they can.
+  constexpr double bytes = 40e9, flops = 200e9;
+  return std::max(work.cost.flops / flops, work.cost.bytes / bytes);
+}
+
+bool worth_cuda(const Work& work) {
   // What the CPU does in the blink of a slider is not worth a transfer, and less than twice as fast is nothing to change a device for.
   constexpr double least_seconds = 0.01, times_as_fast = 2.0;
-  const double filled = std::clamp(work.in_flight / full, 1.0 / full, 1.0);
-  const double cuda = work.cost.launches * launch_seconds + std::max(work.cost.flops / cuda_flops, work.cost.bytes / cuda_bytes) / filled;
-  const double cpu = std::max(work.cost.flops / cpu_flops, work.cost.bytes / cpu_bytes);
-  return cpu >= least_seconds && cpu >= times_as_fast * cuda;
+  const double cpu = seconds_on_cpu(work);
+  return cpu >= least_seconds && cpu >= times_as_fast * seconds_on_cuda(work);
 }
 
 Backend& backend_for(const RunRequest& request, const std::function<Work()>& work) {

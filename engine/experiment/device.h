@@ -18,6 +18,9 @@ struct Work {
   double in_flight =
       0.0;  ///< entries that are computed side by side: batch times width, and times the steps in a form that takes them at once
 };
+/// The seconds that it takes there, estimated.
+double seconds_on_cuda(const Work& work);
+double seconds_on_cpu(const Work& work);
 /// Whether a CUDA device is worth its launches.
 bool worth_cuda(const Work& work);
 

@@ -35,17 +35,7 @@ Work work_of(const Architecture& architecture, const Hyper& hyper, const Loss& l
   options.head = loss.outputs();
   options.real = real;
   options.timed = uneven(request.sequence->time);
-  const Network network(architecture, hyper, options);
-  const double times = static_cast<double>(request.sequence->length) / static_cast<double>(options.steps);
-  Work work{network.graph().cost(), 0.0};
-  work.cost.flops *= times;
-  work.cost.bytes *= times;
-  if (options.form == Form::sequential) work.cost.launches *= times;
-  std::int64_t widest = network.output().dim(-1);
-  for (int layer = 0; layer < static_cast<int>(network.layers().size()); ++layer)
-    for (const Memory* memory : network.memories(layer)) widest = std::max(widest, memory->transition().width());
-  work.in_flight = static_cast<double>(widest) * (options.form == Form::sequential ? 1.0 : static_cast<double>(request.sequence->length));
-  return work;
+  return work_of(Network(architecture, hyper, options), request.sequence->length);
 }
 
 /// Where no target says how wide the head is, weights that are given may have one. A random loss asks for as many outputs as the sequence's
@@ -86,6 +76,20 @@ std::vector<std::string> devices() {
 }
 
 }  // namespace
+
+Work work_of(const Network& network, std::int64_t length) {
+  const NetworkOptions& options = network.options();
+  const double times = static_cast<double>(length) / static_cast<double>(options.steps);
+  Work work{network.graph().cost(), 0.0};
+  work.cost.flops *= times;
+  work.cost.bytes *= times;
+  if (options.form == Form::sequential) work.cost.launches *= times;
+  std::int64_t widest = network.output().dim(-1);
+  for (int layer = 0; layer < static_cast<int>(network.layers().size()); ++layer)
+    for (const Memory* memory : network.memories(layer)) widest = std::max(widest, memory->transition().width());
+  work.in_flight = static_cast<double>(widest * options.batch) * (options.form == Form::sequential ? 1.0 : static_cast<double>(length));
+  return work;
+}
 
 void require_form(const Network& network, Form form, const std::string& model) {
   const auto forms = network.forms();

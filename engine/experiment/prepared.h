@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "execution/rollout.h"
+#include "experiment/device.h"
 #include "experiment/experiment.h"
 #include "learning/losses.h"
 #include "models/network.h"
@@ -23,6 +24,9 @@ Hyper hyper_of(const Architecture& architecture, const Preset& preset, const std
 
 /// Throws Error for a form that is not among the network's.
 void require_form(const Network& network, Form form, const std::string& model);
+
+/// What a network's pass forward over so many steps takes, by its own graph, which may be of fewer.
+Work work_of(const Network& network, std::int64_t length);
 
 /// Everything that a run needs, made from a request. Throws Error for one that cannot run.
 struct Prepared {

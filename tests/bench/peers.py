@@ -13,6 +13,7 @@ import numpy as np  # noqa: E402
 
 LEAST, MOST, BUDGET = 20, 60, 6.0
 found = {}
+longest_loop = 100_000  # steps that are asked for one by one
 
 
 def package(name):
@@ -41,8 +42,8 @@ def as_numpy(value):
     return np.asarray(value)
 
 
-def peer(part, name, version, run, exact, pick=lambda value: value):
-    """Times run() and compares pick(its value) with the exact arrays."""
+def peer(part, name, version, run, exact, pick=lambda value: value, allowed=1e-3):
+    """Times run() and compares pick(its value) with the exact arrays; more than the usual error is allowed to what multiplies with fewer bits."""
     try:
         values = pick(wait(run()))
     except Exception as error:  # a peer that cannot run this row is left out, by name
@@ -50,7 +51,7 @@ def peer(part, name, version, run, exact, pick=lambda value: value):
         return
     values = values if isinstance(values, (list, tuple)) else [values]
     error = max(float(np.abs(as_numpy(v)[: len(e)].reshape(e.shape) - e).max() / np.abs(e).max()) for v, e in zip(values, exact))
-    if not error < 1e-3:
+    if not error < allowed:
         print(f"  {name} computes something else (error {error:.1e}) and is left out", file=sys.stderr)
         return
     wait(run())
@@ -90,8 +91,15 @@ def scans(data):
             return state, state
 
         loop = jax.jit(lambda a, b: jax.lax.scan(step, jax.numpy.zeros(b.shape[1:], b.dtype), (a, b))[1])
-        peer("forward", "jax lax.scan", jax.__version__, lambda: loop(ja, jb), [exact])
-    if torch is not None:
+        if len(b) <= longest_loop:
+            peer("forward", "jax lax.scan", jax.__version__, lambda: loop(ja, jb), [exact])
+        if cuda and "g" in data:
+            both = jax.jit(lambda a, b, g: (lambda value, back: (value, back(g)))(*jax.vjp(lambda a, b: jax.lax.associative_scan(combine, (a, b))[1], a, b)))
+            jg = jax.numpy.asarray(data["g"])
+            peer("with backward", "jax grad of associative_scan", jax.__version__, lambda: both(ja, jb, jg), [exact], lambda v: v[0])
+    if torch is not None and cuda:
+        kernels_for_scans(data, exact)
+    if torch is not None and len(b) <= longest_loop:
         ta, tb = on_torch(a), on_torch(b)
 
         def run():
@@ -102,6 +110,47 @@ def scans(data):
             return s
 
         peer("forward", "torch loop", torch.__version__, run, [exact])
+
+
+def kernels_for_scans(data, exact):
+    """Of packages that are there for nothing else, each in its own layout."""
+    a, b = data["a"], data["b"]
+    g = data["g"] if "g" in data else None
+
+    def times(name, version, scan, decay, arrange, back):
+        first, second = (on_torch(arrange(x)) for x in (decay, b))
+
+        def forward():
+            with torch.no_grad():
+                return scan(first, second)
+
+        peer("forward", name, version, forward, [exact], back)
+        if g is None:
+            return
+        weight = on_torch(arrange(g))
+        for x in (first, second):
+            x.requires_grad_()
+
+        def both():
+            first.grad = second.grad = None
+            value = scan(first, second)
+            value.backward(weight)
+            return value.detach()
+
+        peer("with backward", name, version, both, [exact], back)
+
+    try:
+        from accelerated_scan.scalar import scan
+        import importlib.metadata as metadata
+        times("accelerated-scan (Triton), channels first", metadata.version("accelerated-scan"), scan, a, lambda x: np.moveaxis(x, 0, -1), lambda v: v.permute(2, 0, 1))
+    except ImportError as error:
+        print(f"  no accelerated_scan: {error}", file=sys.stderr)
+    try:
+        import fla
+        from fla.ops.hgrn import chunk_hgrn
+        times("fla chunk_hgrn", fla.__version__, lambda decay, x: chunk_hgrn(x, decay)[0], np.log(a), lambda x: np.swapaxes(x, 0, 1), lambda v: v.transpose(0, 1))
+    except ImportError as error:
+        print(f"  no fla: {error}", file=sys.stderr)
 
 
 def lru(data):
@@ -300,6 +349,26 @@ def gated_attention(data):
             return (inner + torch.stack(read, 1)).reshape(heads, steps, d)
 
         peer(f"chunkwise T{T}", "torch, plain chunks of 64", torch.__version__, chunkwise, exact, lambda y: y.transpose(0, 1))
+        if cuda:
+            kernels_for_attention(f"chunkwise T{T}", q, k, v, decay, exact)
+
+
+def kernels_for_attention(part, q, k, v, decay, exact):
+    try:
+        import fla
+        from fla.ops.gla import chunk_gla, fused_recurrent_gla
+    except ImportError as error:
+        print(f"  no fla: {error}", file=sys.stderr)
+        return
+    for words, kind in (("float32", torch.float32), ("bfloat16", torch.bfloat16)):
+        given = [on_torch(x[None]).to(kind) for x in (q, k, v, decay)]
+        for name, kernel in (("chunk_gla", chunk_gla), ("fused_recurrent_gla", fused_recurrent_gla)):
+
+            def run():
+                with torch.no_grad():
+                    return kernel(*given[:3], given[3].float(), scale=1.0)[0]
+
+            peer(part, f"fla {name}, {words}", fla.__version__, run, exact, lambda y: y[0].float(), allowed=3e-2)
 
 
 def training(data):

@@ -31,15 +31,25 @@ Backend& backend_of(const std::string& row) {
   throw Error(row + " needs a CUDA device: " + why);
 }
 
-std::vector<float> uniform(Rng& rng, std::int64_t n, double low, double high) {
+/// n values in blocks, each block from a seed of its own, so that hundreds of millions take seconds.
+template <class F>
+std::vector<float> drawn(Rng& rng, std::int64_t n, const F& draw) {
+  constexpr std::int64_t block = 1 << 16;
   std::vector<float> values(static_cast<std::size_t>(n));
-  for (float& x : values) x = static_cast<float>(rng.uniform(low, high));
+  std::vector<std::uint64_t> seeds(static_cast<std::size_t>((n + block - 1) / block));
+  for (auto& seed : seeds) seed = rng.bits();
+  cpu::parallel(std::ssize(seeds), [&](std::int64_t i) {
+    Rng own(seeds[static_cast<std::size_t>(i)]);
+    for (std::int64_t j = i * block; j < std::min(n, (i + 1) * block); ++j)
+      values[static_cast<std::size_t>(j)] = static_cast<float>(draw(own));
+  });
   return values;
 }
+std::vector<float> uniform(Rng& rng, std::int64_t n, double low, double high) {
+  return drawn(rng, n, [=](Rng& own) { return own.uniform(low, high); });
+}
 std::vector<float> normal(Rng& rng, std::int64_t n, double deviation = 1.0) {
-  std::vector<float> values(static_cast<std::size_t>(n));
-  for (float& x : values) x = static_cast<float>(deviation * rng.normal());
-  return values;
+  return drawn(rng, n, [=](Rng& own) { return deviation * own.normal(); });
 }
 
 template <class T>
@@ -89,23 +99,33 @@ Row scan(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D
   row.name = name;
   row.text = "real time-varying scan, float32, B" + std::to_string(B) + " T" + std::to_string(T) + " D" + std::to_string(D);
   const double bytes = 4.0 * static_cast<double>(n);
-  row.parts.push_back({"forward",
-                       [&d] {
-                         d.backend.diagonal(DType::f32, d.dims, ScanMethod::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
-                         d.backend.finish();
-                       },
-                       3.0 * bytes, 0.0, 2.0 * static_cast<double>(n), "reads a and b, writes s"});
+  const auto forward = [&d](ScanMethod method) {
+    d.backend.diagonal(DType::f32, d.dims, method, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
+  };
+  // What the machine is best at: a loop over time on a processor, all steps at once on a device. The other is a part of its own there.
+  const bool on_device = backend.device() == Device::cuda;
+  const ScanMethod own = on_device ? ScanMethod::tree : ScanMethod::steps;
+  const auto add = [&](const std::string& part, ScanMethod method) {
+    row.parts.push_back({part,
+                         [&d, forward, method] {
+                           forward(method);
+                           d.backend.finish();
+                         },
+                         3.0 * bytes, 0.0, 2.0 * static_cast<double>(n), "reads a and b, writes s"});
+  };
+  add("forward", own);
+  if (on_device) add("forward, step by step", ScanMethod::steps);
   if (name == "G1") {
     d.g = on(backend, d.b);
     d.ga = DeviceArray(backend, d.s.bytes());
     d.gb = DeviceArray(backend, d.s.bytes());
     row.parts.push_back({"with backward",
-                         [&d] {
-                           d.backend.diagonal(DType::f32, d.dims, ScanMethod::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
+                         [&d, forward, own] {
+                           forward(own);
                            d.backend.zero(d.ga.data(), d.ga.bytes());
                            d.backend.zero(d.gb.data(), d.gb.bytes());
-                           d.backend.diagonal_adjoint(DType::f32, d.dims, ScanMethod::steps, d.da.data(), d.s.data(), nullptr, d.g.data(),
-                                                      nullptr, d.ga.data(), d.gb.data(), nullptr, nullptr, nullptr, {});
+                           d.backend.diagonal_adjoint(DType::f32, d.dims, own, d.da.data(), d.s.data(), nullptr, d.g.data(), nullptr,
+                                                      d.ga.data(), d.gb.data(), nullptr, nullptr, nullptr, {});
                            d.backend.finish();
                          },
                          8.0 * bytes, 0.0, 6.0 * static_cast<double>(n), "and back: reads a, s and dL/ds, writes dL/da and dL/db"});
@@ -121,6 +141,7 @@ Row scan(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D
   row.save = [&d, T, B, D](NpzWriter& file) {
     save(file, "a", {T, B, D}, d.a);
     save(file, "b", {T, B, D}, d.b);
+    if (d.g.bytes()) save(file, "g", {T, B, D}, d.b);
   };
   row.kept = data;
   return row;
@@ -253,16 +274,20 @@ Row selective_scan(const std::string& name, std::int64_t B, std::int64_t T, std:
     const auto &xs = d.inputs["x"].second, &dt = d.inputs["delta"].second, &a = d.inputs["A"].second, &bs = d.inputs["B"].second,
                &cs = d.inputs["C"].second;
     d.exact.assign(xs.size(), 0.0);
-    std::vector<double> h(static_cast<std::size_t>(B * D * N), 0.0);
-    for (std::int64_t t = 0; t < T; ++t)
-      for (std::int64_t i = 0; i < B * D; ++i)
+    cpu::parallel(B * D, [&](std::int64_t i) {
+      std::vector<double> h(static_cast<std::size_t>(N), 0.0);
+      for (std::int64_t t = 0; t < T; ++t) {
+        const auto at = static_cast<std::size_t>(t * B * D + i);
+        const double step = dt[at], drive = step * static_cast<double>(xs[at]);
         for (std::int64_t k = 0; k < N; ++k) {
-          const auto at = static_cast<std::size_t>(t * B * D + i), of = static_cast<std::size_t>((t * B + i / D) * N + k);
-          double& h_now = h[static_cast<std::size_t>(i * N + k)];
-          h_now = std::exp(static_cast<double>(dt[at]) * static_cast<double>(a[static_cast<std::size_t>(i % D * N + k)])) * h_now +
-                  static_cast<double>(dt[at]) * static_cast<double>(xs[at]) * static_cast<double>(bs[of]);
+          const auto of = static_cast<std::size_t>((t * B + i / D) * N + k);
+          double& h_now = h[static_cast<std::size_t>(k)];
+          h_now = std::exp(step * static_cast<double>(a[static_cast<std::size_t>(i % D * N + k)])) * h_now +
+                  drive * static_cast<double>(bs[of]);
           d.exact[at] += h_now * static_cast<double>(cs[of]);
         }
+      }
+    });
     return d.error();
   };
   row.save = [&d, B, T, D, N](NpzWriter& file) {
@@ -499,19 +524,21 @@ Row gated_attention(const std::string& name, const std::vector<std::int64_t>& le
   row.error = [&d, &stepped, heads, size, T = lengths.back()] {
     d.exact.assign(static_cast<std::size_t>(T * heads * size), 0.0);
     const auto at = [&](const char* key, std::int64_t t, std::int64_t h, std::int64_t i) {
-      return static_cast<double>(d.inputs[key].second[static_cast<std::size_t>((t * heads + h) * size + i)]);
+      return static_cast<double>(d.inputs.at(key).second[static_cast<std::size_t>((t * heads + h) * size + i)]);
     };
-    std::vector<double> S(static_cast<std::size_t>(heads * size * size), 0.0);
-    for (std::int64_t t = 0; t < T; ++t)
-      for (std::int64_t h = 0; h < heads; ++h)
+    cpu::parallel(heads, [&](std::int64_t h) {
+      std::vector<double> S(static_cast<std::size_t>(size * size), 0.0);
+      for (std::int64_t t = 0; t < T; ++t)
         for (std::int64_t i = 0; i < size; ++i) {
           const double keep = std::exp(at("log_decay", t, h, i)), key = at("k", t, h, i), query = at("q", t, h, i);
+          double *memory = S.data() + i * size, *out = d.exact.data() + (t * heads + h) * size;
+          const float* values = d.inputs.at("v").second.data() + (t * heads + h) * size;
           for (std::int64_t j = 0; j < size; ++j) {
-            double& s = S[static_cast<std::size_t>((h * size + i) * size + j)];
-            s = keep * s + key * at("v", t, h, j);
-            d.exact[static_cast<std::size_t>((t * heads + h) * size + j)] += query * s;
+            memory[j] = keep * memory[j] + key * static_cast<double>(values[j]);
+            out[j] += query * memory[j];
           }
         }
+    });
     stepped.exact = d.exact;
     stepped.forward();
     return std::max(d.error(), stepped.error());

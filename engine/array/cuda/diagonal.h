@@ -237,7 +237,7 @@ void KernelBackend<Machine>::diagonal_adjoint(DType type, const DiagonalDims& d,
     if (exponent) {
       if (!scan && ginitial) {
         const auto first = magnitudes_of(lambda.data, exponents, d.width, d.width);
-        const int common = first[0].exponent;
+        const int common = static_cast<int>(first[0].exponent);
         if (common != no_exponent && common != infinite_exponent && std::abs(common) > 32) power = common;
       }
       *exponent = power;
@@ -245,7 +245,8 @@ void KernelBackend<Machine>::diagonal_adjoint(DType type, const DiagonalDims& d,
     if (ginitial) machine_.each(d.width, InitialAdjoint<T>{as<T>(a), lambda.data, exponents, as<T>(ginitial), d.period, power});
     if (log2_norm) {
       const auto rows = magnitudes_of(lambda.data, exponents, n, d.width);
-      for (std::size_t t = 0; t < rows.size(); ++t) log2_norm[t] = 0.5 * std::log2(rows[t].squares) + unit_of(rows[t].exponent);
+      for (std::size_t t = 0; t < rows.size(); ++t)
+        log2_norm[t] = 0.5 * std::log2(rows[t].squares) + unit_of(static_cast<int>(rows[t].exponent));
     }
   });
 }

@@ -423,7 +423,7 @@ int KernelBackend<Machine>::gated_steps_adjoint(const Gates<T>& g, const T* q, c
 template <class Machine>
 int KernelBackend<Machine>::common_unit(const double* x, const int* exponents, Index n) {
   if (n == 0) return 0;
-  const int common = magnitudes_of(x, exponents, n, n)[0].exponent;
+  const int common = static_cast<int>(magnitudes_of(x, exponents, n, n)[0].exponent);
   return common != no_exponent && common != infinite_exponent && std::abs(common) > 32 ? common : 0;
 }
 

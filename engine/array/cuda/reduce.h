@@ -144,7 +144,7 @@ struct CumulativeSum {
 /// Of one stretch of an array, the power of two just above its largest entry and the sum of squares in units of that power.
 struct Magnitude {
   double squares;
-  int exponent;
+  Index exponent;  // as wide as the other, so that it is downloaded without bytes that nothing wrote
 };
 /// One block for every stretch of `span` entries. An entry i stands for x[i] 2^exponents[i] where there are exponents.
 template <class T>
@@ -239,17 +239,17 @@ template <class Machine>
 double KernelBackend<Machine>::log2_norm(DType type, Index n, const void* x, int power) {
   const auto parts = magnitudes(type, n, x);
   int largest = no_exponent;
-  for (const Magnitude& part : parts) largest = std::max(largest, part.exponent);
+  for (const Magnitude& part : parts) largest = std::max(largest, static_cast<int>(part.exponent));
   const int unit = unit_of(largest);
   double squares = 0.0;
-  for (const Magnitude& part : parts) squares += std::ldexp(part.squares, 2 * (unit_of(part.exponent) - unit));
+  for (const Magnitude& part : parts) squares += std::ldexp(part.squares, 2 * (unit_of(static_cast<int>(part.exponent)) - unit));
   return 0.5 * std::log2(squares) + unit + power;
 }
 
 template <class Machine>
 int KernelBackend<Machine>::exponent(DType type, Index n, const void* x) {
   int largest = no_exponent;
-  for (const Magnitude& part : magnitudes(type, n, x)) largest = std::max(largest, part.exponent);
+  for (const Magnitude& part : magnitudes(type, n, x)) largest = std::max(largest, static_cast<int>(part.exponent));
   return largest;
 }
 

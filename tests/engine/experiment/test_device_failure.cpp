@@ -216,6 +216,14 @@ TEST_CASE("a comparison of devices says which line the device failed in, and end
   CHECK(newton(0, presets_from) >= 2);  // of a stepped recurrence at least
   CHECK_EQUAL(newton(presets_from, std::ssize(all)), std::ptrdiff_t{2});
 
+  DeviceCheck some = check;
+  some.only = {"diagonal", "elman"};
+  const auto asked = check_device(builtin_registry(), presets, {}, {}, some);
+  CHECK(asked.size() > 8 && asked.size() < all.size());
+  CHECK_EQUAL(std::ranges::count(asked, "elman", &DeviceReport::id), std::ptrdiff_t{8});
+  some.only = {"elmann"};
+  CHECK_ERROR(check_device(builtin_registry(), presets, {}, {}, some), "elman");
+
   const std::int64_t launches = device.machine().launches(), allocations = device.machine().allocations();
   device.machine().fail(Fault::allocation, allocations - 3);
   const auto refused = check_device(builtin_registry(), presets, {}, {}, check);
