@@ -20,6 +20,7 @@ namespace {
 
 using kernel::Index;
 constexpr int threads = 256;  // a block's; the kernels with phases count on it
+constexpr Index few = 1 << 16;
 
 std::string words_of(cudaError_t status) { return std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status); }
 void check(cudaError_t status, const char* doing) {  // before there is a machine
@@ -44,8 +45,8 @@ struct DeviceBlock {
 
 template <class F>
 __global__ void __launch_bounds__(threads) run_each(F f, Index n) {
-  const Index step = static_cast<Index>(gridDim.x) * threads;
-  for (Index i = static_cast<Index>(blockIdx.x) * threads + threadIdx.x; i < n; i += step) f(i);
+  const Index step = static_cast<Index>(gridDim.x) * blockDim.x;
+  for (Index i = static_cast<Index>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += step) f(i);
 }
 template <class F>
 __global__ void __launch_bounds__(threads) run_blocks(F f, Index n) {
@@ -133,7 +134,9 @@ class CudaMachine {
   void each(Index n, const F& f) {
     if (n <= 0) return;
     health_.require();
-    run_each<<<grid((n + threads - 1) / threads), threads, 0, stream()>>>(f, n);
+    // Few threads are spread over many multiprocessors.
+    const int block = n <= few ? 64 : threads;
+    run_each<<<grid((n + block - 1) / block), static_cast<unsigned>(block), 0, stream()>>>(f, n);
     done(cudaGetLastError(), "start a kernel");
   }
   template <class F>

@@ -27,6 +27,44 @@ struct Line {
     return start ? coefficient(0, i) * (start_power ? scaled(start[i], start_power) : start[i]) + in[at(0, i)] : in[at(0, i)];
   }
 };
+/// How many steps of a loop over time are read before they are needed: with their factors, and those in use, half of a thread's registers.
+template <class T>
+inline constexpr int ahead = 128 / static_cast<int>(sizeof(T));
+/// Where a step is long; what is too long for a compiler to write out `ahead` times has its numbers in memory.
+template <class T>
+inline constexpr int fewer_ahead = ahead<T> / 2;
+/// use(r, coefficient, input) for the steps from <= r < to of one entry, in their order; from is at least 1. The next steps are read while
+/// these are used, so that memory is waited for once in `together` steps.
+template <class T, int together = ahead<T>, class F>
+RECLAB_HD inline void each_step(const Line<T>& line, Index i, Index from, Index to, const F& use) {
+  const Index stride = line.backward ? -line.width : line.width;
+  const T* in = line.in + line.at(from, i);
+  const T* a = line.period ? line.a + i % line.period : line.a + (line.backward ? line.steps - from : from) * line.width + i;
+  const Index stride_a = line.period ? 0 : stride;
+  const T fixed = *a;
+  const auto turned = [&](T x) { return line.backward ? conjugate(x) : x; };
+  T next_a[together], next_in[together];
+  const auto read = [&](Index after) {
+    for (int k = 0; k < together; ++k) {
+      next_in[k] = in[(after + k) * stride];
+      next_a[k] = stride_a ? a[(after + k) * stride_a] : fixed;
+    }
+  };
+  const Index steps = to - from;
+  Index at = 0;
+  if (together <= steps) read(0);
+  for (; at + together <= steps; at += together) {
+    T now_a[together], now_in[together];
+    for (int k = 0; k < together; ++k) {
+      now_a[k] = next_a[k];
+      now_in[k] = next_in[k];
+    }
+    if (at + 2 * together <= steps) read(at + together);
+    for (int k = 0; k < together; ++k) use(from + at + k, turned(now_a[k]), now_in[k]);
+  }
+  for (; at < steps; ++at) use(from + at, turned(stride_a ? a[at * stride_a] : fixed), in[at * stride]);
+}
+
 /// The steps from `from` on in stretches of `span`, a thread for each stretch and entry. A stretch starts from `carry`, or without one
 /// from what is already in `out`.
 template <class T>
@@ -47,10 +85,13 @@ struct RunLine {
     } else {
       state = carry ? carry[index] : out[line.at(r - 1, i)];
     }
-    for (; r < end; ++r) {
-      state = line.coefficient(r, i) * state + line.in[line.at(r, i)];
-      out[line.at(r, i)] = state;
-    }
+    T* to = out + line.at(r, i);
+    const Index stride = line.backward ? -line.width : line.width;
+    each_step(line, i, r, end, [&](Index, T a, T in) {
+      state = a * state + in;
+      *to = state;
+      to += stride;
+    });
   }
 };
 /// What a stretch does to the state before it: product * state + sum.
@@ -69,29 +110,30 @@ struct SummariseLine {
       through = T(0);
       ++r;
     }
-    for (; r < end; ++r) {
-      const T a = line.coefficient(r, i);
-      state = a * state + line.in[line.at(r, i)];
-      through = through * a;
-    }
+    if (r < end)
+      each_step(line, i, r, end, [&](Index, T a, T in) {
+        state = a * state + in;
+        through = through * a;
+      });
     product[index] = through;
     sum[index] = state;
   }
 };
-/// From the stretches' effects the state before each of them (in place of their sums).
+/// From the stretches' effects the state before each of them.
 template <class T>
 struct CarryLine {
-  const T* product;
-  T* sum;
-  Index chunks, width;
+  Line<T> effects;  // products and sums, a step a stretch
+  T* before;
   RECLAB_HD void operator()(Index i) const {
-    T state{};
-    for (Index c = 0; c < chunks; ++c) {
-      const Index at = c * width + i;
-      const T next = c ? product[at] * state + sum[at] : sum[at];
-      sum[at] = state;
-      state = next;
-    }
+    T state = effects.in[i];
+    before[i] = T{};
+    T* to = before + effects.width + i;
+    if (effects.steps > 1)
+      each_step(effects, i, 1, effects.steps, [&](Index, T product, T sum) {
+        *to = state;
+        to += effects.width;
+        state = product * state + sum;
+      });
   }
 };
 
@@ -112,15 +154,22 @@ struct RunAdjoint {
       state = line.start[i];
       power = line.start_power;
     }
-    for (Index r = from; r < to; ++r) {
-      const Index at = line.at(r, i);
-      if (r) state = line.coefficient(r, i) * state;
-      const T fresh = line.in[at];
+    Index at = line.at(from, i);
+    const Index stride = line.backward ? -line.width : line.width;
+    const auto add = [&](T fresh) {
       if (is_zero(state)) power = 0;
       add_in_units(fresh, state, power);
       lambda[at] = state;
       exponents[at] = power;
-    }
+      at += stride;
+    };
+    if (!from) add(line.in[at]);
+    const Index first = from ? from : 1;
+    if (first < to)
+      each_step<T, fewer_ahead<T>>(line, i, first, to, [&](Index, T a, T in) {
+        state = a * state;
+        add(in);
+      });
   }
 };
 /// x += lambda 2^exponents.
@@ -144,6 +193,18 @@ struct TransitionTerm {
     return exponents ? scaled(product, exponents[i]) : product;
   }
 };
+/// What a step gives back where the factor varies with time and nothing is in units: gb += lambda, ga += lambda conj(s before).
+template <class T>
+struct StepAdjoint {
+  const T *lambda, *s, *initial;
+  T *ga, *gb;  // gb may be null
+  Index width;
+  RECLAB_HD void operator()(Index i) const {
+    const T own = lambda[i];
+    if (gb) gb[i] += own;
+    if (i >= width || initial) ga[i] += own * conjugate(i < width ? initial[i] : s[i - width]);
+  }
+};
 template <class T>
 struct InitialAdjoint {
   const T *a, *lambda;
@@ -165,13 +226,31 @@ struct RunIndependent {
   T* s;
   Index from, to, width, period;
   RECLAB_HD void operator()(Index i) const {
+    with_unary<T>(f, [&](auto op) { return run(decltype(op){}, i); });
+  }
+  template <class F>
+  RECLAB_HD T run(F, Index i) const {
+    constexpr int together = fewer_ahead<T>;
     const T factor = u[i % period];
     T state = from ? s[(from - 1) * width + i] : initial ? initial[i] : T(0);
-    for (Index t = from; t < to; ++t) {
-      const T in = x[t * width + i] + factor * state;
-      state = with_unary<T>(f, [&](auto op) { return decltype(op)::value(in, 1.0, 0.0); });
+    const auto step = [&](Index t, T in) {
+      state = F::value(in + factor * state, 1.0, 0.0);
       s[t * width + i] = state;
+    };
+    T next[together];
+    const auto read = [&](Index t) {
+      for (int k = 0; k < together; ++k) next[k] = x[(t + k) * width + i];
+    };
+    Index t = from;
+    if (t + together <= to) read(t);
+    for (; t + together <= to; t += together) {
+      T now[together];
+      for (int k = 0; k < together; ++k) now[k] = next[k];
+      if (t + 2 * together <= to) read(t + together);
+      for (int k = 0; k < together; ++k) step(t + k, now[k]);
     }
+    for (; t < to; ++t) step(t, x[t * width + i]);
+    return state;
   }
 };
 
@@ -180,7 +259,9 @@ struct RunIndependent {
 template <class Machine>
 template <class T>
 void KernelBackend<Machine>::run_line(const Line<T>& line, bool scan, T* out, const std::stop_token& stop) {
-  if (!scan) {
+  // So many entries side by side keep a device's memory busy, and so few steps are soon done: a loop over time reads everything once.
+  constexpr Index wide = 6144, soon = 256;
+  if (!scan || line.width >= wide || line.steps <= soon) {
     for (Index from = 0; from < line.steps; from += stretch) {
       poll(stop, from);
       machine_.each(line.width, RunLine<T>{line, from, std::min(stretch, line.steps - from), nullptr, out});
@@ -191,10 +272,10 @@ void KernelBackend<Machine>::run_line(const Line<T>& line, bool scan, T* out, co
   if (stop.stop_requested()) throw Cancelled();
   const Index span = std::max<Index>(8, static_cast<Index>(std::sqrt(static_cast<double>(line.steps) / 2.0)));
   const Index chunks = (line.steps + span - 1) / span;
-  Scratch<T> product(machine_, chunks * line.width), sum(machine_, chunks * line.width);
+  Scratch<T> product(machine_, chunks * line.width), sum(machine_, chunks * line.width), before(machine_, chunks * line.width);
   machine_.each(chunks * line.width, SummariseLine<T>{line, span, product.data, sum.data});
-  machine_.each(line.width, CarryLine<T>{product.data, sum.data, chunks, line.width});
-  machine_.each(chunks * line.width, RunLine<T>{line, 0, span, sum.data, out});
+  machine_.each(line.width, CarryLine<T>{{product.data, sum.data, nullptr, chunks, line.width, 0, false, 0}, before.data});
+  machine_.each(chunks * line.width, RunLine<T>{line, 0, span, before.data, out});
 }
 
 template <class Machine>
@@ -228,10 +309,14 @@ void KernelBackend<Machine>::diagonal_adjoint(DType type, const DiagonalDims& d,
         machine_.each(d.width, RunAdjoint<T>{line, from, std::min(d.steps, from + stretch), lambda.data, powers.data});
       }
     }
-    if (gb) machine_.each(n, AddPowered<T>{lambda.data, exponents, as<T>(gb)});
-    if (ga) {
-      const TransitionTerm<T> term{lambda.data, as<T>(s), as<T>(initial), exponents, d.width, d.period};
-      reduce(term, d.period ? d.period : n, d.period ? n / d.period : 1, as<T>(ga), 1.0, true);
+    if (ga && !d.period && !exponents) {
+      machine_.each(n, StepAdjoint<T>{lambda.data, as<T>(s), as<T>(initial), as<T>(ga), as<T>(gb), d.width});
+    } else {
+      if (gb) machine_.each(n, AddPowered<T>{lambda.data, exponents, as<T>(gb)});
+      if (ga) {
+        const TransitionTerm<T> term{lambda.data, as<T>(s), as<T>(initial), exponents, d.width, d.period};
+        reduce(term, d.period ? d.period : n, d.period ? n / d.period : 1, as<T>(ga), 1.0, true);
+      }
     }
     int power = 0;
     if (exponent) {

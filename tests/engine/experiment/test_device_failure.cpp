@@ -216,8 +216,8 @@ TEST_CASE("a comparison of devices says which line the device failed in, and end
   CHECK(newton(0, presets_from) >= 2);  // of a stepped recurrence at least
   CHECK_EQUAL(newton(presets_from, std::ssize(all)), std::ptrdiff_t{2});
 
-  DeviceCheck some = check;
-  some.only = {"diagonal", "elman"};
+  FaultyBackend another;
+  DeviceCheck some{.length = 130, .only = {"diagonal", "elman"}, .cuda = &another};
   const auto asked = check_device(builtin_registry(), presets, {}, {}, some);
   CHECK(asked.size() > 8 && asked.size() < all.size());
   CHECK_EQUAL(std::ranges::count(asked, "elman", &DeviceReport::id), std::ptrdiff_t{8});
