@@ -25,9 +25,17 @@
 namespace reclab {
 namespace {
 
-using V = float __attribute__((vector_size(64)));
-using V64 = double __attribute__((vector_size(64)));
-constexpr std::size_t lanes = 16;
+// One register each: of what takes two, the chains of most_flops() would not stay in registers.
+#if defined(__AVX512F__)
+constexpr std::size_t vector_bytes = 64;
+#elif defined(__AVX__)
+constexpr std::size_t vector_bytes = 32;
+#else
+constexpr std::size_t vector_bytes = 16;
+#endif
+using V = float __attribute__((vector_size(vector_bytes)));
+using V64 = double __attribute__((vector_size(vector_bytes)));
+constexpr std::size_t lanes = vector_bytes / sizeof(float);
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 void go_on(const std::stop_token& stop) {
@@ -52,8 +60,7 @@ inline void stream(float* to, const V& x) {
 #if defined(__AVX512F__)
   _mm512_stream_ps(to, reinterpret_cast<const __m512&>(x));
 #elif defined(__AVX__)
-  _mm256_stream_ps(to, reinterpret_cast<const __m256*>(&x)[0]);
-  _mm256_stream_ps(to + 8, reinterpret_cast<const __m256*>(&x)[1]);
+  _mm256_stream_ps(to, reinterpret_cast<const __m256&>(x));
 #else
   *reinterpret_cast<V*>(to) = x;
 #endif
