@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // reclab-device-bench [FILE.json]: what launches, memory and products take on this machine's CUDA device, and a pass forward of models of
-// several sizes on the device and on the CPU, each beside the estimates that "auto" chooses a device by (experiment/device.h).
+// several sizes on the device, where there is one, and on the CPU, each beside the estimates that "auto" chooses a device by
+// (experiment/device.h).
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -29,8 +30,8 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr int least = 5, most = 30;
-constexpr double budget = 0.3;
+constexpr int least = 3, most = 30;
+constexpr double budget = 0.1;
 
 double seconds_of(Backend& backend, const std::function<void()>& work) {
   std::vector<double> seconds;
@@ -153,26 +154,37 @@ struct Model {
   std::int64_t width, steps, batch;
 };
 
-Json models(Backend& cuda) {
+Json models(Backend* cuda) {
   Json found = Json::array();
-  constexpr Model all[]{{"lstm", "sequential", 64, 1000, 1},
-                        {"lstm", "sequential", 512, 1000, 1},
+  constexpr Model all[]{{"elman", "sequential", 64, 1000, 1},
+                        {"elman", "sequential", 1024, 500, 1},
+                        {"lstm", "sequential", 64, 1000, 1},
+                        {"lstm", "sequential", 512, 500, 1},
                         {"lstm", "sequential", 256, 200, 64},
-                        {"gru", "sequential", 1024, 500, 16},
-                        {"elman", "sequential", 128, 1000, 1},
-                        {"lru", "sequential", 256, 1000, 1},
+                        {"lstm", "sequential", 1024, 200, 16},
+                        {"gru", "sequential", 64, 1000, 32},
+                        {"gru", "sequential", 1024, 200, 16},
+                        {"lru", "sequential", 64, 1000, 1},
+                        {"lru", "sequential", 256, 4096, 1},
+                        {"lru", "scan", 64, 4096, 1},
                         {"lru", "scan", 256, 4096, 1},
-                        {"lru", "scan", 1024, 16384, 1},
-                        {"s4d", "sequential", 256, 4096, 1},
-                        {"s4d", "scan", 256, 4096, 1},
-                        {"s4d", "convolution", 256, 4096, 1},
-                        {"mamba", "sequential", 128, 1000, 1},
+                        {"lru", "scan", 512, 16384, 1},
+                        {"s4d", "sequential", 64, 4096, 1},
+                        {"s4d", "scan", 64, 4096, 1},
+                        {"s4d", "convolution", 64, 4096, 1},
+                        {"s4d", "convolution", 512, 4096, 1},
+                        {"mamba", "sequential", 64, 1000, 1},
+                        {"mamba", "sequential", 256, 4096, 1},
                         {"mamba", "sequential", 512, 1000, 8},
-                        {"mamba", "scan", 256, 4096, 1},
+                        {"mamba", "scan", 64, 4096, 1},
+                        {"gla", "sequential", 128, 1000, 1},
+                        {"gla", "chunkwise", 128, 4096, 1},
                         {"retnet", "chunkwise", 256, 4096, 1},
-                        {"retnet", "quadratic", 256, 2048, 1},
-                        {"transformer", "quadratic", 256, 1024, 1},
-                        {"transformer", "quadratic", 512, 4096, 1}};
+                        {"retnet", "attention", 256, 2048, 1},
+                        {"deltanet", "chunkwise", 128, 4096, 1},
+                        {"mlstm", "chunkwise", 128, 4096, 1},
+                        {"transformer", "attention", 128, 512, 1},
+                        {"transformer", "attention", 256, 2048, 1}};
   for (const Model& model : all) {
     try {
       const Architecture& architecture = builtin_registry().find(model.id);
@@ -187,7 +199,7 @@ Json models(Backend& cuda) {
       options.form = form_from(model.form);
       const Network shape(architecture, hyper, options);
       const Work work = work_of(shape, model.steps);
-      const double on_cuda = pass_forward(cuda, shape, architecture, hyper, options),
+      const double on_cuda = cuda ? pass_forward(*cuda, shape, architecture, hyper, options) : std::nan(""),
                    on_cpu = pass_forward(cpu_backend(), shape, architecture, hyper, options);
       found.push_back({{"model", model.id},
                        {"form", model.form},
@@ -198,6 +210,7 @@ Json models(Backend& cuda) {
                        {"bytes", work.cost.bytes},
                        {"launches", work.cost.launches},
                        {"in_flight", work.in_flight},
+                       {"memory", shape.graph().planned_bytes(false)},
                        {"cuda_seconds", on_cuda},
                        {"cuda_estimate", seconds_on_cuda(work)},
                        {"cpu_seconds", on_cpu},
@@ -221,20 +234,20 @@ Json models(Backend& cuda) {
 int main(int count, char** words) {
   std::string why;
   Backend* const cuda = cuda_backend(&why);
-  if (!cuda) {
-    std::fprintf(stderr, "reclab-device-bench: %s.\n", why.c_str());
-    return 77;
-  }
   try {
     const Roof roof = measure_roof();
-    Json result = {{"device", cuda->name()}, {"cpu", {{"triad_bytes_per_second", roof.triad_bytes}, {"flops_per_second", roof.flops}}}};
-    std::fprintf(stderr, "%s; CPU triad %.0f GB/s, %.0f GFLOP/s\n", cuda->name().c_str(), roof.triad_bytes / 1e9, roof.flops / 1e9);
-    result["launches"] = launches(*cuda);
-    result["memory"] = memory(*cuda);
-    std::fprintf(stderr, "  %s\n  %s\n", result["launches"].dump().c_str(), result["memory"].dump().c_str());
-    result["products"] = products(*cuda);
-    result["recurrences"] = recurrences(*cuda);
-    result["models"] = models(*cuda);
+    Json result = {{"device", cuda ? Json(cuda->name()) : Json()},
+                   {"cpu", {{"triad_bytes_per_second", roof.triad_bytes}, {"flops_per_second", roof.flops}}}};
+    std::fprintf(stderr, "%s; CPU triad %.0f GB/s, %.0f GFLOP/s\n", cuda ? cuda->name().c_str() : ("the CPU alone: " + why).c_str(),
+                 roof.triad_bytes / 1e9, roof.flops / 1e9);
+    if (cuda) {
+      result["launches"] = launches(*cuda);
+      result["memory"] = memory(*cuda);
+      std::fprintf(stderr, "  %s\n  %s\n", result["launches"].dump().c_str(), result["memory"].dump().c_str());
+      result["products"] = products(*cuda);
+      result["recurrences"] = recurrences(*cuda);
+    }
+    result["models"] = models(cuda);
     if (count > 1) write_file(words[1], result.dump(1) + "\n");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "reclab-device-bench: %s\n", error.what());
