@@ -13,9 +13,9 @@
 #include "gui/comparing/compare_dialog.h"
 #include "gui/comparing/side_by_side.h"
 #include "gui/docks/panel_area.h"
+#include "gui/frame/lab.h"
 #include "gui/frame/window_frame.h"
 #include "gui/look/look.h"
-#include "gui/session/commands.h"
 #include "gui/session/pins.h"
 #include "gui/session/sentences.h"
 #include "gui/session/session_controller.h"
@@ -98,11 +98,7 @@ void ComparingFeature::add(const Setup& setup, const TracePtr& trace, const Reco
   if (!why.isEmpty()) frame_->say(why, Tone::warning);
 }
 
-void ComparingFeature::change(const QString& text, const std::function<void()>& does) {
-  std::vector<PinValue> before = pins_->value();
-  does();
-  if (pins_->value() != before) frame_->undo()->push(new ChangePins(pins_, std::move(before), text));
-}
+void ComparingFeature::change(const QString& text, const std::function<void()>& does) { frame_->lab()->change(text, does); }
 
 void ComparingFeature::showPins() {
   const std::vector<Pin>& pins = pins_->pins();
@@ -216,13 +212,10 @@ void ComparingFeature::compare(const ReadyComparison& which) {
   }
   const bool goes = !first.sameRun(session_->setup());
   if (goes || !runs.empty()) {
-    const QString text = tr("comparing %1").arg(which.title);
-    frame_->undo()->beginMacro(text);
-    if (goes) frame_->change(first, text);
-    change(text, [&] {
+    change(tr("comparing %1").arg(which.title), [&] {
+      if (goes) session_->apply(first, false);
       for (const Setup& one : runs) pins_->add(one, nullptr, {});
     });
-    frame_->undo()->endMacro();
   }
   frame_->hint()->done(FirstHint::pin);
 }

@@ -7,15 +7,14 @@
 #include <QStackedWidget>
 #include <QToolBar>
 #include <QToolButton>
-#include <QUndoStack>
 #include <QVBoxLayout>
 #include <utility>
 
 #include "gui/docks/flat_dock.h"
 #include "gui/docks/panel_area.h"
 #include "gui/docks/side_widths.h"
+#include "gui/frame/lab.h"
 #include "gui/look/look.h"
-#include "gui/session/commands.h"
 #include "gui/session/pins.h"
 #include "gui/time/time_link.h"
 #include "gui/views/first_hint.h"
@@ -29,7 +28,6 @@ WindowFrame::WindowFrame(QMainWindow* window, Look* look)
       look_(look),
       session_(new SessionController(window)),
       time_(new TimeLink(window)),
-      undo_(new QUndoStack(window)),
       pins_(new Pins(session_, window)) {
   auto* centre = new QWidget(window);
   auto* column = new QVBoxLayout(centre);
@@ -47,6 +45,7 @@ WindowFrame::WindowFrame(QMainWindow* window, Look* look)
   status_ = new StatusLine(window);
   window->setStatusBar(status_);
   widths_ = new SideWidths(window);
+  lab_ = new Lab(session_, pins_, area_, window);
   setChooser(dialogChooser());
 }
 
@@ -104,8 +103,10 @@ FlatDock* WindowFrame::addDock(const QString& id, const QString& title, QWidget*
   return made;
 }
 
+QUndoStack* WindowFrame::undo() const { return lab_->undo(); }
+
 void WindowFrame::change(const Setup& after, const QString& text, int gesture, bool live) {
-  undo_->push(new ChangeSetup(session_, after, text, gesture, live));
+  lab_->change(text, [&] { session_->apply(after, live); }, gesture);
 }
 
 void WindowFrame::pickModel(const QString& id) {

@@ -21,6 +21,7 @@ namespace reclab {
 class Banner;
 class FirstHint;
 class FlatDock;
+class Lab;
 class Look;
 class PanelArea;
 class Pins;
@@ -41,7 +42,8 @@ class WindowFrame : public QObject {
   SessionController* session() const { return session_; }
   Pins* pins() const { return pins_; }
   TimeLink* time() const { return time_; }
-  QUndoStack* undo() const { return undo_; }
+  Lab* lab() const { return lab_; }
+  QUndoStack* undo() const;
   QStackedWidget* middle() const { return middle_; }  ///< the area, and what may stand in its place
   PanelArea* area() const { return area_; }
   StatusLine* status() const { return status_; }
@@ -85,7 +87,7 @@ class WindowFrame : public QObject {
   FileChooser chooser_ = dialogChooser();
   SessionController* session_;
   TimeLink* time_;
-  QUndoStack* undo_;
+  Lab* lab_;
   Pins* pins_;
   QStackedWidget* middle_;
   PanelArea* area_;

@@ -11,10 +11,10 @@
 #include "experiment/training/training.h"
 #include "gui/dialogs/file_dialogs.h"
 #include "gui/docks/panel_area.h"
+#include "gui/frame/lab.h"
 #include "gui/frame/window_frame.h"
 #include "gui/learning/training_bar.h"
 #include "gui/look/look.h"
-#include "gui/session/commands.h"
 #include "gui/session/pins.h"
 #include "gui/session/sentences.h"
 #include "gui/views/first_hint.h"
@@ -97,7 +97,11 @@ bool TrainingFeature::mayClose(bool asks) {
 
 void TrainingFeature::reset() {
   if (!session_->learning() || session_->learning()->current == 0) return;
-  frame_->undo()->push(new ForgetTraining(session_));
+  const Setup before = session_->setup();
+  const auto forgotten = std::make_shared<SessionController::Forgotten>();
+  const auto forget = [this, forgotten] { *forgotten = session_->resetTraining(*forgotten); };
+  frame_->lab()->change(tr("reset of the training"), forget, 0,
+                        {[this, forgotten, before] { session_->bringBackTraining(*forgotten, before); }, forget});
   frame_->say(tr("The training is forgotten, and the weights are drawn again; Undo (Ctrl+Z) brings all of it back."));
 }
 

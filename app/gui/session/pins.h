@@ -41,7 +41,7 @@ struct PinValue {
   Setup setup;
   QString given;
   int colour = 0;
-  bool operator==(const PinValue& other) const { return id == other.id && given == other.given && colour == other.colour; }
+  bool operator==(const PinValue& other) const = default;
 };
 
 class Pins : public QObject {

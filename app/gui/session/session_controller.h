@@ -57,6 +57,8 @@ class SessionController : public QObject {
 
   /// Makes it what is looked at, and runs it. live: more changes are about to follow (a slider moves).
   void apply(const Setup& setup, bool live);
+  /// The same of what was looked at before, and of whether a training was followed then.
+  void restore(const Setup& setup, bool follows);
   void run() { runs_.start(false); }
   void stop();
   /// Loads; sequenceLoaded follows, or a sentence, with everything as it was.
@@ -111,6 +113,7 @@ class SessionController : public QObject {
   void setTrainingChoice(const TrainingChoice& choice) { trainings_.setChoice(choice); }
   const TrainingChoice& trainingChoice() const { return trainings_.choice(); }
   bool training() const { return trainings_.running(); }
+  bool followsTraining() const { return following_; }  ///< its newest weights are looked at, as they come
   const LearningPtr& learning() const { return learning_; }
   /// Looks at the weights that a training had after a step, of those that are kept; `moving`: more are about to follow.
   void lookAtStep(std::uint64_t training, std::int64_t step, bool moving);

@@ -186,6 +186,13 @@ void SessionController::lookAtStep(std::uint64_t training, std::int64_t step, bo
   tellLearning();
 }
 
+void SessionController::restore(const Setup& setup, bool follows) {
+  following_ = false;
+  if (setup != setup_) apply(setup, false);
+  following_ = follows;
+  tellLearning();
+}
+
 void SessionController::followTraining() {
   const auto looked = trainings_.among(setup_), leads = looked ? looked : trainings_.current();
   if (leads) lookAtStep(leads->number(), std::numeric_limits<std::int64_t>::max(), false);

@@ -66,7 +66,8 @@ struct Setup {
   std::string form = "auto", device = "auto", dtype = "f64";
   std::string loss = "auto";  ///< auto, last, mean or task, as on the command line
 
-  Settings settings() const;  ///< of the present preset
+  bool operator==(const Setup& other) const = default;  ///< of loaded sequences and learned weights, whether they are the same ones
+  Settings settings() const;                            ///< of the present preset
   void setValue(const std::string& key, const std::string& text);
   /// Whether both are run alike: what was changed of presets that neither is of does not matter.
   bool sameRun(const Setup& other) const;

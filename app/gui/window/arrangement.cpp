@@ -9,6 +9,7 @@
 
 #include "gui/docks/flat_dock.h"
 #include "gui/docks/panel_area.h"
+#include "gui/frame/lab.h"
 #include "gui/frame/window_frame.h"
 #include "gui/window/run_bar.h"
 
@@ -33,6 +34,7 @@ Arrangement::Arrangement(WindowFrame* frame, RunBar* bar) : QObject(frame), fram
   connect(frame_, &WindowFrame::docksMoved, this, [this] {
     if (!arranging_) own_ = true;
   });
+  frame_->lab()->setArranging([this] { return value(); }, [this](const Arranged& value) { setValue(value); });
   soon_.setSingleShot(true);
   soon_.setInterval(0);
   connect(&soon_, &QTimer::timeout, this, [this] {
@@ -107,6 +109,55 @@ void Arrangement::pick(int index) {
   bar_->layouts()->setCurrentIndex(index);
   if (layout.calm || calm_) setCalm(layout.calm);
   frame_->area()->arrange(layout);
+}
+
+/// What a person sees of it: which docks are there, in front, floating and at which side, and under which layout.
+QString Arrangement::shape() const {
+  QStringList parts{QString::number(bar_->layouts()->currentIndex()), calm_ ? "calm" : "", own_ ? "own" : ""};
+  const auto add = [&](const QMainWindow* of, const QDockWidget* dock, bool front) {
+    if (dock->isHidden()) return;
+    QStringList behind;
+    for (const QDockWidget* one : of->tabifiedDockWidgets(const_cast<QDockWidget*>(dock))) behind << one->objectName();
+    parts << QStringList{dock->objectName(),
+                         dock->isFloating() ? "floats" : QString::number(of->dockWidgetArea(const_cast<QDockWidget*>(dock))),
+                         front ? "front" : "", behind.join('+')}
+                 .join(':');
+  };
+  for (const FlatDock* dock : frame_->docks()) add(window_, dock, !dock->visibleRegion().isEmpty());
+  for (const PanelDock* dock : frame_->area()->docks()) add(frame_->area(), dock, dock->inSight());
+  return parts.join(' ');
+}
+
+Arranged Arrangement::value() const {
+  const PanelArea* area = frame_->area();
+  const PanelArea::Places places = area->places(layoutVersion);
+  return {shape(),
+          bar_->layouts()->currentIndex(),
+          calm_,
+          own_      ? "own"
+          : narrow_ ? "narrow"
+                    : "wide",
+          area->isOwn(),
+          area->fit(),
+          window_->saveState(layoutVersion),
+          places.state,
+          places.without};
+}
+
+void Arrangement::setValue(const Arranged& value) {
+  arranging_ = true;
+  calm_ = value.calm;
+  own_ = value.sides == u"own";
+  narrow_ = value.sides == u"narrow";
+  emit frame_->calmChanged(calm_);
+  bar_->fit(calm_, narrow_);
+  bar_->layouts()->setCurrentIndex(value.layout);
+  window_->restoreState(value.docks, layoutVersion);
+  frame_->area()->restorePlaces({value.panels, value.without}, layoutVersion);
+  emit frame_->restored();
+  frame_->area()->takeOver(frame_->area()->layouts()[static_cast<std::size_t>(value.layout)], value.fit, value.own);
+  window_->layout()->activate();
+  arranging_ = false;
 }
 
 void Arrangement::keep() const {

@@ -6,6 +6,8 @@
 #include <QMainWindow>
 #include <QTimer>
 
+#include "gui/frame/lab_state.h"
+
 namespace reclab {
 
 class RunBar;
@@ -15,6 +17,8 @@ class Arrangement : public QObject {
   Q_OBJECT
  public:
   Arrangement(WindowFrame* frame, RunBar* bar);
+  Arranged value() const;
+  void setValue(const Arranged& value);
   void reset();
   void keep() const;
   void restore(const QString& layout);  ///< what was kept, with this layout where it names one
@@ -22,6 +26,7 @@ class Arrangement : public QObject {
   void keepOnScreen();
 
  private:
+  QString shape() const;
   bool isNarrow() const;
   void arrangeSides();
   void pick(int index);

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The state of the lab: read, put back, and kept before each change that a hand makes, so that undo is a list of states. What a hand
+// chooses beside the setup and the pins needs no words of its own for that: when a mouse button or a key goes up, the state is compared
+// with what it was when it went down.
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "gui/frame/lab_state.h"
+
+class QUndoStack;
+
+namespace reclab {
+
+class PanelArea;
+class SessionController;
+
+class Lab : public QObject {
+  Q_OBJECT
+ public:
+  Lab(SessionController* session, Pins* pins, PanelArea* area, QObject* parent);
+  ~Lab() override;
+
+  QUndoStack* undo() const { return undo_; }
+  LabState state() const;
+  /// What differs is put back: runs are run again, panels keep what they need not change.
+  void setState(const LabState& state);
+
+  /// What an undone change does besides (a training that is forgotten), and one that is made again.
+  struct Aside {
+    std::function<void()> undo, redo;
+  };
+  /// Changes the setup or the pins by hand: one step of undo, where anything differs then. Those of one gesture (0: none) with the same
+  /// text are one step.
+  void change(const QString& text, const std::function<void()>& does, int gesture = 0, Aside aside = {});
+
+  /// Where docks and panels are is known to whoever arranges them.
+  void setArranging(std::function<Arranged()> read, std::function<void(const Arranged&)> put);
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  class Step;
+  using Kept = std::shared_ptr<LabState>;
+  void push(const QString& text, int gesture, LabState after, Aside aside);
+  void settle();   ///< what has changed by itself since the last step belongs to it
+  void compare();  ///< what a hand has changed since is a step
+  void put(const Kept& state);
+
+  SessionController* session_;
+  Pins* pins_;
+  PanelArea* area_;
+  QUndoStack* undo_;
+  std::function<Arranged()> readArranged_ = [] { return Arranged(); };
+  std::function<void(const Arranged&)> putArranged_ = [](const Arranged&) {};
+  Kept now_ = std::make_shared<LabState>();  ///< shared by the step before and the step after
+  QTimer soon_;
+  bool pressed_ = false, putting_ = false;
+  bool put_ = false;  ///< since the last comparison: that was no change to be undone
+};
+
+}  // namespace reclab
