@@ -4,6 +4,10 @@
 // which the passes leave them, so no pass restores one. They need a table of roots a length, and can be recorded.
 #pragma once
 
+#include <cmath>
+#include <memory>
+#include <vector>
+
 #include "array/cuda/kernel_backend.h"
 #include "array/cuda/reduce.h"
 
@@ -275,9 +279,13 @@ Fourier KernelBackend<Machine>::fourier_of(Index steps) {
       const double angle = -6.28318530717958647692 * static_cast<double>(i) / static_cast<double>(size);
       roots[static_cast<std::size_t>(i)] = {std::cos(angle), std::sin(angle)};
     }
-    Scratch<Wave> on_device(machine_, static_cast<Index>(roots.size()));
-    machine_.upload(on_device.data, roots.data(), roots.size() * sizeof(Wave));
-    fourier = {size, std::exchange(on_device.data, nullptr)};
+    // Not the recorder's: they stay, whatever is being recorded.
+    Machine& machine = machine_.machine();
+    const std::size_t bytes = roots.size() * sizeof(Wave);
+    const auto release = [&](void* memory) { machine.release(memory); };
+    std::unique_ptr<void, decltype(release)> on_device(machine.allocate(bytes), release);
+    machine.upload(on_device.get(), roots.data(), bytes);
+    fourier = {size, static_cast<const Wave*>(on_device.release())};
   }
   return fourier;
 }
