@@ -5,6 +5,7 @@
 #include <complex>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,13 @@ const bool registered = [] {
                            LibraryBackend host;
                            parity.body(host);
                            CHECK(host.machine().products() > 0);
+                         }});
+    // Those that transform real sequences.
+    if (parity.name.starts_with("convolution: long"))
+      cases().push_back({"library, " + parity.name, [parity] {
+                           LibraryBackend host;
+                           parity.body(host);
+                           CHECK(host.machine().transforms_made() > 0);
                          }});
   }
   return true;
@@ -129,6 +137,60 @@ TEST_CASE("no library is asked while work is recorded, and the product is the sa
   host.matmul(DType::f64, {1, 2, 2, 2, false, true}, left, right, product, true);
   CHECK_EQUAL(host.machine().products(), 1);
   CHECK(product[0] == 34.0 && product[1] == 46.0 && product[2] == 78.0 && product[3] == 106.0);
+}
+
+TEST_CASE("a library's transforms are as long as a convolution needs, by less than a fifth longer, and of small factors") {
+  for (std::int64_t steps = 1; steps < 5000; ++steps) {
+    const std::int64_t size = kernel::transform_length(steps);
+    CHECK(size >= 2 * steps - 1 && size % 2 == 0 && 5 * size <= 12 * steps);
+    std::int64_t left = size;
+    for (const int factor : {2, 3, 5, 7})
+      while (left % factor == 0) left /= factor;
+    CHECK_EQUAL(left, 1);
+    const kernel::SpectrumLayout spectra = kernel::spectra_of(steps);
+    CHECK(spectra.row >= size / 2 + 1 && spectra.row % 8 == 0);
+  }
+  CHECK_EQUAL(kernel::transform_length(4096), 8192);
+}
+
+TEST_CASE("no library transforms what is recorded, and a spectrum for later is not recorded") {
+  LibraryBackend host;
+  const std::int64_t steps = 3, batch = 1, channels = 2;
+  const double kernel[] = {1.0, 2.0, 3.0, 1.0, 0.0, -1.0}, u[] = {1.0, 4.0, 2.0, 5.0, 3.0, 6.0};
+  const double expected[] = {1.0, 4.0, 4.0, 5.0, 10.0, 2.0};
+  double y[6] = {};
+  const auto is_expected = [&] {
+    for (int i = 0; i < 6; ++i) CHECK_CLOSE(y[i], expected[i], 1e-13);
+  };
+  std::vector<double> spectrum(host.spectrum_size(DType::f64, steps, channels) / sizeof(double));
+  CHECK(!spectrum.empty());
+  CHECK(host.record([&] { host.spectrum(DType::f64, steps, channels, kernel, spectrum.data()); }) == nullptr);
+  CHECK_EQUAL(host.machine().transforms_made(), 0);
+  host.spectrum(DType::f64, steps, channels, kernel, spectrum.data());
+  CHECK_EQUAL(host.machine().transforms_made(), 1);
+
+  for (const bool with_spectrum : {false, true}) {
+    const auto recording = host.record([&] {
+      if (with_spectrum)
+        host.convolve_with(DType::f64, steps, batch, channels, kernel, spectrum.data(), u, y);
+      else
+        host.convolve(DType::f64, steps, batch, channels, kernel, u, y);
+    });
+    CHECK(recording != nullptr);
+    std::fill(std::begin(y), std::end(y), 0.0);
+    recording->replay();
+    is_expected();
+    CHECK_EQUAL(host.machine().transforms_made(), 1);
+  }
+  std::fill(std::begin(y), std::end(y), 0.0);
+  host.convolve_with(DType::f64, steps, batch, channels, kernel, spectrum.data(), u, y);
+  is_expected();
+  CHECK_EQUAL(host.machine().transforms_made(), 3);
+
+  // Complex sequences, and those that are too long for the library's words, are not its.
+  CHECK_EQUAL(host.spectrum_size(DType::c128, steps, channels), 0u);
+  CHECK_EQUAL(host.spectrum_size(DType::f64, std::int64_t{1} << 31, channels), 0u);
+  CHECK_EQUAL(HostBackend().spectrum_size(DType::f64, steps, channels), 0u);
 }
 
 TEST_CASE("CPU: a scan of complex numbers has the same bits wherever its state lies") {

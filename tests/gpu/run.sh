@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # For a machine with a CUDA device: builds the engine and reclab without Qt, runs what is labelled gpu, compares every preset on both
-# devices, lets compute-sanitizer look for stray reads and writes, and times long sequences, and products by our own kernels and by cuBLAS. Libraries that the machine lacks are taken
-# from the folder .deps beside this checkout's files, where `tests/gpu/run.sh fetch` unpacks them from Debian packages.
+# devices, lets compute-sanitizer look for stray reads and writes, and times long sequences, and products and convolutions by our own kernels
+# and by cuBLAS and cuFFT. Libraries that the machine lacks are taken from the folder .deps beside this checkout's files, where
+# `tests/gpu/run.sh fetch` unpacks them from Debian packages.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 deps=$PWD/.deps
@@ -44,14 +45,17 @@ part kernels-on-the-host build/gpu/bin/engine_test_kernels
 part parity build/gpu/bin/gpu_test_backends
 if ! grep -q 'SKIP' "$out/parity.log"; then
   grep '^device' "$out/parity.log" || true
-  # Products by our own kernels alone, and by cuBLAS wherever it can; then what each takes.
-  part parity-own env RECLAB_CUDA_PRODUCTS=own build/gpu/bin/gpu_test_backends
-  part parity-cublas env RECLAB_CUDA_PRODUCTS=cublas build/gpu/bin/gpu_test_backends
-  if grep -q 'SKIP' "$out/parity-cublas.log"; then
-    echo "cuBLAS was not found: products are our own kernels'"
+  # Products and transforms by our own kernels alone, and by cuBLAS and cuFFT wherever they can; then what each takes.
+  part parity-own env RECLAB_CUDA_PRODUCTS=own RECLAB_CUDA_TRANSFORMS=own build/gpu/bin/gpu_test_backends
+  part parity-libraries env RECLAB_CUDA_PRODUCTS=cublas RECLAB_CUDA_TRANSFORMS=cufft build/gpu/bin/gpu_test_backends
+  if grep -q 'SKIP' "$out/parity-libraries.log"; then
+    echo "cuBLAS or cuFFT was not found: $(grep -m 1 'SKIP' "$out/parity-libraries.log")"
   else
     for products in own cublas; do
       part "bench-products-$products" env RECLAB_CUDA_PRODUCTS=$products timeout 60 build/gpu/bin/reclab bench transformer --device cuda --lengths 1024,4096
+    done
+    for transforms in own cufft; do
+      part "bench-transforms-$transforms" env RECLAB_CUDA_TRANSFORMS=$transforms timeout 60 build/gpu/bin/reclab bench s4d --device cuda --forms convolution --lengths 1024,4096
     done
   fi
   lines=40 part check-device timeout 200 build/gpu/bin/reclab check-device

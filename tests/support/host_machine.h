@@ -3,10 +3,15 @@
 // Indices are visited in an order of its own, and the memory of a block starts as NaN, so that what counts on either shows.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <complex>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +25,7 @@ namespace reclab::test {
 
 class HostMachine {
  public:
+  static constexpr std::int64_t group_bytes = 1 << 18;  // so little that a convolution of a test takes its channels in groups
   std::string name() const { return "kernels on the host"; }
   void* allocate(std::size_t bytes) {
     void* memory = std::malloc(bytes);
@@ -86,7 +92,8 @@ class HostMachine {
   };
 };
 
-/// The same with a library for products, in plain loops: matrices lie and arguments are refused as cuBLAS has it.
+/// The same with a library for products, in plain loops, and one for Fourier transforms: arrays lie and arguments are refused as cuBLAS and
+/// cuFFT have it.
 class LibraryMachine : public HostMachine {
  public:
   template <class T>
@@ -111,8 +118,59 @@ class LibraryMachine : public HostMachine {
   }
   int products() const { return products_; }
 
+  bool has_transforms() const { return true; }
+  template <class T>
+  void transforms(const kernel::RealTransforms<T>& t) {
+    CHECK(t.size >= 2 && t.size % 2 == 0 && t.count >= 1 && t.row >= t.modes());
+    CHECK(reinterpret_cast<std::uintptr_t>(t.data) % (2 * sizeof(T)) == 0);
+    ++transforms_;
+    const auto n = static_cast<std::size_t>(t.size);
+    Numbers x(n), roots(n);
+    for (std::size_t i = 0; i < n; ++i)
+      roots[i] = std::polar(1.0, -6.28318530717958647692 * static_cast<double>(i) / static_cast<double>(n));
+    for (std::int64_t s = 0; s < t.count; ++s) {
+      T* own = t.data + s * 2 * t.row;
+      for (std::size_t i = 0; i < n; ++i) {
+        if (!t.back)
+          x[i] = static_cast<double>(own[i]);
+        else if (i == 0 || 2 * i == n)
+          x[i] = static_cast<double>(own[2 * i]);
+        else if (2 * i < n)
+          x[i] = std::conj(std::complex<double>(static_cast<double>(own[2 * i]), static_cast<double>(own[2 * i + 1])));
+        else  // back is there of the conjugate spectrum, for a real result
+          x[i] = std::conj(x[n - i]);
+      }
+      const Numbers result = fourier(x, roots, 0, n);
+      std::fill_n(own, 2 * t.row, std::numeric_limits<T>::quiet_NaN());  // what lies beyond the result has no meaning
+      for (std::size_t i = 0; i < (t.back ? n : n / 2 + 1); ++i) {
+        if (t.back) {
+          own[i] = static_cast<T>(result[i].real());
+        } else {
+          own[2 * i] = static_cast<T>(result[i].real());
+          own[2 * i + 1] = static_cast<T>(result[i].imag());
+        }
+      }
+    }
+  }
+  int transforms_made() const { return transforms_; }
+
  private:
-  int products_ = 0;
+  int products_ = 0, transforms_ = 0;
+  using Numbers = std::vector<std::complex<double>>;
+  /// sum_j x_j exp(-2 pi i j k / n) for all k < n: those of every p-th number, p the least prime factor of n, put together. x_j is
+  /// all[first + j * all.size() / n].
+  static Numbers fourier(const Numbers& all, const Numbers& roots, std::size_t first, std::size_t n) {
+    const std::size_t step = all.size() / n;
+    if (n == 1) return {all[first]};
+    std::size_t p = 2;
+    while (n % p) ++p;
+    Numbers sums(n);
+    for (std::size_t part = 0; part < p; ++part) {
+      const Numbers of_part = fourier(all, roots, first + part * step, n / p);
+      for (std::size_t k = 0; k < n; ++k) sums[k] += roots[part * k % n * step] * of_part[k % (n / p)];
+    }
+    return sums;
+  }
 };
 
 using HostBackend = kernel::KernelBackend<HostMachine>;

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Depth-wise convolution, the kernels of long convolutions, and these by Fourier transforms. The transforms are our own, not cuFFT's: they
-// are in double for every type, lengths are powers of two, and since the spectra are only multiplied and go back they stay in the order in
-// which the passes leave them, so no pass restores one. They need a table of roots a length, and can be recorded.
+// Depth-wise convolution, the kernels of long convolutions, and these by Fourier transforms. Those of real sequences are made by a library
+// where the machine has one (`transforms`, recorder.h), in the precision of their type; what it is asked for, and the kernels before and
+// after it, are in spectra.h. All others are our own: of complex numbers in double for every type, lengths are powers of two, and since the
+// spectra are only multiplied and go back they stay in the order in which the passes leave them, so no pass restores one. They need a table
+// of roots a length, and can be recorded.
 #pragma once
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <memory>
+#include <vector>
 
 #include "array/cuda/kernel_backend.h"
 #include "array/cuda/reduce.h"
+#include "array/cuda/spectra.h"
 
 namespace reclab::kernel {
 
@@ -100,7 +109,7 @@ struct VandermondeAdjoint {
   }
 };
 
-// Fourier transforms: in place, there by decimation in frequency, back by decimation in time, so that no order is ever restored.
+// Our own Fourier transforms: in place, there by decimation in frequency, back by decimation in time, so that no order is ever restored.
 
 /// Where the sequences of a transform lie: number s = (c, b), element i at (c * channel + b * batch) + i * stride.
 struct Layout {
@@ -275,16 +284,22 @@ Fourier KernelBackend<Machine>::fourier_of(Index steps) {
       const double angle = -6.28318530717958647692 * static_cast<double>(i) / static_cast<double>(size);
       roots[static_cast<std::size_t>(i)] = {std::cos(angle), std::sin(angle)};
     }
-    Scratch<Wave> on_device(machine_, static_cast<Index>(roots.size()));
-    machine_.upload(on_device.data, roots.data(), roots.size() * sizeof(Wave));
-    fourier = {size, std::exchange(on_device.data, nullptr)};
+    // Not the recorder's: they stay, whatever is being recorded.
+    Machine& machine = machine_.machine();
+    const std::size_t bytes = roots.size() * sizeof(Wave);
+    const auto release = [&](void* memory) { machine.release(memory); };
+    std::unique_ptr<void, decltype(release)> on_device(machine.allocate(bytes), release);
+    machine.upload(on_device.get(), roots.data(), bytes);
+    fourier = {size, static_cast<const Wave*>(on_device.release())};
   }
   return fourier;
 }
 
-/// Channels whose waves fit in 256 MiB, at least one.
-inline Index group_of(const Fourier& fourier, Index channels, Index waves) {
-  return std::clamp<Index>((Index{256} << 20) / (fourier.size * waves * static_cast<Index>(sizeof(Wave))), 1, channels);
+/// How many channels are taken at a time: groups of one size whose spectra fit in `group_bytes`, at least one channel.
+template <class Machine>
+Index KernelBackend<Machine>::group_of(Index channels, Index bytes_each) {
+  const Index most = std::clamp<Index>(group_bytes() / bytes_each, 1, std::max<Index>(channels, 1)), groups = (channels + most - 1) / most;
+  return groups ? (channels + groups - 1) / groups : 1;
 }
 
 template <class Machine>
@@ -314,8 +329,11 @@ template <class Machine>
 void KernelBackend<Machine>::convolve(DType type, Index steps, Index batch, Index channels, const void* kernel, const void* u, void* y) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
+    if constexpr (!complex_v<T>)
+      if (by_library(type, steps) && !machine_.is_recording())
+        return convolve_real<T>(steps, batch, channels, as<T>(kernel), nullptr, as<T>(u), as<T>(y));
     const Fourier fourier = fourier_of(steps);
-    const Index group = group_of(fourier, channels, 1 + batch), n = fourier.size;
+    const Index n = fourier.size, group = group_of(channels, (1 + batch) * n * static_cast<Index>(sizeof(Wave)));
     Scratch<Wave> k(machine_, group * n), x(machine_, group * batch * n);
     for (Index c = 0; c < channels; c += group) {
       const Index some = std::min(group, channels - c);
@@ -332,8 +350,11 @@ void KernelBackend<Machine>::convolve_adjoint(DType type, Index steps, Index bat
                                               const void* gy, void* gkernel, void* gu) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
+    if constexpr (!complex_v<T>)
+      if (by_library(type, steps) && !machine_.is_recording())
+        return convolve_real_adjoint<T>(steps, batch, channels, as<T>(kernel), nullptr, as<T>(u), as<T>(gy), as<T>(gkernel), as<T>(gu));
     const Fourier fourier = fourier_of(steps);
-    const Index group = group_of(fourier, channels, 1 + 2 * batch), n = fourier.size;
+    const Index n = fourier.size, group = group_of(channels, (1 + 2 * batch) * n * static_cast<Index>(sizeof(Wave)));
     Scratch<Wave> k(machine_, group * n), x(machine_, gkernel ? group * batch * n : 0), g(machine_, group * batch * n);
     for (Index c = 0; c < channels; c += group) {
       const Index some = std::min(group, channels - c);
@@ -351,6 +372,122 @@ void KernelBackend<Machine>::convolve_adjoint(DType type, Index steps, Index bat
       }
     }
   });
+}
+
+// By a library. Recorded convolutions go by our own transforms and read the kernel itself, whether it has a spectrum or not. Spectra are
+// always a library's, so making one ends a recording.
+
+/// Whether a library makes the transforms of such sequences where nothing is recorded: the same for a spectrum and for what reads it.
+template <class Machine>
+bool KernelBackend<Machine>::by_library(DType type, Index steps) const {
+  return !is_complex(type) && machine_.has_transforms() && transform_length(steps) <= INT_MAX;
+}
+template <class Machine>
+template <class T>
+void KernelBackend<Machine>::transform_kernels(const SpectrumLayout& spectra, Index steps, Index channels, const T* kernel,
+                                               Coefficient<T>* to) {
+  const LoadKernels<T> load_kernels{steps, spectra, kernel, numbers_of(to)};
+  machine_.blocks(channels * load_kernels.spans(), load_kernels);
+  machine_.transforms(RealTransforms<T>{numbers_of(to), spectra.size, spectra.row, channels, false});
+}
+template <class Machine>
+template <class T>
+void KernelBackend<Machine>::transform_sequences(const SpectrumLayout& spectra, const Sequences& of, const T* from, Coefficient<T>* to) {
+  const LoadSequences<T> load_sequences{of, spectra, from, numbers_of(to)};
+  machine_.blocks(load_sequences.tiles(), load_sequences);
+  machine_.transforms(RealTransforms<T>{numbers_of(to), spectra.size, spectra.row, of.count(), false});
+}
+template <class Machine>
+template <class T>
+void KernelBackend<Machine>::sequences_back(const SpectrumLayout& spectra, const Sequences& of, Coefficient<T>* from, T* to, bool add) {
+  machine_.transforms(RealTransforms<T>{numbers_of(from), spectra.size, spectra.row, of.count(), true});
+  const StoreSequences<T> store_sequences{of, spectra, numbers_of(from), to, add};
+  machine_.blocks(store_sequences.tiles(), store_sequences);
+}
+
+template <class Machine>
+std::size_t KernelBackend<Machine>::spectrum_size(DType type, Index steps, Index channels) {
+  if (!by_library(type, steps)) return 0;
+  return static_cast<std::size_t>(channels * spectra_of(steps).row) * 2 * bytes_of(type);
+}
+template <class Machine>
+void KernelBackend<Machine>::spectrum(DType type, Index steps, Index channels, const void* kernel, void* spectrum) {
+  if (!by_library(type, steps)) return;
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    const SpectrumLayout spectra = spectra_of(steps);
+    const Index group = group_of(channels, spectra.row * static_cast<Index>(sizeof(Coefficient<T>)));
+    for (Index c = 0; c < channels; c += group)
+      transform_kernels(spectra, steps, std::min(group, channels - c), as<T>(kernel) + c * steps,
+                        as<Coefficient<T>>(spectrum) + c * spectra.row);
+  });
+}
+template <class Machine>
+void KernelBackend<Machine>::convolve_with(DType type, Index steps, Index batch, Index channels, const void* kernel, const void* spectrum,
+                                           const void* u, void* y) {
+  if (!by_library(type, steps) || machine_.is_recording()) return convolve(type, steps, batch, channels, kernel, u, y);
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    convolve_real<T>(steps, batch, channels, as<T>(kernel), as<Coefficient<T>>(spectrum), as<T>(u), as<T>(y));
+  });
+}
+template <class Machine>
+void KernelBackend<Machine>::convolve_adjoint_with(DType type, Index steps, Index batch, Index channels, const void* kernel,
+                                                   const void* spectrum, const void* u, const void* gy, void* gkernel, void* gu) {
+  if (!by_library(type, steps) || machine_.is_recording())
+    return convolve_adjoint(type, steps, batch, channels, kernel, u, gy, gkernel, gu);
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    convolve_real_adjoint<T>(steps, batch, channels, as<T>(kernel), as<Coefficient<T>>(spectrum), as<T>(u), as<T>(gy), as<T>(gkernel),
+                             as<T>(gu));
+  });
+}
+
+/// Of the kernel its spectrum is read, or itself where that is null.
+template <class Machine>
+template <class T>
+void KernelBackend<Machine>::convolve_real(Index steps, Index batch, Index channels, const T* kernel, const Coefficient<T>* spectrum,
+                                           const T* u, T* y) {
+  if (steps * batch == 0) return;
+  const SpectrumLayout spectra = spectra_of(steps);
+  const Index group = group_of(channels, (1 + batch) * spectra.row * static_cast<Index>(sizeof(Coefficient<T>)));
+  Scratch<Coefficient<T>> k(machine_, spectrum ? 0 : group * spectra.row), x(machine_, group * batch * spectra.row);
+  for (Index c = 0; c < channels; c += group) {
+    const Sequences of{steps, batch, channels, std::min(group, channels - c)};
+    if (!spectrum) transform_kernels(spectra, steps, of.some, kernel + c * steps, k.data);
+    transform_sequences(spectra, of, u + c, x.data);
+    const MultiplySpectra<T> multiply_spectra{of, spectra, x.data, spectrum ? spectrum + c * spectra.row : k.data, false};
+    machine_.blocks(multiply_spectra.blocks(), multiply_spectra);
+    sequences_back(spectra, of, x.data, y + c, false);
+  }
+}
+template <class Machine>
+template <class T>
+void KernelBackend<Machine>::convolve_real_adjoint(Index steps, Index batch, Index channels, const T* kernel,
+                                                   const Coefficient<T>* spectrum, const T* u, const T* gy, T* gkernel, T* gu) {
+  if (steps * batch == 0) return;
+  const SpectrumLayout spectra = spectra_of(steps);
+  const Index group = group_of(channels, (1 + 2 * batch) * spectra.row * static_cast<Index>(sizeof(Coefficient<T>)));
+  Scratch<Coefficient<T>> k(machine_, group * spectra.row), x(machine_, gkernel ? group * batch * spectra.row : 0),
+      g(machine_, group * batch * spectra.row);
+  for (Index c = 0; c < channels; c += group) {
+    const Sequences of{steps, batch, channels, std::min(group, channels - c)};
+    transform_sequences(spectra, of, gy + c, g.data);
+    if (gkernel) {
+      transform_sequences(spectra, of, u + c, x.data);
+      const CorrelateSpectra<T> correlate_spectra{of, spectra, g.data, x.data, k.data};
+      machine_.blocks(correlate_spectra.blocks(), correlate_spectra);
+      machine_.transforms(RealTransforms<T>{numbers_of(k.data), spectra.size, spectra.row, of.some, true});
+      const AddToKernels<T> add_to_kernels{steps, spectra, numbers_of(k.data), gkernel + c * steps};
+      machine_.blocks(of.some * add_to_kernels.spans(), add_to_kernels);
+    }
+    if (gu) {
+      if (!spectrum) transform_kernels(spectra, steps, of.some, kernel + c * steps, k.data);
+      const MultiplySpectra<T> multiply_spectra{of, spectra, g.data, spectrum ? spectrum + c * spectra.row : k.data, true};
+      machine_.blocks(multiply_spectra.blocks(), multiply_spectra);
+      sequences_back(spectra, of, g.data, gu + c, true);
+    }
+  }
 }
 
 }  // namespace reclab::kernel

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "array/cuda/cublas.h"
+#include "array/cuda/cufft.h"
 #include "array/cuda/families.h"
 #include "array/cuda/health.h"
 #include "array/pool.h"
@@ -55,16 +56,17 @@ __global__ void __launch_bounds__(threads) run_blocks(F f, Index n) {
   for (Index i = blockIdx.x; i < n; i += gridDim.x) f(block, i, shared);
 }
 
-/// What makes products: cuBLAS those that are worth it, where there is cuBLAS; or, by the variable RECLAB_CUDA_PRODUCTS, one of the two all
-/// of them (cuBLAS all that it can), so that they can be compared.
-enum class Products { by_size, own, cublas };
-Products chosen_products() {
-  const char* words = std::getenv("RECLAB_CUDA_PRODUCTS");
+/// What makes products, and Fourier transforms of real sequences: where there is a library for them, it those that are worth it; or, by the
+/// variables RECLAB_CUDA_PRODUCTS and RECLAB_CUDA_TRANSFORMS, the library all that it can or our own kernels all, so that both can be
+/// compared.
+enum class Choice { by_size, own, library };
+Choice choice_of(const char* variable, const std::string& library) {
+  const char* words = std::getenv(variable);
   const std::string chosen = words ? words : "";
-  if (chosen.empty()) return Products::by_size;
-  if (chosen == "own") return Products::own;
-  if (chosen == "cublas") return Products::cublas;
-  throw Error("RECLAB_CUDA_PRODUCTS is \"" + chosen + "\": it may be own or cublas");
+  if (chosen.empty()) return Choice::by_size;
+  if (chosen == "own") return Choice::own;
+  if (chosen == library) return Choice::library;
+  throw Error(std::string(variable) + " is \"" + chosen + "\": it may be own or " + library);
 }
 /// Below this many multiplications either takes about as long as its launch.
 constexpr double worth_cublas = 1 << 22;
@@ -81,13 +83,15 @@ class CudaMachine {
       check(cudaDeviceGetDefaultMemPool(&device_pool_, 0), "open its memory");
       check(cudaMemPoolSetAttribute(device_pool_, cudaMemPoolAttrReleaseThreshold, &keep), "set up its memory");
     }
-    const Products products = chosen_products();
-    if (products == Products::own) return;
+    const Choice products = choice_of("RECLAB_CUDA_PRODUCTS", "cublas"), transforms = choice_of("RECLAB_CUDA_TRANSFORMS", "cufft");
     std::string why_not;
-    cublas_ = Cublas::open(stream_, why_not);
-    if (products == Products::cublas && !cublas_) throw Error("RECLAB_CUDA_PRODUCTS is cublas, which is not there: " + why_not);
-    if (products == Products::by_size) worth_cublas_ = worth_cublas;
+    if (products != Choice::own) cublas_ = Cublas::open(stream_, why_not);
+    if (products == Choice::library && !cublas_) throw Error("RECLAB_CUDA_PRODUCTS is cublas, which is not there: " + why_not);
+    if (products == Choice::by_size) worth_cublas_ = worth_cublas;
+    if (transforms != Choice::own) cufft_ = Cufft::open(stream_, why_not);
+    if (transforms == Choice::library && !cufft_) throw Error("RECLAB_CUDA_TRANSFORMS is cufft, which is not there: " + why_not);
     if (cublas_) name_ += " with " + cublas_->name();
+    if (cufft_) name_ += (cublas_ ? " and " : " with ") + cufft_->name();
   }
   CudaMachine(const CudaMachine&) = delete;
   CudaMachine& operator=(const CudaMachine&) = delete;
@@ -155,6 +159,18 @@ class CudaMachine {
     const Cublas::Outcome outcome = cublas_->multiply(product);
     if (!outcome.failure.empty()) failed(outcome.failure, outcome.no_memory, "multiply matrices");
     return true;
+  }
+
+  bool has_transforms() const { return cufft_ != nullptr; }
+  template <class T>
+  void transforms(const kernel::RealTransforms<T>& transforms) {
+    health_.require();
+    Cufft::Outcome outcome = transform(transforms);
+    if (outcome.no_memory && pools_) {  // a plan's tables are not from the pool
+      trim_pool();
+      outcome = transform(transforms);
+    }
+    if (!outcome.failure.empty()) failed(outcome.failure, outcome.no_memory, "make Fourier transforms");
   }
 
   class Recorded {
@@ -232,14 +248,25 @@ class CudaMachine {
     return status;
   }
 
+  template <class T>
+  Cufft::Outcome transform(const kernel::RealTransforms<T>& transforms) {
+    void* work_area = nullptr;
+    const Cufft::Outcome outcome = cufft_->transform(transforms, [&](std::size_t bytes) { return work_area = allocate(bytes); });
+    if (work_area) release(work_area);
+    return outcome;
+  }
+
+  void trim_pool() {
+    done(cudaStreamSynchronize(stream_), "finish its work");
+    done(cudaMemPoolTrimTo(device_pool_, 0), "give memory back");
+  }
   /// From the device's own pool; null when there is not enough, even after what lay unused there went back.
   void* device_memory(std::size_t bytes) {
     void* memory = nullptr;
     cudaError_t status = cudaMallocAsync(&memory, bytes, stream_);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
-      done(cudaStreamSynchronize(stream_), "finish its work");
-      done(cudaMemPoolTrimTo(device_pool_, 0), "give memory back");
+      trim_pool();
       status = cudaMallocAsync(&memory, bytes, stream_);
     }
     return had(status) ? memory : nullptr;
@@ -269,6 +296,7 @@ class CudaMachine {
   MemoryPool pool_;  // where the device has none
   std::unique_ptr<Cublas> cublas_;
   double worth_cublas_ = 0.0;
+  std::unique_ptr<Cufft> cufft_;
 };
 
 using CudaBackend = kernel::KernelBackend<CudaMachine>;

@@ -5,6 +5,8 @@
 //   blocks(n, f)    f(block, i, shared) for all i < n
 // and runs one launch after the other. What it may have besides is in recorder.h, health() where the device can be lost, and
 //   product(p)      whether a library makes this ColumnProduct (product.h); it may leave it to our kernels
+//   has_transforms(), transforms(t)   whether a library makes Fourier transforms, and has it make these RealTransforms (convolution.h)
+//   group_bytes     what the spectra of a convolution take at a time, at most
 // A family's kernels and what launches them are in the file of its name; families.h has them all.
 #pragma once
 
@@ -38,6 +40,10 @@ template <class T>
 struct GatedSteps;
 struct Magnitude;
 struct Layout;
+struct Sequences;
+struct SpectrumLayout;
+template <class T>
+struct Coefficient;
 
 /// Transforms of one length; the roots of unity stay on the device.
 struct Fourier {
@@ -83,6 +89,12 @@ class KernelBackend final : public Backend {
   std::unique_ptr<Recording> record(const std::function<void()>& work) override { return machine_.record(work); }
 
 #include "array/operations.inc"
+  std::size_t spectrum_size(DType type, Index steps, Index channels) override;
+  void spectrum(DType type, Index steps, Index channels, const void* kernel, void* spectrum) override;
+  void convolve_with(DType type, Index steps, Index batch, Index channels, const void* kernel, const void* spectrum, const void* u,
+                     void* y) override;
+  void convolve_adjoint_with(DType type, Index steps, Index batch, Index channels, const void* kernel, const void* spectrum, const void* u,
+                             const void* gy, void* gkernel, void* gu) override;
 
  private:
   static constexpr Index stretch = 4096;  // steps of a loop over time between two looks at the stop token
@@ -173,6 +185,26 @@ class KernelBackend final : public Backend {
   int common_unit(const double* x, const int* exponents, Index n);
 
   // Convolution
+  /// Enough to keep a large device busy to the last transform, and little beside the memory of a small one.
+  static constexpr Index group_bytes() {
+    if constexpr (requires { Machine::group_bytes; })
+      return Machine::group_bytes;
+    else
+      return Index{512} << 20;
+  }
+  static Index group_of(Index channels, Index bytes_each);
+  bool by_library(DType type, Index steps) const;
+  template <class T>
+  void transform_kernels(const SpectrumLayout& spectra, Index steps, Index channels, const T* kernel, Coefficient<T>* to);
+  template <class T>
+  void transform_sequences(const SpectrumLayout& spectra, const Sequences& of, const T* from, Coefficient<T>* to);
+  template <class T>
+  void sequences_back(const SpectrumLayout& spectra, const Sequences& of, Coefficient<T>* from, T* to, bool add);
+  template <class T>
+  void convolve_real(Index steps, Index batch, Index channels, const T* kernel, const Coefficient<T>* spectrum, const T* u, T* y);
+  template <class T>
+  void convolve_real_adjoint(Index steps, Index batch, Index channels, const T* kernel, const Coefficient<T>* spectrum, const T* u,
+                             const T* gy, T* gkernel, T* gu);
   Fourier fourier_of(Index steps);
   void transform(const Fourier& fourier, Wave* x, Index count, bool back);
   template <class T>

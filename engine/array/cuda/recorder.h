@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "array/backend.h"
+#include "array/demand.h"
 
 namespace reclab::kernel {
 
@@ -69,6 +70,23 @@ class Recorder {
     else
       return false;
   }
+  /// Whether the machine has a library for Fourier transforms of real sequences (kernel::RealTransforms). It takes no part in recordings
+  /// either: to ask it for transforms ends one.
+  bool has_transforms() const {
+    if constexpr (requires { machine_.has_transforms(); })
+      return machine_.has_transforms();
+    else
+      return false;
+  }
+  template <class Transforms>
+  void transforms(const Transforms& transforms) {
+    waits();
+    if constexpr (requires { machine_.transforms(transforms); })
+      machine_.transforms(transforms);
+    else
+      RECLAB_DEMAND(has_transforms());
+  }
+  bool is_recording() const noexcept { return recording() != nullptr; }
 
   std::unique_ptr<Recording> record(const std::function<void()>& work) {
     if constexpr (records) {
@@ -97,7 +115,7 @@ class Recorder {
 
  private:
   static constexpr bool records = requires(Machine& machine) { machine.begin_recording(); };
-  struct Waits {};  // for the device: cannot be recorded
+  struct Waits {};  // for the device, or is a library's: cannot be recorded
 
   template <class M, bool>
   struct WorkOf {

@@ -48,9 +48,16 @@ inline void kernel_parity(Backend& other) {
 }
 
 inline void convolution_parity(Backend& other) {
+  struct Sizes {
+    std::int64_t steps, batch = 3, channels = 4;
+  };
+  std::vector<Sizes> all;
+  for (const std::int64_t steps : {1, 2, 31, 32, 33, 37, 512, 1023, 1024, 1025, 3000}) all.push_back({steps});
+  // Many and few sequences, each way: tiles of several steps and channels, not all of them full.
+  for (const Sizes& sizes : {Sizes{64, 1, 1}, Sizes{65, 1, 33}, Sizes{128, 2, 64}, Sizes{100, 5, 70}, Sizes{40, 19, 3}, Sizes{300, 17, 1}})
+    all.push_back(sizes);
   for (const DType type : every_type)
-    for (const std::int64_t steps : {1, 2, 31, 32, 33, 37, 512, 1023, 1024, 1025, 3000}) {
-      const std::int64_t batch = 3, channels = 4;
+    for (const auto& [steps, batch, channels] : all) {
       Parity parity(other, 15);
       const std::size_t kernel = parity.array(type, channels * steps), u = parity.array(type, steps * batch * channels),
                         y = parity.array(type, steps * batch * channels), gy = parity.array(type, steps * batch * channels),
