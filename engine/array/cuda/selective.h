@@ -257,16 +257,15 @@ struct SelectiveRun {
                  [&](int k, int, Index index) { y[index] = tile.first ? y[index] + sum[k] : sum[k]; });
   }
 };
-/// What the recurrence is as a diagonal one: its factors and its drive, all [steps, batch, channels, states].
+/// The factors of the recurrence as a diagonal one, [steps, batch, channels, states].
 template <class T>
-struct SelectiveTerms {
+struct SelectiveFactors {
   SelectiveDims d;
-  const T *dt, *a, *x, *b;
-  T *factor, *drive;
+  const T *dt, *a;
+  T* factor;
   RECLAB_HD void operator()(Index index) const {
-    const Index n = index % d.states, at = index / d.states, channel = at % d.channels, row = at / d.channels;
-    factor[index] = fn::exp(dt[at] * a[channel * d.states + n]);
-    drive[index] = dt[at] * x[at] * b[row * d.states + n];
+    const Index n = index % d.states, at = index / d.states;
+    factor[index] = fn::exp(dt[at] * a[at % d.channels * d.states + n]);
   }
 };
 /// What the readout gives back to each state.
@@ -280,19 +279,29 @@ struct SelectiveReadAdjoint {
     g[index] = gy[at] * c[row * d.states + n] + (gstates ? gstates[index] : T(0));
   }
 };
-/// From the adjoints of the factors and of the drive, those of dt and x (either may be null).
+/// The adjoints of the states, lambda 2^powers, give those of the drives and of the factors.
+template <class T>
+struct SelectiveLambda {
+  const T* lambda;
+  const int* powers;
+  TransitionTerm<T> of_factors;
+  RECLAB_HD T drive(Index index) const { return scaled(lambda[index], powers[index]); }
+  RECLAB_HD T factor(Index index) const { return of_factors(index, 0); }
+};
+/// From them those of dt and x (either may be null).
 template <class T>
 struct SelectiveInputAdjoint {
   SelectiveDims d;
-  const T *dt, *a, *x, *b, *factor, *gfactor, *gdrive;
+  const T *dt, *a, *x, *b, *factor;
+  SelectiveLambda<T> g;
   T *gdt, *gx;
   RECLAB_HD void operator()(Index at) const {
     const Index channel = at % d.channels, row = at / d.channels;
     T of_drive(0), of_rate(0);
     for (Index n = 0; n < d.states; ++n) {
       const Index index = at * d.states + n;
-      of_drive += gdrive[index] * b[row * d.states + n];
-      of_rate += gfactor[index] * factor[index] * a[channel * d.states + n];
+      of_drive += g.drive(index) * b[row * d.states + n];
+      if (gdt) of_rate += g.factor(index) * factor[index] * a[channel * d.states + n];
     }
     if (gx) gx[at] += dt[at] * of_drive;
     if (gdt) gdt[at] += x[at] * of_drive + of_rate;
@@ -302,20 +311,32 @@ struct SelectiveInputAdjoint {
 template <class T>
 struct SelectiveRateTerm {
   SelectiveDims d;
-  const T *dt, *factor, *gfactor;
+  const T *dt, *factor;
+  SelectiveLambda<T> g;
   RECLAB_HD T operator()(Index o, Index row) const {
-    const Index n = o % d.states, at = row * d.channels + o / d.states;
-    return gfactor[at * d.states + n] * factor[at * d.states + n] * dt[at];
+    const Index at = row * d.channels + o / d.states, index = row * d.channels * d.states + o;
+    return g.factor(index) * factor[index] * dt[at];
   }
 };
-/// Of b and c: output [steps, batch, states], over the channels; `y` null: x alone.
+/// Of b: output [steps, batch, states], over the channels.
 template <class T>
-struct SelectiveStateTerm {
+struct SelectiveDriveTerm {
   SelectiveDims d;
-  const T *each, *x, *y;
+  const T *dt, *x;
+  SelectiveLambda<T> g;
   RECLAB_HD T operator()(Index o, Index channel) const {
-    const Index n = o % d.states, at = o / d.states * d.channels + channel;
-    return each[at * d.states + n] * (y ? x[at] * y[at] : x[at]);
+    const Index at = o / d.states * d.channels + channel;
+    return g.drive(at * d.states + o % d.states) * (dt[at] * x[at]);
+  }
+};
+/// Of c: likewise.
+template <class T>
+struct SelectiveReadTerm {
+  SelectiveDims d;
+  const T *states, *gy;
+  RECLAB_HD T operator()(Index o, Index channel) const {
+    const Index at = o / d.states * d.channels + channel;
+    return states[at * d.states + o % d.states] * gy[at];
   }
 };
 
@@ -376,21 +397,39 @@ void KernelBackend<Machine>::selective_adjoint(DType type, const SelectiveDims& 
   with_real(type, [&](auto one) {
     using T = decltype(one);
     const Index rows = d.steps * d.batch, width = d.batch * d.channels * d.states, n = d.steps * width;
-    Scratch<T> factor(machine_, n), states(machine_, n), back(machine_, n), gfactor(machine_, n), gdrive(machine_, n);
-    machine_.each(n, SelectiveTerms<T>{d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), factor.data, back.data});
-    const DiagonalDims line{d.steps, width, 0};
-    diagonal(type, line, ScanMethod::steps, factor.data, back.data, initial, states.data, stop);
-    machine_.each(n, SelectiveReadAdjoint<T>{d, as<T>(c), as<T>(gy), as<T>(gstates), back.data});
-    zero(gfactor.data, static_cast<std::size_t>(n) * sizeof(T));
-    zero(gdrive.data, static_cast<std::size_t>(n) * sizeof(T));
-    diagonal_adjoint(type, line, ScanMethod::steps, factor.data, states.data, initial, back.data, carried, gfactor.data, gdrive.data,
-                     ginitial, log2_norm, exponent, stop);
+    if (n == 0) return;
+    Scratch<T> factor(machine_, n), states(machine_, n), lambda(machine_, n);
+    Scratch<int> powers(machine_, n);
+    machine_.each(n, SelectiveFactors<T>{d, as<T>(dt), as<T>(a), factor.data});
+    selective(type, d, dt, a, x, b, c, initial, nullptr, states.data, nullptr, stop);
+    machine_.each(n, SelectiveReadAdjoint<T>{d, as<T>(c), as<T>(gy), as<T>(gstates), lambda.data});
+    // The adjoint of the diagonal recurrence, in place of what the steps give it.
+    const Line<T> line{factor.data, lambda.data, as<T>(carried), d.steps, width, 0, true, carried && exponent ? *exponent : 0};
+    for (Index from = 0; from < d.steps; from += stretch) {
+      poll(stop, from);
+      machine_.each(width, RunAdjoint<T>{line, from, std::min(d.steps, from + stretch), lambda.data, powers.data});
+    }
+    const SelectiveLambda<T> g{lambda.data, powers.data, {lambda.data, states.data, as<T>(initial), powers.data, width, 0}};
     if (gdt || gx)
-      machine_.each(rows * d.channels, SelectiveInputAdjoint<T>{d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), factor.data, gfactor.data,
-                                                                gdrive.data, as<T>(gdt), as<T>(gx)});
-    if (ga) reduce(SelectiveRateTerm<T>{d, as<T>(dt), factor.data, gfactor.data}, d.channels * d.states, rows, as<T>(ga), 1.0, true);
-    if (gb) reduce(SelectiveStateTerm<T>{d, gdrive.data, as<T>(dt), as<T>(x)}, rows * d.states, d.channels, as<T>(gb), 1.0, true);
-    if (gc) reduce(SelectiveStateTerm<T>{d, states.data, as<T>(gy), nullptr}, rows * d.states, d.channels, as<T>(gc), 1.0, true);
+      machine_.each(rows * d.channels,
+                    SelectiveInputAdjoint<T>{d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), factor.data, g, as<T>(gdt), as<T>(gx)});
+    if (ga) reduce(SelectiveRateTerm<T>{d, as<T>(dt), factor.data, g}, d.channels * d.states, rows, as<T>(ga), 1.0, true);
+    if (gb) reduce(SelectiveDriveTerm<T>{d, as<T>(dt), as<T>(x), g}, rows * d.states, d.channels, as<T>(gb), 1.0, true);
+    if (gc) reduce(SelectiveReadTerm<T>{d, states.data, as<T>(gy)}, rows * d.states, d.channels, as<T>(gc), 1.0, true);
+    int power = 0;
+    if (exponent) {
+      if (ginitial) {
+        const int common = static_cast<int>(magnitudes_of(lambda.data, powers.data, width, width)[0].exponent);
+        if (common != no_exponent && common != infinite_exponent && std::abs(common) > 32) power = common;
+      }
+      *exponent = power;
+    }
+    if (ginitial) machine_.each(width, InitialAdjoint<T>{factor.data, lambda.data, powers.data, as<T>(ginitial), 0, power});
+    if (log2_norm) {
+      const auto norms = magnitudes_of(lambda.data, powers.data, n, width);
+      for (std::size_t t = 0; t < norms.size(); ++t)
+        log2_norm[t] = 0.5 * std::log2(norms[t].squares) + unit_of(static_cast<int>(norms[t].exponent));
+    }
   });
 }
 
