@@ -279,6 +279,47 @@ struct SelectiveReadAdjoint {
     g[index] = gy[at] * c[row * d.states + n] + (gstates ? gstates[index] : T(0));
   }
 };
+/// The states' adjoints lambda 2^powers, a thread a state, back through steps from <= r < to, in place of what the steps give them. What
+/// some steps need is read before the first of them is gone: each by itself would wait for memory.
+template <class T>
+struct SelectiveBack {
+  static constexpr int together = 8;
+  const T *factor, *start;  // start may be null
+  int start_power;
+  Index steps, width, from, to;
+  T* lambda;
+  int* powers;
+  RECLAB_HD Index at(Index r, Index i) const { return (steps - 1 - r) * width + i; }
+  RECLAB_HD void operator()(Index i) const {
+    T state{};
+    int power = 0;
+    if (from) {
+      state = lambda[at(from - 1, i)];
+      power = powers[at(from - 1, i)];
+    } else if (start) {
+      state = start[i];
+      power = start_power;
+    }
+    for (Index r = from; r < to; r += together) {
+      T along[together] = {}, fresh[together] = {};
+      const Index first = at(r, i);
+      const int here = static_cast<int>(least(together, to - r));
+      for (int k = 0; k < together; ++k)
+        if (k < here) {
+          along[k] = r + k ? factor[first - (k - 1) * width] : T(1);  // what is carried in was multiplied where it comes from
+          fresh[k] = lambda[first - k * width];
+        }
+      for (int k = 0; k < together; ++k)
+        if (k < here) {
+          state = along[k] * state;
+          if (is_zero(state)) power = 0;
+          add_in_units(fresh[k], state, power);
+          lambda[first - k * width] = state;
+          powers[first - k * width] = power;
+        }
+    }
+  }
+};
 /// The adjoints of the states, lambda 2^powers, give those of the drives and of the factors.
 template <class T>
 struct SelectiveLambda {
@@ -403,11 +444,11 @@ void KernelBackend<Machine>::selective_adjoint(DType type, const SelectiveDims& 
     machine_.each(n, SelectiveFactors<T>{d, as<T>(dt), as<T>(a), factor.data});
     selective(type, d, dt, a, x, b, c, initial, nullptr, states.data, nullptr, stop);
     machine_.each(n, SelectiveReadAdjoint<T>{d, as<T>(c), as<T>(gy), as<T>(gstates), lambda.data});
-    // The adjoint of the diagonal recurrence, in place of what the steps give it.
-    const Line<T> line{factor.data, lambda.data, as<T>(carried), d.steps, width, 0, true, carried && exponent ? *exponent : 0};
+    const int start_power = carried && exponent ? *exponent : 0;
     for (Index from = 0; from < d.steps; from += stretch) {
       poll(stop, from);
-      machine_.each(width, RunAdjoint<T>{line, from, std::min(d.steps, from + stretch), lambda.data, powers.data});
+      machine_.each(width, SelectiveBack<T>{factor.data, as<T>(carried), start_power, d.steps, width, from,
+                                            std::min(d.steps, from + stretch), lambda.data, powers.data});
     }
     const SelectiveLambda<T> g{lambda.data, powers.data, {lambda.data, states.data, as<T>(initial), powers.data, width, 0}};
     if (gdt || gx)
