@@ -12,8 +12,9 @@ inline void selective_parity(Backend& other) {
     std::int64_t steps, batch, channels, states;
   };
   for (const DType type : real_types)
-    for (const Size s : {Size{1, 1, 1, 1}, Size{2, 3, 5, 7}, Size{31, 2, 31, 1}, Size{32, 1, 64, 16}, Size{33, 2, 65, 17},
-                         Size{61, 1, 130, 3}, Size{300, 1, 7, 40}, Size{1023, 1, 3, 5}, Size{1024, 1, 2, 16}, Size{1025, 2, 3, 2}})
+    for (const Size s :
+         {Size{1, 1, 1, 1}, Size{2, 3, 5, 7}, Size{31, 2, 31, 1}, Size{32, 1, 64, 16}, Size{33, 2, 65, 17}, Size{61, 1, 130, 3},
+          Size{300, 1, 7, 40}, Size{20, 2, 5, 70}, Size{1023, 1, 3, 5}, Size{1024, 1, 2, 16}, Size{1025, 2, 3, 2}})
       for (const double strength : {1e-6, 0.2, 5.0, 300.0}) {
         const bool started = strength != 1e-6, far = strength >= 5.0, watched = strength != 0.2;
         // A factor is a plain number of the type. Where no state stays, an initial one's adjoint may be below the type's range, and is
@@ -61,6 +62,37 @@ inline void selective_parity(Backend& other) {
       }
 }
 
-inline std::vector<ParityCase> selective_parity_cases() { return {{"selective: the recurrence and its adjoints", selective_parity}}; }
+/// Of so many channels, or steps, that a device shares them out otherwise; states that lie anywhere.
+inline void wide_selective_parity(Backend& other) {
+  struct Size {
+    DType type;
+    std::int64_t steps, batch, channels, states;
+  };
+  for (const Size& s : {Size{DType::f64, 18, 3, 4370, 5}, Size{DType::f32, 37, 1, 4100, 16}, Size{DType::f64, 9, 2, 1200, 30},
+                        Size{DType::f32, 17, 2, 600, 64}, Size{DType::f32, 3, 1, 950, 70}, Size{DType::f64, 4113, 1, 2, 3}})
+    for (const bool apart : {false, true}) {
+      const SelectiveDims d{s.steps, s.batch, s.channels, s.states};
+      const std::int64_t wide = s.steps * s.batch * s.channels, few = s.steps * s.batch * s.states, width = s.batch * s.channels * s.states;
+      Parity parity(other, 35);
+      const std::size_t dt = parity.array(s.type, wide, 0.01, 1.0), a = parity.array(s.type, s.channels * s.states, -2.0, 0.0),
+                        x = parity.array(s.type, wide), b = parity.array(s.type, few), c = parity.array(s.type, few),
+                        initial = parity.array(s.type, width), y = parity.array(s.type, wide),
+                        states = parity.array(s.type, s.steps * width + 1), last = parity.array(s.type, width);
+      try {
+        parity.run([&](Backend& backend, const Parity::Pointers& p, Parity::Host&) {
+          void* all = static_cast<char*>(p[states]) + (apart ? bytes_of(s.type) : 0);
+          backend.selective(s.type, d, p[dt], p[a], p[x], p[b], p[c], p[initial], p[y], all, apart ? nullptr : p[last], {});
+          return 0;
+        });
+      } catch (const Failure& failure) {
+        throw Failure(name_of(s.type) + ", " + std::to_string(s.steps) + " steps of " + std::to_string(s.batch) + " x " +
+                      std::to_string(s.channels) + " x " + std::to_string(s.states) + ": " + failure.what());
+      }
+    }
+}
+
+inline std::vector<ParityCase> selective_parity_cases() {
+  return {{"selective: the recurrence and its adjoints", selective_parity}, {"selective: many channels", wide_selective_parity}};
+}
 
 }  // namespace reclab::test
