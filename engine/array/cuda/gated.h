@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The outer-product memory with decays, in chunks of time: what decays between two steps of a chunk is a sum of logarithms over the steps
-// between, so that no exponent is above 0 and no two sums are subtracted.
+// The outer-product memory with decays, in chunks of time (gated_chunks.h has the kernels of the way there) and step by step.
 #pragma once
 
+#include "array/cuda/gated_chunks.h"
 #include "array/cuda/gather.h"
 #include "array/cuda/kernel_backend.h"
 #include "array/cuda/outer.h"
@@ -12,38 +12,7 @@ namespace reclab::kernel {
 
 // ---- Kernels -----------------------------------------------------------------------------------------------------------------------
 
-template <class T>
-struct Gates {
-  static constexpr Index chunk = 16;
-  GatedDims d;
-  const T* a;  // null: no decays
-  RECLAB_HD Index chunks() const { return (d.steps + chunk - 1) / chunk; }
-  RECLAB_HD Index end(Index c) const { return least((c + 1) * chunk, d.steps); }
-  /// The sum of the logarithms of steps from < l <= to.
-  template <class Sum = T>
-  RECLAB_HD Sum between(Index from, Index to, Index h, Index i) const {
-    Sum sum(0);
-    if (!a) return sum;
-    for (Index l = from + 1; l <= to; ++l) sum += a[(l * d.heads + h) * d.decays + (d.decays == 1 ? 0 : i)];
-    return sum;
-  }
-  /// Decays from the start of step t's chunk up to it, and from it to the chunk's end.
-  RECLAB_HD T since_start(Index t, Index h, Index i) const { return fn::exp(between(t / chunk * chunk - 1, t, h, i)); }
-  RECLAB_HD T until_end(Index t, Index h, Index i) const { return fn::exp(between(t, end(t / chunk) - 1, h, i)); }
-};
-/// out [steps, heads, key] = x times what decays from the chunk's start, or to its end.
-template <class T>
-struct GatedRows {
-  Gates<T> g;
-  const T* x;
-  T* out;
-  bool to_end;
-  RECLAB_HD void operator()(Index index) const {
-    const Index i = index % g.d.key, h = index / g.d.key % g.d.heads, t = index / g.d.key / g.d.heads;
-    out[index] = x[index] * (to_end ? g.until_end(t, h, i) : g.since_start(t, h, i));
-  }
-};
-/// scores [steps, heads, chunk] = sum_i x_t[i] y_u[i] decayed from step u to t, u <= t being number j of t's chunk; 0 elsewhere.
+/// scores [steps, heads, chunk] = sum_i x_t[i] y_u[i], u <= t being number j of t's chunk; 0 elsewhere.
 template <class T>
 struct GatedScores {
   Gates<T> g;
@@ -53,16 +22,15 @@ struct GatedScores {
   RECLAB_HD void operator()(Index index) const {
     const Index j = index % g.chunk, h = index / g.chunk % g.d.heads, t = index / g.chunk / g.d.heads, u = t / g.chunk * g.chunk + j;
     T sum(0);
-    for (Index i = 0; u <= t && i < size; ++i)
-      sum += x[(t * g.d.heads + h) * size + i] * (y[(u * g.d.heads + h) * size + i] * fn::exp(g.between(u, t, h, i)));
+    for (Index i = 0; u <= t && i < size; ++i) sum += x[(t * g.d.heads + h) * size + i] * y[(u * g.d.heads + h) * size + i];
     scores[index] = sum;
   }
 };
-/// memory [heads, key, value] through chunks from <= c < to; starts [chunks, heads, key, value] (may be null) get it as it was before each.
+/// memory [heads, key, value] through chunks from <= c < to; starts [chunks, heads, key, value] get it as it was before each.
 template <class T>
 struct GatedPass {
   Gates<T> g;
-  const T *right, *v;
+  const T *right, *decays, *v;
   double* memory;
   T* starts;
   Index from, to;
@@ -71,8 +39,8 @@ struct GatedPass {
                 all = g.d.heads * g.d.key * g.d.value;
     double cell = memory[index];
     for (Index c = from; c < to; ++c) {
-      if (starts) starts[c * all + index] = static_cast<T>(cell);
-      cell *= static_cast<double>(fn::exp(g.between(c * g.chunk - 1, g.end(c) - 1, h, i)));
+      starts[c * all + index] = static_cast<T>(cell);
+      cell *= static_cast<double>(decays[(c * g.d.heads + h) * g.d.key + i]);
       for (Index t = c * g.chunk; t < g.end(c); ++t)
         cell += static_cast<double>(right[(t * g.d.heads + h) * g.d.key + i]) * static_cast<double>(v[(t * g.d.heads + h) * g.d.value + j]);
     }
@@ -330,18 +298,16 @@ struct FirstReadMemory {
 
 // ---- Launches ----------------------------------------------------------------------------------------------------------------------
 
-/// k decayed to the end of its chunk, the memory before each chunk and, in `memory`, after the last.
+/// The memory before each chunk and, in `memory`, after the last.
 template <class Machine>
 template <class T>
-void KernelBackend<Machine>::gated_memories(const Gates<T>& g, const T* k, const T* v, const T* initial, T* right, double* memory,
+void KernelBackend<Machine>::gated_memories(const Gates<T>& g, const GatedRows<T>& rows, const T* v, const T* initial, double* memory,
                                             T* starts, const std::stop_token& stop) {
-  const GatedDims& d = g.d;
-  machine_.each(d.steps * d.heads * d.key, GatedRows<T>{g, k, right, true});
-  start_memory(initial, memory, d.heads * d.key * d.value);
+  const Index size = g.d.heads * g.d.key * g.d.value;
+  start_memory(initial, memory, size);
   for (Index from = 0; from < g.chunks(); from += stretch / g.chunk) {
     poll(stop, from * g.chunk);
-    machine_.each(d.heads * d.key * d.value,
-                  GatedPass<T>{g, right, v, memory, starts, from, std::min(g.chunks(), from + stretch / g.chunk)});
+    machine_.each(size, GatedPass<T>{g, rows.right, rows.decays, v, memory, starts, from, std::min(g.chunks(), from + stretch / g.chunk)});
   }
 }
 
@@ -454,12 +420,29 @@ void KernelBackend<Machine>::gated(DType type, const GatedDims& d, const void* q
       return;
     }
     Scratch<T> left(machine_, keys), right(machine_, keys), scores(machine_, d.steps * d.heads * g.chunk),
-        starts(machine_, g.chunks() * size);
+        decays(machine_, g.chunks() * d.heads * d.key);
     Scratch<double> memory(machine_, size);
-    gated_memories(g, as<T>(k), as<T>(v), as<T>(initial), right.data, memory.data, starts.data, stop);
-    machine_.each(keys, GatedRows<T>{g, as<T>(q), left.data, false});
-    machine_.each(d.steps * d.heads * g.chunk, GatedScores<T>{g, as<T>(q), as<T>(k), scores.data, d.key});
-    machine_.each(d.steps * d.heads * d.value, GatedRead<T>{g, left.data, starts.data, scores.data, as<T>(v), as<T>(o)});
+    const GatedRows<T> rows{g, as<T>(q), as<T>(k), left.data, right.data, decays.data, scores.data};
+    machine_.blocks(g.chunks() * d.heads, rows);
+    const auto in_registers = [&](auto chunks) {
+      start_memory(as<T>(initial), memory.data, size);
+      for (; chunks.from < g.chunks(); chunks.from = chunks.to) {
+        poll(stop, chunks.from * g.chunk);
+        chunks.to = std::min(g.chunks(), chunks.from + stretch / g.chunk);
+        machine_.blocks(chunks.slabs() * d.heads, chunks);
+      }
+    };
+    if (d.key <= 32) {
+      in_registers(GatedChunks<T, 4>{rows, as<T>(v), as<T>(o), memory.data, 0, 0});
+    } else if (d.key <= 64) {
+      in_registers(GatedChunks<T, 8>{rows, as<T>(v), as<T>(o), memory.data, 0, 0});
+    } else if (std::is_same_v<T, float> && d.key <= 128) {
+      if constexpr (std::is_same_v<T, float>) in_registers(GatedChunks<T, 16>{rows, as<T>(v), as<T>(o), memory.data, 0, 0});
+    } else {
+      Scratch<T> starts(machine_, g.chunks() * size);
+      gated_memories(g, rows, as<T>(v), as<T>(initial), memory.data, starts.data, stop);
+      machine_.each(d.steps * d.heads * d.value, GatedRead<T>{g, left.data, starts.data, scores.data, as<T>(v), as<T>(o)});
+    }
     if (final_state) machine_.each(size, Convert<double, T>{memory.data, as<T>(final_state)});
   });
 }
@@ -504,11 +487,12 @@ void KernelBackend<Machine>::gated_adjoint(DType type, const GatedDims& d, const
     const Index keys = d.steps * d.heads * d.key, pairs = d.steps * d.heads * g.chunk, size = d.heads * d.key * d.value,
                 chunks = g.chunks();
     Scratch<T> left(machine_, keys), right(machine_, keys), scores(machine_, pairs), gscores(machine_, pairs),
-        starts(machine_, chunks * size), ends(machine_, chunks * size);
+        starts(machine_, chunks * size), ends(machine_, chunks * size), decays(machine_, chunks * key_row);
     Scratch<double> memory(machine_, size);
     Scratch<int> powers(machine_, size);
-    gated_memories(g, as<T>(k), as<T>(v), as<T>(initial), right.data, memory.data, starts.data, stop);
-    machine_.each(keys, GatedRows<T>{g, as<T>(q), left.data, false});
+    const GatedRows<T> rows{g, as<T>(q), as<T>(k), left.data, right.data, decays.data, scores.data};
+    machine_.blocks(chunks * d.heads, rows);
+    gated_memories(g, rows, as<T>(v), as<T>(initial), memory.data, starts.data, stop);
     start_memory(as<T>(gfinal), memory.data, size);
     machine_.each(size, Fill<int>{powers.data, unit});
     for (Index to = chunks; to > 0; to -= std::min(to, stretch / g.chunk)) {
@@ -516,8 +500,7 @@ void KernelBackend<Machine>::gated_adjoint(DType type, const GatedDims& d, const
       machine_.each(size, GatedPassAdjoint<T>{g, left.data, as<T>(go), memory.data, powers.data, ends.data,
                                               std::max<Index>(0, to - stretch / g.chunk), to});
     }
-    machine_.each(pairs, GatedScores<T>{g, as<T>(q), as<T>(k), scores.data, d.key});
-    machine_.each(pairs, GatedScores<T>{Gates<T>{d, nullptr}, as<T>(go), as<T>(v), gscores.data, d.value});
+    machine_.each(pairs, GatedScores<T>{g, as<T>(go), as<T>(v), gscores.data, d.value});
     if (gv) machine_.each(d.steps * d.heads * d.value, GatedValueAdjoint<T>{g, right.data, ends.data, scores.data, as<T>(go), as<T>(gv)});
     // left and right are needed no more: what goes through the memory takes their place.
     machine_.each(keys, GatedKeyAdjoint<T>{g, as<T>(q), as<T>(k), as<T>(go), starts.data, gscores.data, as<T>(gq), left.data, true});

@@ -37,6 +37,8 @@ struct OuterPass;
 template <class T>
 struct Gates;
 template <class T>
+struct GatedRows;
+template <class T>
 struct GatedSteps;
 struct Magnitude;
 struct Layout;
@@ -172,7 +174,7 @@ class KernelBackend final : public Backend {
 
   // Gated
   template <class T>
-  void gated_memories(const Gates<T>& g, const T* k, const T* v, const T* initial, T* right, double* memory, T* starts,
+  void gated_memories(const Gates<T>& g, const GatedRows<T>& rows, const T* v, const T* initial, double* memory, T* starts,
                       const std::stop_token& stop);
   template <class T>
   void gated_steps(GatedSteps<T> f, const std::stop_token& stop);

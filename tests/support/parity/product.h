@@ -13,7 +13,10 @@ inline void matmul_parity(Backend& other) {
   for (const DType type : real_types)
     for (const Size s :
          {Size{1, 1, 1, 1}, Size{1, 5, 7, 3}, Size{3, 65, 130, 17}, Size{1, 6, 70, 3000}, Size{70, 8, 9, 20}, Size{2, 64, 64, 64},
-          Size{1, 4, 4, 0}, Size{1, 31, 33, 32}, Size{3, 33, 31, 61}, Size{1, 1023, 3, 7}, Size{1, 5, 1025, 3}, Size{1, 3, 5, 1024}})
+          Size{1, 4, 4, 0}, Size{1, 31, 33, 32}, Size{3, 33, 31, 61}, Size{1, 1023, 3, 7}, Size{1, 5, 1025, 3}, Size{1, 3, 5, 1024},
+          // few rows or columns over long and short sums, and tiles with shares of the sum
+          Size{1, 1, 1, 5000}, Size{3, 1, 70, 513}, Size{2, 130, 1, 2100}, Size{1, 9, 300, 257}, Size{1, 40, 20, 2050}, Size{5, 2, 33, 31},
+          Size{1, 65, 70, 700}})
       for (const bool ta : {false, true})
         for (const bool tb : {false, true})
           for (const bool accumulate : {false, true})
