@@ -31,9 +31,9 @@ struct InvertUnitLower {
 };
 
 /// A share of the sum of a product that is split: over the matrices where all of them add up to one result (inner > 1), else over k.
-struct Share {
+struct ShareOfSum {
   Index first, last, from, to;  // matrices, and k in each of them
-  RECLAB_HD Share(Index split, Index splits, Index inner, Index k) {
+  RECLAB_HD ShareOfSum(Index split, Index splits, Index inner, Index k) {
     const Index size = ((inner > 1 ? inner : k) + splits - 1) / splits;
     first = inner > 1 ? split * size : 0;
     last = inner > 1 ? least(inner, first + size) : 1;
@@ -85,7 +85,7 @@ struct Gemm {
   RECLAB_HD void operator()(Block& block, Index index, Shared& shared) const {
     const Index column = index % tiles_n() * tile, row = index / tiles_n() % tiles_m() * tile;
     const Index matrix = index / (tiles_n() * tiles_m()) % batch, split = index / (tiles_n() * tiles_m() * batch);
-    const Share share(split, splits, inner, k);
+    const ShareOfSum share(split, splits, inner, k);
     const Index slices = share.to > share.from ? (share.to - share.from + depth - 1) / depth : 0;
     const auto fetch_slice = [&](Index i, Index slice, int thread, Fetched& fetched) {
       const Index at = share.from + slice * depth;
@@ -198,7 +198,7 @@ struct FewRowsProduct {
   RECLAB_HD void operator()(Block& block, Index index, Shared& shared) const {
     const Index column = index % across() * (columns * columns_each), row = index / across() % down() * rows_each;
     const Index matrix = index / (across() * down()) % p.batch, split = index / (across() * down() * p.batch);
-    const Share share(split, p.splits, p.inner, p.k);
+    const ShareOfSum share(split, p.splits, p.inner, p.k);
     block.phase([&](int thread) {
       // Neighbouring threads read neighbouring numbers.
       const bool k_first = is_dense || p.wide_k == 1;
