@@ -22,6 +22,9 @@ struct DeviceReport {
   double cpu_seconds = 0.0, cuda_seconds = 0.0;
   Sentence problem{};      ///< a run that did not finish, or not on the device; where nothing could be compared the errors are NaN
   bool primitive = false;  ///< id is the name of a memory by itself, on random inputs
+  /// Arrays of a float32 run that differ by more than is allowed, where the device is no further from the CPU's float64 run than is
+  /// allowed, or than the CPU's own float32 run is: they are not among the errors.
+  std::vector<std::string> coarse{};
   /// What is allowed: 1e-9 in float64, 1e-3 in float32, as between exact forms.
   double allowed() const { return dtype == "f64" ? 1e-9 : 1e-3; }
   bool agrees() const { return problem.empty() && forward_error <= allowed() && gradient_error <= allowed(); }

@@ -27,42 +27,55 @@ struct Line {
     return start ? coefficient(0, i) * (start_power ? scaled(start[i], start_power) : start[i]) + in[at(0, i)] : in[at(0, i)];
   }
 };
-/// How many steps of a loop over time are read before they are needed: with their factors, and those in use, half of a thread's registers.
+/// How many steps of a loop over time are read before they are needed: with their factors, a quarter of a thread's registers.
 template <class T>
 inline constexpr int ahead = 128 / static_cast<int>(sizeof(T));
 /// Where a step is long; what is too long for a compiler to write out `ahead` times has its numbers in memory.
 template <class T>
 inline constexpr int fewer_ahead = ahead<T> / 2;
-/// use(r, coefficient, input) for the steps from <= r < to of one entry, in their order; from is at least 1. The next steps are read while
-/// these are used, so that memory is waited for once in `together` steps.
+/// use(step, numbers) for the steps 0 <= step < count in their order, numbers being read(step). What the next `together` steps need is on
+/// its way meanwhile, in four groups: when a group is used up it is read anew, while the others are used.
+template <class Numbers, int together, class Read, class Use>
+RECLAB_HD inline void read_ahead(Index count, const Read& read, const Use& use) {
+  constexpr int groups = 4, each = together / groups;
+  static_assert(together % groups == 0);
+  Numbers next[groups][each];
+  Index at = 0;
+  if (together <= count) {
+    RECLAB_UNROLL
+    for (int i = 0; i < together; ++i) next[i / each][i % each] = read(i);
+  }
+  for (; at + together <= count; at += together) {
+    const bool more = at + 2 * together <= count;
+    RECLAB_UNROLL
+    for (int g = 0; g < groups; ++g) {
+      RECLAB_UNROLL
+      for (int k = 0; k < each; ++k) use(at + g * each + k, next[g][k]);
+      if (more) {
+        RECLAB_UNROLL
+        for (int k = 0; k < each; ++k) next[g][k] = read(at + together + g * each + k);
+      }
+    }
+  }
+  for (; at < count; ++at) use(at, read(at));
+}
+/// use(coefficient, input) for the steps from <= r < to of one entry, in their order; from is at least 1.
 template <class T, int together = ahead<T>, class F>
 RECLAB_HD inline void each_step(const Line<T>& line, Index i, Index from, Index to, const F& use) {
+  struct Numbers {
+    T a, in;
+  };
   const Index stride = line.backward ? -line.width : line.width;
   const T* in = line.in + line.at(from, i);
   const T* a = line.period ? line.a + i % line.period : line.a + (line.backward ? line.steps - from : from) * line.width + i;
-  const Index stride_a = line.period ? 0 : stride;
-  const T fixed = *a;
-  const auto turned = [&](T x) { return line.backward ? conjugate(x) : x; };
-  T next_a[together], next_in[together];
-  const auto read = [&](Index after) {
-    for (int k = 0; k < together; ++k) {
-      next_in[k] = in[(after + k) * stride];
-      next_a[k] = stride_a ? a[(after + k) * stride_a] : fixed;
-    }
-  };
-  const Index steps = to - from;
-  Index at = 0;
-  if (together <= steps) read(0);
-  for (; at + together <= steps; at += together) {
-    T now_a[together], now_in[together];
-    for (int k = 0; k < together; ++k) {
-      now_a[k] = next_a[k];
-      now_in[k] = next_in[k];
-    }
-    if (at + 2 * together <= steps) read(at + together);
-    for (int k = 0; k < together; ++k) use(from + at + k, turned(now_a[k]), now_in[k]);
+  const bool turned = line.backward;
+  const auto in_order = [&](Index, const Numbers& x) { use(turned ? conjugate(x.a) : x.a, x.in); };
+  if (line.period) {
+    const T fixed = *a;
+    read_ahead<Numbers, together>(to - from, [&](Index r) { return Numbers{fixed, in[r * stride]}; }, in_order);
+  } else {
+    read_ahead<Numbers, together>(to - from, [&](Index r) { return Numbers{a[r * stride], in[r * stride]}; }, in_order);
   }
-  for (; at < steps; ++at) use(from + at, turned(stride_a ? a[at * stride_a] : fixed), in[at * stride]);
 }
 
 /// The steps from `from` on in stretches of `span`, a thread for each stretch and entry. A stretch starts from `carry`, or without one
@@ -87,7 +100,7 @@ struct RunLine {
     }
     T* to = out + line.at(r, i);
     const Index stride = line.backward ? -line.width : line.width;
-    each_step(line, i, r, end, [&](Index, T a, T in) {
+    each_step(line, i, r, end, [&](T a, T in) {
       state = a * state + in;
       *to = state;
       to += stride;
@@ -111,7 +124,7 @@ struct SummariseLine {
       ++r;
     }
     if (r < end)
-      each_step(line, i, r, end, [&](Index, T a, T in) {
+      each_step(line, i, r, end, [&](T a, T in) {
         state = a * state + in;
         through = through * a;
       });
@@ -129,7 +142,7 @@ struct CarryLine {
     before[i] = T{};
     T* to = before + effects.width + i;
     if (effects.steps > 1)
-      each_step(effects, i, 1, effects.steps, [&](Index, T product, T sum) {
+      each_step(effects, i, 1, effects.steps, [&](T product, T sum) {
         *to = state;
         to += effects.width;
         state = product * state + sum;
@@ -166,7 +179,7 @@ struct RunAdjoint {
     if (!from) add(line.in[at]);
     const Index first = from ? from : 1;
     if (first < to)
-      each_step<T, fewer_ahead<T>>(line, i, first, to, [&](Index, T a, T in) {
+      each_step<T, fewer_ahead<T>>(line, i, first, to, [&](T a, T in) {
         state = a * state;
         add(in);
       });
@@ -230,26 +243,15 @@ struct RunIndependent {
   }
   template <class F>
   RECLAB_HD T run(F, Index i) const {
-    constexpr int together = fewer_ahead<T>;
     const T factor = u[i % period];
     T state = from ? s[(from - 1) * width + i] : initial ? initial[i] : T(0);
-    const auto step = [&](Index t, T in) {
-      state = F::value(in + factor * state, 1.0, 0.0);
-      s[t * width + i] = state;
-    };
-    T next[together];
-    const auto read = [&](Index t) {
-      for (int k = 0; k < together; ++k) next[k] = x[(t + k) * width + i];
-    };
-    Index t = from;
-    if (t + together <= to) read(t);
-    for (; t + together <= to; t += together) {
-      T now[together];
-      for (int k = 0; k < together; ++k) now[k] = next[k];
-      if (t + 2 * together <= to) read(t + together);
-      for (int k = 0; k < together; ++k) step(t + k, now[k]);
-    }
-    for (; t < to; ++t) step(t, x[t * width + i]);
+    const Index first = from * width + i;
+    read_ahead<T, fewer_ahead<T>>(
+        to - from, [&](Index t) { return x[first + t * width]; },
+        [&](Index t, T in) {
+          state = F::value(in + factor * state, 1.0, 0.0);
+          s[first + t * width] = state;
+        });
     return state;
   }
 };

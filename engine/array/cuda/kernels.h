@@ -14,6 +14,13 @@
 #include "array/backend.h"
 #include "array/functions.h"
 
+/// Before a loop whose steps are known to the compiler and are to be written out, so that what it indexes stays in registers.
+#ifdef __CUDACC__
+#define RECLAB_UNROLL _Pragma("unroll")
+#else
+#define RECLAB_UNROLL
+#endif
+
 namespace reclab::kernel {
 
 using Index = std::int64_t;

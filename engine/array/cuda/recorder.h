@@ -5,7 +5,8 @@
 //   end_recording() -> Recorded
 //   abandon_recording() noexcept
 //   replay(Recorded&)
-// Memory that is taken and given back while recording stays with the recording, since each replay writes to it again.
+// Memory that is taken and given back while recording stays with the recording, since each replay writes to it again; so does what was
+// taken before and is given back meanwhile. What is taken and not given back is its taker's, as it is without a recording.
 #pragma once
 
 #include <cstddef>
@@ -35,8 +36,10 @@ class Recorder {
     return machine_.allocate(bytes);
   }
   void release(void* memory) noexcept {
-    if (Kept* kept = recording(); kept && kept->give(memory)) return;
-    machine_.release(memory);
+    if (Kept* kept = recording())
+      kept->give(memory);
+    else
+      machine_.release(memory);
   }
   void zero(void* memory, std::size_t bytes) { machine_.zero(memory, bytes); }
   void copy(void* to, const void* from, std::size_t bytes) { machine_.copy(to, from, bytes); }
@@ -98,14 +101,17 @@ class Recorder {
         work();
       } catch (const Waits&) {
         current_ = nullptr;
+        kept->leave_taken();
         machine_.abandon_recording();
         return nullptr;
       } catch (...) {
         current_ = nullptr;
+        kept->leave_taken();
         machine_.abandon_recording();
         throw;
       }
       current_ = nullptr;
+      kept->leave_taken();
       kept->work.emplace(machine_.end_recording());
       return kept;
     } else {
@@ -156,13 +162,16 @@ class Recorder {
       blocks.push_back({of.machine_.allocate(bytes), bytes, true});
       return blocks.back().memory;
     }
-    bool give(void* memory) noexcept {
+    void give(void* memory) {
       for (Block& block : blocks)
         if (block.memory == memory) {
           block.taken = false;
-          return true;
+          return;
         }
-      return false;
+      blocks.push_back({memory, 0, false});  // from before, of nobody knows what size
+    }
+    void leave_taken() noexcept {
+      std::erase_if(blocks, [](const Block& block) { return block.taken; });
     }
   };
 

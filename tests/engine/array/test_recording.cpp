@@ -2,6 +2,7 @@
 // Steps that a device has recorded and replays: the same bits as step by step, for far fewer calls, whatever memory and segments it is.
 #include <cstring>
 
+#include "array/device_array.h"
 #include "experiment/experiment.h"
 #include "faulty_machine.h"
 #include "models/registry.h"
@@ -124,6 +125,37 @@ TEST_CASE("what waits for the device is not recorded, and nothing is left of the
   CHECK_EQUAL(values[7], 8.0);
   CHECK(cpu_backend().record([] { test::fail(__FILE__, __LINE__, "the CPU records nothing"); }) == nullptr);
   device.release(x);
+}
+
+TEST_CASE("memory that is taken while something is recorded and kept after is its taker's, whether the recording is made or not") {
+  FaultyBackend device;
+  constexpr std::int64_t n = 64;
+  void* x = device.allocate(n * sizeof(double));
+  const std::vector<double> ones(n, 1.0);
+  device.upload(x, ones.data(), n * sizeof(double));
+  for (const bool waits : {false, true}) {
+    DeviceArray before(device, n * sizeof(double)), kept;  // a buffer that grows, and one that is new
+    auto recording = device.record([&] {
+      device.copy(before.data(), x, n * sizeof(double));
+      before = DeviceArray(device, 2 * n * sizeof(double));
+      kept = DeviceArray(device, n * sizeof(double));
+      device.add_scaled(DType::f64, n, 1, x, kept.data(), false);
+      if (waits) device.finish();
+    });
+    CHECK_EQUAL(recording == nullptr, waits);
+    if (recording) {
+      recording->replay();
+      double first = 0.0;
+      device.download(&first, kept.data(), sizeof first);
+      CHECK_EQUAL(first, 2.0);
+      CHECK_EQUAL(device.machine().alive(), std::size_t{4});  // with what the recorded copy writes to
+      recording.reset();
+    }
+    CHECK_EQUAL(device.machine().alive(), std::size_t{3});
+    device.upload(kept.data(), ones.data(), n * sizeof(double));
+  }
+  device.release(x);
+  CHECK_EQUAL(device.machine().alive(), std::size_t{0});
 }
 
 TEST_CASE("memory that a recording took while it was made stays its own until it goes") {
