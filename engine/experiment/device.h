@@ -15,8 +15,8 @@ namespace reclab {
 /// What one pass forward takes, for the choice of a device.
 struct Work {
   Cost cost;
-  double in_flight =
-      0.0;  ///< entries that are computed side by side: batch times width, and times the steps in a form that takes them at once
+  double memory = 0.0;  ///< bytes of all arrays together; what is beyond them of cost.bytes is read again
+  double serial = 0.0;  ///< steps that a kernel takes one after the other by itself, all recurrences together
 };
 /// The seconds that it takes there, estimated.
 double seconds_on_cuda(const Work& work);

@@ -80,14 +80,16 @@ std::vector<std::string> devices() {
 Work work_of(const Network& network, std::int64_t length) {
   const NetworkOptions& options = network.options();
   const double times = static_cast<double>(length) / static_cast<double>(options.steps);
-  Work work{network.graph().cost(), 0.0};
+  Work work{network.graph().cost()};
   work.cost.flops *= times;
   work.cost.bytes *= times;
-  if (options.form == Form::sequential) work.cost.launches *= times;
-  std::int64_t widest = network.output().dim(-1);
-  for (int layer = 0; layer < static_cast<int>(network.layers().size()); ++layer)
-    for (const Memory* memory : network.memories(layer)) widest = std::max(widest, memory->transition().width());
-  work.in_flight = static_cast<double>(widest * options.batch) * (options.form == Form::sequential ? 1.0 : static_cast<double>(length));
+  work.memory = static_cast<double>(network.graph().planned_bytes(false)) * times;
+  if (options.form != Form::sequential) return work;
+  const bool steps_are_launches = work.cost.launches >= static_cast<double>(options.steps);
+  work.cost.launches *= times;
+  if (!steps_are_launches)
+    for (int layer = 0; layer < static_cast<int>(network.layers().size()); ++layer)
+      work.serial += static_cast<double>(std::ssize(network.memories(layer)) * length);
   return work;
 }
 

@@ -209,8 +209,8 @@ Json models(Backend* cuda) {
                        {"flops", work.cost.flops},
                        {"bytes", work.cost.bytes},
                        {"launches", work.cost.launches},
-                       {"in_flight", work.in_flight},
-                       {"memory", shape.graph().planned_bytes(false)},
+                       {"memory", work.memory},
+                       {"serial_steps", work.serial},
                        {"cuda_seconds", on_cuda},
                        {"cuda_estimate", seconds_on_cuda(work)},
                        {"cpu_seconds", on_cpu},
@@ -218,10 +218,10 @@ Json models(Backend* cuda) {
                        {"worth_cuda", worth_cuda(work)}});
       std::fprintf(stderr,
                    "  %-12s %-11s H%-5ld T%-6ld B%-3ld cuda %9.3f ms (estimate %9.3f)  cpu %9.3f ms (estimate %9.3f)  %8.0f launches, %.1e "
-                   "flops, %.1e bytes, %.1e in flight%s\n",
+                   "flops, %.1e bytes, %.1e of memory%s\n",
                    model.id, model.form, static_cast<long>(model.width), static_cast<long>(model.steps), static_cast<long>(model.batch),
                    1e3 * on_cuda, 1e3 * seconds_on_cuda(work), 1e3 * on_cpu, 1e3 * seconds_on_cpu(work), work.cost.launches,
-                   work.cost.flops, work.cost.bytes, work.in_flight, worth_cuda(work) ? ", worth cuda" : "");
+                   work.cost.flops, work.cost.bytes, work.memory, worth_cuda(work) ? ", worth cuda" : "");
     } catch (const Error& error) {
       std::fprintf(stderr, "  %s %s: %s\n", model.id, model.form, error.what());
     }

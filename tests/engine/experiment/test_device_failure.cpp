@@ -355,18 +355,21 @@ TEST_CASE("auto is the CPU for float64, for small work and without a device, and
   request.device = "auto";
   request.cuda = &device;
   CHECK_EQUAL(run(builtin_registry(), request, {}, {}).trace->info.device, std::string("cpu"));
-  CHECK(backend_for(request, [] { return Work{{1e12, 1e11, 100.0}, 1e6}; }).device() == Device::cuda);
+  CHECK(backend_for(request, [] { return Work{{1e12, 1e11, 100.0}, 1e11}; }).device() == Device::cuda);
   CHECK(backend_for(request, [] { return Work{{1e6, 1e6, 100.0}, 1e6}; }).device() == Device::cpu);
   request.dtype = "f64";
   CHECK(backend_for(request, []() -> Work { test::fail(__FILE__, __LINE__, "nobody needs to know"); }).device() == Device::cpu);
   request.dtype = "f32";
   request.cuda = nullptr;
-  if (!cuda_backend()) CHECK(backend_for(request, [] { return Work{{1e12, 1e11, 100.0}, 1e6}; }).device() == Device::cpu);
-  // A thousand steps of a small cell are launches; a scan of 67 million entries is not; the same step by step fills too little.
-  CHECK(!worth_cuda({{1e9, 1e9, 15000.0}, 256.0}));
-  CHECK(worth_cuda({{1.3e8, 8e8, 20.0}, 6.7e7}));
-  CHECK(!worth_cuda({{1.3e8, 8e8, 20.0}, 1024.0}));
-  CHECK(!worth_cuda({{0.0, 0.0, 1.0}, 0.0}));
+  if (!cuda_backend()) CHECK(backend_for(request, [] { return Work{{1e12, 1e11, 100.0}, 1e11}; }).device() == Device::cpu);
+  // As measured: a thousand steps of a small cell are launches, five hundred of one with a thousand units are products; a scan is worth it,
+  // and the loop over the same sequence, which is one kernel, too; what takes the CPU a millisecond is not.
+  CHECK(!worth_cuda({{3.7e7, 3.4e8, 11002.0}, 1.5e6}));       // an LSTM of 64 units
+  CHECK(worth_cuda({{1.1e9, 1.05e10, 1503.0}, 8.2e6}));       // an Elman network of 1024
+  CHECK(worth_cuda({{3.5e8, 2.3e9, 38.0}, 2.5e8}));           // S4D by a scan
+  CHECK(worth_cuda({{2.2e8, 7.1e8, 38.0}, 2.5e8, 4096.0}));   // and step by step
+  CHECK(!worth_cuda({{5.2e7, 1.4e7, 32.0}, 5.9e6, 1000.0}));  // an LRU of 64 units
+  CHECK(!worth_cuda({{0.0, 0.0, 1.0}}));
 }
 
 TEST_CASE("where the scan and the chunkwise form are one kernel a run says so, and where they are two it does not") {
