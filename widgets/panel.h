@@ -52,102 +52,103 @@ class Panel : public QWidget {
   virtual QString fileModel(const QString& model) const { return isOfRun() ? model : QString(); }
   /// The run before, while more of the present one is to come: parts of the picture that the present one does not have yet are kept from
   /// it, dimmed. Null when all that will come is there. Given before the trace that it is for.
-  virtual void setFormer(std::shared_ptr<const Trace> former) { Q_UNUSED(former) }
+  virtual void setFormer(std::shared_ptr<const Trace> former) { Q_UNUSED(former); }
   /// While a slider is dragged value axes stay as they are, so that two settings can be compared by eye; one grows only where nothing could
   /// be seen.
-  virtual void holdAxes(bool hold) { Q_UNUSED(hold) }
-  virtual void setPinned(const std::vector<Run>& runs) { Q_UNUSED(runs) }
+  virtual void holdAxes(bool hold) { Q_UNUSED(hold); }
+  virtual void setPinned(const std::vector<Run>& runs) { Q_UNUSED(runs); }
   /// The run that is shown is drawn in this colour, by which it is told from those in panels beside this one.
-  virtual void setOwnColour(const QColor& colour) { Q_UNUSED(colour) }
+  virtual void setOwnColour(const QColor& colour) { Q_UNUSED(colour); }
   /// The cursor, a time step (0-based) of the sequence.
   virtual void setTime(std::int64_t step) = 0;
   /// The visible range of steps on every time axis.
   virtual void setTimeRange(std::int64_t first, std::int64_t last) {
-    Q_UNUSED(first)
-    Q_UNUSED(last)
+    Q_UNUSED(first);
+    Q_UNUSED(last);
   }
 
-    /// What of the picture matters for a preset, as it says itself: "forget", a gate; "lines:h", a view and a state. It is shown as soon as
-    /// that preset's run is, unless something else was chosen by hand for it; `asked`: the user wants this now, whatever was chosen.
-    virtual void lookAt(const QString& preset, const QString& detail, bool asked) {
-    Q_UNUSED(preset)
-    Q_UNUSED(detail)
-    Q_UNUSED(asked)
+  /// What of the picture matters for a preset, as it says itself: "forget", a gate; "lines:h", a view and a state. It is shown as soon as
+  /// that preset's run is, unless something else was chosen by hand for it; `asked`: the user wants this now, whatever was chosen.
+  virtual void lookAt(const QString& preset, const QString& detail, bool asked) {
+    Q_UNUSED(preset);
+    Q_UNUSED(detail);
+    Q_UNUSED(asked);
   }
 
-    /// What `lookAt` takes.
-    struct Places {
-      QStringList views;            ///< the first part, where it is a view: "lines"
-      QString named, example = {};  ///< what a name is of, and one of them: "a state", "h"; empty: nothing is named
-    };
-    virtual Places places() const { return {}; }
+  /// What `lookAt` takes.
+  struct Places {
+    QStringList views;            ///< the first part, where it is a view: "lines"
+    QString named, example = {};  ///< what a name is of, and one of them: "a state", "h"; empty: nothing is named
+  };
+  virtual Places places() const { return {}; }
 
-    /// Of what is computed beside the run, and only of kinds that it needs: that it began or ended; how far it is; why it waits, a
-    /// sentence, or was stopped by something else, empty when that is over.
-    virtual void setComputing(Kind kind, bool computing) {
-    Q_UNUSED(kind)
-    Q_UNUSED(computing)
+  /// Of what is computed beside the run, and only of kinds that it needs: that it began or ended; how far it is; why it waits, a
+  /// sentence, or was stopped by something else, empty when that is over.
+  virtual void setComputing(Kind kind, bool computing) {
+    Q_UNUSED(kind);
+    Q_UNUSED(computing);
   }
-    virtual void setProgress(Kind kind, double fraction, const QString& stage) {
-    Q_UNUSED(kind)
-    Q_UNUSED(fraction)
-    Q_UNUSED(stage)
+  virtual void setProgress(Kind kind, double fraction, const QString& stage) {
+    Q_UNUSED(kind);
+    Q_UNUSED(fraction);
+    Q_UNUSED(stage);
   }
-    virtual void setWaiting(Kind kind, const QString& why) {
-    Q_UNUSED(kind)
-    Q_UNUSED(why)
+  virtual void setWaiting(Kind kind, const QString& why) {
+    Q_UNUSED(kind);
+    Q_UNUSED(why);
   }
-    /// The model that was asked for with a CompositionChoice, which is no part of a run, or why there is none, a sentence.
-    virtual void setComposition(std::shared_ptr<const Composition> composition, const QString& problem) {
-    Q_UNUSED(composition)
-    Q_UNUSED(problem)
+  /// The model that was asked for with a CompositionChoice, which is no part of a run, or why there is none, a sentence.
+  virtual void setComposition(std::shared_ptr<const Composition> composition, const QString& problem) {
+    Q_UNUSED(composition);
+    Q_UNUSED(problem);
   }
-    /// How trainings go, which are no part of a run.
-    virtual void setLearning(std::shared_ptr<const Learning> learning) { Q_UNUSED(learning) }
-    /// A hyper-parameter of the model that is looked at, for a panel that offers it beside its picture and asks for another value with a
-    /// SettingChoice.
-    struct Setting {
-      QString key, label, tip;                                      ///< the label in rich text
-      QString value;                                                ///< as it is now
-      QStringList choices = {};                                     ///< what there is to choose; none of a number
-      std::function<double(int position)> at = {};                  ///< of a number: what a slider's position, 0 to 1000, stands for
-      std::function<int(double value)> position = {};               ///< and back
-      std::function<QString(double value)> text = {};               ///< as a SettingChoice takes it
-      std::function<double(double value, int steps)> stepped = {};  ///< so many of its steps further
-      bool works = true;                                            ///< false: it has no effect on the weights that there are
-      QString why = {};                                             ///< a sentence, of one that has none
-    };
-    virtual void setSettings(const std::vector<Setting>& settings) { Q_UNUSED(settings) }
-    /// Why CUDA cannot be used on this machine, a sentence.
-    virtual void setNoCuda(const QString& why) { Q_UNUSED(why) }
+  /// How trainings go, which are no part of a run.
+  virtual void setLearning(std::shared_ptr<const Learning> learning) { Q_UNUSED(learning); }
+  /// A hyper-parameter of the model that is looked at, for a panel that offers it beside its picture and asks for another value with a
+  /// SettingChoice.
+  struct Setting {
+    QString key, label, tip;                                      ///< the label in rich text
+    QString value;                                                ///< as it is now
+    QStringList choices = {};                                     ///< what there is to choose; none of a number
+    std::function<double(int position)> at = {};                  ///< of a number: what a slider's position, 0 to 1000, stands for
+    std::function<int(double value)> position = {};               ///< and back
+    std::function<QString(double value)> text = {};               ///< as a SettingChoice takes it
+    std::function<double(double value, int steps)> stepped = {};  ///< so many of its steps further
+    bool works = true;                                            ///< false: it has no effect on the weights that there are
+    QString why = {};                                             ///< a sentence, of one that has none
+  };
+  virtual void setSettings(const std::vector<Setting>& settings) { Q_UNUSED(settings); }
+  /// Why CUDA cannot be used on this machine, a sentence.
+  virtual void setNoCuda(const QString& why) { Q_UNUSED(why); }
 
-    /// The one number that matters, for the header line: "|λ|max 0.997". Empty when there is nothing.
-    virtual QString headline() const { return {}; }
-    /// Why there is nothing to show, in words, or empty when there is something.
-    virtual QString emptyReason() const = 0;
+  /// The one number that matters, for the header line: "|λ|max 0.997". Empty when there is nothing.
+  virtual QString headline() const { return {}; }
+  /// Why there is nothing to show, in words, or empty when there is something.
+  virtual QString emptyReason() const = 0;
 
-    /// Waits for what the picture is computed from, if that is under way, and shows it: before a figure or the data are taken.
-    virtual void finish() {}
-    enum class Format { png, svg, pdf };
-    /// What is on the screen, as a drawing. Asked for only where there is something to show; a title, a caption and a cursor are in it
-    /// where the style says so.
-    virtual FigureDrawing drawing(const FigureStyle& style) = 0;
-    /// Writes it into a file, vectors for SVG and PDF where the content is. Returns an empty string, or one sentence that says what went
-    /// wrong, or why there is nothing to show and so no file. Written under a temporary name and renamed.
-    QString saveFigure(const QString& file, Format format, const FigureStyle& style = {});
-    void copyFigure();  ///< to the clipboard: as a picture, as the screen has it, or why there is none
-    /// The data behind the picture, with a header line, comma separated.
-    virtual QString dataAsCsv() const = 0;
+  /// Waits for what the picture is computed from, if that is under way, and shows it: before a figure or the data are taken.
+  virtual void finish() {}
+  enum class Format { png, svg, pdf };
+  /// What is on the screen, as a drawing. Asked for only where there is something to show; a title, a caption and a cursor are in it
+  /// where the style says so.
+  virtual FigureDrawing drawing(const FigureStyle& style) = 0;
+  /// Writes it into a file, vectors for SVG and PDF where the content is. Returns an empty string, or one sentence that says what went
+  /// wrong, or why there is nothing to show and so no file. Written under a temporary name and renamed.
+  QString saveFigure(const QString& file, Format format, const FigureStyle& style = {});
+  void copyFigure();  ///< to the clipboard: as a picture, as the screen has it, or why there is none
+  /// The data behind the picture, with a header line, comma separated.
+  virtual QString dataAsCsv() const = 0;
 
-    /// What was chosen in the panel and is kept from one session to the next; empty for nothing. Anything may come back from a settings
-    /// file.
-    virtual QVariantMap choices() const { return {}; }
-    virtual void setChoices(const QVariantMap& saved){Q_UNUSED(saved)}
+  /// What was chosen in the panel and is kept from one session to the next; empty for nothing. Anything may come back from a settings
+  /// file.
+  virtual QVariantMap choices() const { return {}; }
+  virtual void setChoices(const QVariantMap& saved) { Q_UNUSED(saved); }
 
-    signals : void timePicked(std::int64_t step);                 ///< a click or drag on a time axis
-    void timeRangePicked(std::int64_t first, std::int64_t last);  ///< zoom or brush on a time axis
-    void headlineChanged();
-    void requested(const reclab::Request& request);  ///< something that is computed beside the run, when asked for
+ signals:
+  void timePicked(std::int64_t step);                           ///< a click or drag on a time axis
+  void timeRangePicked(std::int64_t first, std::int64_t last);  ///< zoom or brush on a time axis
+  void headlineChanged();
+  void requested(const reclab::Request& request);  ///< something that is computed beside the run, when asked for
 };
 
 /// How a panel is made and where it is offered; the list is panels/panels.inc and nowhere else.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/frame/lab.h"
 
+#include <QAction>
 #include <QApplication>
+#include <QComboBox>
 #include <QEvent>
 #include <QMouseEvent>
 #include <QUndoCommand>
@@ -14,12 +16,44 @@
 
 namespace reclab {
 
+namespace {
+
+/// What a panel was set to: its choices, where its boxes stand that are a choice by their property, and its actions that are on.
+QVariantMap setIn(const Panel& panel) {
+  QVariantMap all = panel.choices();
+  for (const QComboBox* box : panel.findChildren<QComboBox*>())
+    if (const QString name = box->property("choice").toString(); !name.isEmpty() && box->currentIndex() > 0)
+      all["box/" + name] = box->currentText();
+  for (const QAction* action : panel.actions())
+    if (action->isCheckable() && action->isChecked()) all["action/" + action->text()] = true;
+  return all;
+}
+/// The same again, as by hand; an entry that another model does not have is left out.
+void setIn(Panel& panel, const QVariantMap& all) {
+  const QVariantMap now = panel.choices();
+  QVariantMap choices;
+  for (auto one = all.begin(); one != all.end(); ++one)
+    if (!one.key().contains('/')) choices[one.key()] = one.value();
+  if (choices != now) panel.setChoices(choices);
+  for (QComboBox* box : panel.findChildren<QComboBox*>()) {
+    const QString name = box->property("choice").toString(), text = all.value("box/" + name).toString();
+    const int wanted = text.isEmpty() ? 0 : box->findText(text);
+    if (name.isEmpty() || wanted < 0 || wanted == box->currentIndex() || box->count() == 0 || !box->isVisibleTo(&panel)) continue;
+    box->setCurrentIndex(wanted);
+    emit box->activated(wanted);
+  }
+  for (QAction* action : panel.actions())
+    if (action->isCheckable()) action->setChecked(all.contains("action/" + action->text()));
+}
+
+}  // namespace
+
 QString changeOfView(const LabState& before, const LabState& after) {
+  if (!(before.arranged == after.arranged)) return Lab::tr("arrangement");
   for (auto panel = after.panels.begin(); panel != after.panels.end(); ++panel)
     if (before.panels.value(panel.key()) != panel.value())
       for (const PanelInfo& info : panels())
         if (info.id == panel.key()) return Lab::tr("view of %1").arg(info.title);
-  if (!(before.arranged == after.arranged)) return Lab::tr("arrangement");
   // While a training is followed its weights come by themselves.
   if (before.follows != after.follows || (!after.follows && before.setup.learned != after.setup.learned))
     return Lab::tr("step of training");
@@ -61,6 +95,13 @@ Lab::Lab(SessionController* session, Pins* pins, PanelArea* area, QObject* paren
   soon_.setSingleShot(true);
   soon_.setInterval(0);
   connect(&soon_, &QTimer::timeout, this, &Lab::compare);
+  // What a panel was set to of a model it can be set to once that model's run is there.
+  connect(
+      session_, &SessionController::traceChanged, this,
+      [this] {
+        if (awaited_) setPanels(*awaited_);
+      },
+      Qt::QueuedConnection);
   qApp->installEventFilter(this);
 }
 
@@ -74,7 +115,7 @@ void Lab::setArranging(std::function<Arranged()> read, std::function<void(const 
 LabState Lab::state() const {
   LabState state{session_->setup(), session_->followsTraining(), pins_->value(), {}, readArranged_()};
   for (const PanelDock* dock : area_->docks())
-    if (QVariantMap choices = dock->panel()->choices(); !choices.isEmpty()) state.panels[dock->panel()->id()] = std::move(choices);
+    if (dock->inSight()) state.panels[dock->panel()->id()] = setIn(*dock->panel());
   return state;
 }
 
@@ -82,18 +123,23 @@ void Lab::setState(const LabState& state) {
   putting_ = true;
   const LabState now = this->state();
   if (!(state.arranged == now.arranged)) putArranged_(state.arranged);
-  for (const PanelDock* dock : area_->docks()) {
-    const QString id = dock->panel()->id();
-    if (state.panels.value(id) != now.panels.value(id)) dock->panel()->setChoices(state.panels.value(id));
-  }
+  setPanels(state);
   if (state.pins != now.pins) pins_->setValue(state.pins);
   if (state.setup != now.setup || state.follows != now.follows) session_->restore(state.setup, state.follows);
   putting_ = false;
 }
 
+void Lab::setPanels(const LabState& state) {
+  for (const PanelDock* dock : area_->docks()) {
+    const QString id = dock->panel()->id();
+    if (state.panels.contains(id) && state.panels[id] != setIn(*dock->panel())) setIn(*dock->panel(), state.panels[id]);
+  }
+}
+
 void Lab::put(const Kept& state) {
   now_ = state;
   put_ = true;
+  awaited_ = *state;
   setState(*state);
 }
 
@@ -116,12 +162,15 @@ void Lab::push(const QString& text, int gesture, LabState after, Aside aside) {
   undo_->push(new Step(this, text, gesture, before, now_, std::move(aside)));
 }
 
-void Lab::settle() { *now_ = state(); }
+void Lab::settle() {
+  awaited_.reset();
+  *now_ = state();
+}
 
 void Lab::compare() {
   pressed_ = false;
   LabState after = state();
-  if (std::exchange(put_, false)) return void(*now_ = std::move(after));
+  if (std::exchange(put_, false)) return;
   if (const QString text = changeOfView(*now_, after); text.isEmpty())
     *now_ = std::move(after);
   else

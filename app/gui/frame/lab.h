@@ -8,6 +8,7 @@
 #include <QTimer>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gui/frame/lab_state.h"
@@ -38,6 +39,8 @@ class Lab : public QObject {
   /// text are one step.
   void change(const QString& text, const std::function<void()>& does, int gesture = 0, Aside aside = {});
 
+  void settle();  ///< what has changed by itself since the last step belongs to it
+
   /// Where docks and panels are is known to whoever arranges them.
   void setArranging(std::function<Arranged()> read, std::function<void(const Arranged&)> put);
 
@@ -48,7 +51,7 @@ class Lab : public QObject {
   class Step;
   using Kept = std::shared_ptr<LabState>;
   void push(const QString& text, int gesture, LabState after, Aside aside);
-  void settle();   ///< what has changed by itself since the last step belongs to it
+  void setPanels(const LabState& state);
   void compare();  ///< what a hand has changed since is a step
   void put(const Kept& state);
 
@@ -59,6 +62,7 @@ class Lab : public QObject {
   std::function<Arranged()> readArranged_ = [] { return Arranged(); };
   std::function<void(const Arranged&)> putArranged_ = [](const Arranged&) {};
   Kept now_ = std::make_shared<LabState>();  ///< shared by the step before and the step after
+  std::optional<LabState> awaited_;          ///< what was put back, until a hand changes something: runs are still to come
   QTimer soon_;
   bool pressed_ = false, putting_ = false;
   bool put_ = false;  ///< since the last comparison: that was no change to be undone

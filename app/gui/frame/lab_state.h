@@ -33,7 +33,8 @@ struct LabState {
   Setup setup;
   bool follows = false;  ///< the newest weights of a training, as it goes on
   std::vector<PinValue> pins;
-  QMap<QString, QVariantMap> panels;  ///< Panel::choices(), by the panel's id
+  QMap<QString, QVariantMap>
+      panels;  ///< what each that is in sight was set to, by its id; behind another it is given nothing to choose from
   Arranged arranged;
   bool operator==(const LabState& other) const = default;
 };

@@ -60,6 +60,7 @@ class MainWindow : public QMainWindow {
   Banner* banner() const { return frame_->banner(); }
   FirstHint* hint() const { return frame_->hint(); }
   QUndoStack* undoStack() const { return frame_->undo(); }
+  Lab* lab() const { return frame_->lab(); }
   QAction* action(const QString& name) const { return frame_->action(name); }  ///< "open", "stop", "exportRun", ...
 
   /// As when the session of the desktop ends, or the process is asked to: what can be kept is kept, and nothing is asked.

@@ -48,10 +48,12 @@ QString gateLabel(const Trace& trace, const std::string& key) {
 
 GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
   gates_ = new QComboBox;
+  gates_->setProperty("choice", "gate");
   gates_->setObjectName(QStringLiteral("gate"));
   gates_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   controls_->addWidget(gates_);
   beside_ = new QComboBox;
+  beside_->setProperty("choice", "beside");
   beside_->setObjectName(QStringLiteral("beside"));
   beside_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   beside_->setToolTip(tr("Pinned runs without a gate of this name are drawn by the gate that is chosen here."));

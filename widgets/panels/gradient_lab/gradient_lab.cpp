@@ -107,6 +107,7 @@ GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent) {
   view_->setItemData(2, tr("|∂s_t/∂s_s| for each step and each one before it"), Qt::ToolTipRole);
   view_->setItemData(3, tr("Whether the gradients that arrive at different steps point the same way"), Qt::ToolTipRole);
   layer_ = new QComboBox;
+  layer_->setProperty("choice", "layer");
   layer_->setObjectName(QStringLiteral("layer"));
   layer_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   beside_ = new QToolButton;

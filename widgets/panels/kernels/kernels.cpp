@@ -78,9 +78,11 @@ void KernelsPanel::makeControls() {
   views_->addItem(tr("All channels"), QStringLiteral("map"));
   views_->setToolTip(tr("The kernel of a channel over lag, its gain and phase over frequency, or the kernels of all channels as a map."));
   memories_ = new QComboBox;
+  memories_->setProperty("choice", "memory");
   memories_->setObjectName(QStringLiteral("memory"));
   memories_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   channels_ = new QComboBox;
+  channels_->setProperty("choice", "channel");
   channels_->setObjectName(QStringLiteral("channel"));
   channels_->setMaxVisibleItems(16);
   channels_->setToolTip(tr("The channel that stands out; others are drawn faintly."));

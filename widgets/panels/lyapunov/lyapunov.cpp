@@ -68,6 +68,7 @@ std::optional<double> kaplanYorke(std::span<const double> exponents) {
 
 LyapunovPanel::LyapunovPanel(QWidget* parent) : PlotPanel(parent) {
   layers_ = new QComboBox;
+  layers_->setProperty("choice", "layer");
   layers_->setObjectName(QStringLiteral("layer"));
   layers_->setToolTip(tr("The layer whose exponents are shown."));
   controls_->addWidget(layers_);

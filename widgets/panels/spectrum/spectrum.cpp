@@ -187,9 +187,11 @@ class SpectrumPicture : public QCPLayerable {
 
 SpectrumPanel::SpectrumPanel(QWidget* parent) : PlotPanel(parent) {
   layers_ = new QComboBox;
+  layers_->setProperty("choice", "layer");
   layers_->setObjectName(QStringLiteral("layer"));
   layers_->setToolTip(tr("The layer whose eigenvalues are shown."));
   view_ = new QComboBox;
+  view_->setProperty("choice", "view");
   view_->setObjectName(QStringLiteral("view"));
   view_->addItems({tr("transition"), tr("from continuous to discrete")});
   view_->setMinimumWidth(90);

@@ -68,10 +68,12 @@ QString counted(double n) { return grouped(std::llround(n)); }
 
 StepsPanel::StepsPanel(QWidget* parent) : PlotPanel(parent) {
   forms_ = new QComboBox;
+  forms_->setProperty("choice", "form");
   forms_->setObjectName(QStringLiteral("form"));
   forms_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   forms_->setToolTip(tr("Which exact form of this model is drawn"));
   steps_ = new QComboBox;
+  steps_->setProperty("choice", "steps");
   steps_->setObjectName(QStringLiteral("steps"));
   for (const int steps : {8, 16, 32, 64}) steps_->addItem(tr("%1 steps").arg(steps), steps);
   steps_->setCurrentIndex(1);
@@ -86,6 +88,7 @@ StepsPanel::StepsPanel(QWidget* parent) : PlotPanel(parent) {
   round_->setFocusPolicy(Qt::ClickFocus);
   round_->setToolTip(tr("The round under way"));
   speed_ = new QComboBox;
+  speed_->setProperty("choice", "speed");
   speed_->setObjectName(QStringLiteral("speed"));
   for (const auto& [text, value] : {std::pair{"½×", 0.5}, {"1×", 1.0}, {"2×", 2.0}, {"4×", 4.0}})
     speed_->addItem(QString::fromUtf8(text), value);

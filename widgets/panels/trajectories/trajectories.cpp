@@ -40,8 +40,9 @@ QToolButton* flatButton(const QString& text, const QString& tip) {
   return button;
 }
 
-QComboBox* smallChoice(const QString& tip) {
+QComboBox* smallChoice(const char* name, const QString& tip) {
   auto* choice = new QComboBox;
+  choice->setProperty("choice", name);
   choice->setToolTip(safeTip(tip));
   choice->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   choice->setMinimumContentsLength(7);
@@ -165,9 +166,9 @@ void TrajectoriesPanel::makeControls() {
   connect(linesButton_, &QToolButton::clicked, this, [this] { pickView(View::lines); });
   connect(pastButton_, &QToolButton::clicked, this, [this] { pickView(View::past); });
 
-  array_ = smallChoice(tr("Which layer's state, and which array of it"));
+  array_ = smallChoice("array", tr("Which layer's state, and which array of it"));
   array_->setObjectName("stateChoice");
-  axes_ = smallChoice(tr("What the three axes are: the directions in which the state moves most, or three units"));
+  axes_ = smallChoice("axes", tr("What the three axes are: the directions in which the state moves most, or three units"));
   axes_->setObjectName("axesChoice");
   axes_->addItems({tr("components"), tr("units")});
   unitsButton_ = new QToolButton;
@@ -197,7 +198,7 @@ void TrajectoriesPanel::makeControls() {
   axisRow->setContentsMargins(8, 0, 8, 4);
   axisRow->setSpacing(4);
   for (std::size_t k = 0; k < 3; ++k) {
-    axis_[k] = smallChoice(tr("The unit along this axis"));
+    axis_[k] = smallChoice(k == 0 ? "x" : k == 1 ? "y" : "z", tr("The unit along this axis"));
     axis_[k]->setObjectName(QString("axis%1").arg(k));
     axis_[k]->setModel(axisNames_);
     axisRow->addWidget(axis_[k], 1);
