@@ -98,7 +98,7 @@ struct SelectiveTile {
   RECLAB_HD Index state_at(Index in_row, const Place& at, int thread) const { return in_row * d.channels * d.states + rate_at(at, thread); }
 
   /// Where a thread leaves its part of a sum over the states: those of a channel side by side, in different banks from channel to channel.
-  static constexpr int slots = 256 + 256 / 4;
+  static constexpr int slot_count = 256 + 256 / 4;
   RECLAB_HD static int slot(int thread) { return thread + thread / (Parts > 4 ? Parts : 4); }
   RECLAB_HD static T total(const T* of_step, int of_channel) {
     const T* own_parts = of_step + slot(of_channel * Parts);
@@ -159,7 +159,7 @@ struct SelectiveRun {
   bool aligned;            // all states of a thread lie as Few does
   struct Shared {
     typename Tile::Rows rows;
-    T sums[Tile::steps * Tile::slots];
+    T sums[Tile::steps * Tile::slot_count];
   };
   struct States {
     T h[Own], rate[Own];
@@ -227,14 +227,14 @@ struct SelectiveRun {
           h[i].of[n] = local.h[n] = factor[i][n] * local.h[n] + drive * with[i].b.of[n];
           if (n < own) sum += h[i].of[n] * with[i].c.of[n];
         }
-        sums[i * Tile::slots] = sum;
+        sums[i * Tile::slot_count] = sum;
       }
       if (s < here)
         for (int i = 0; i < together; ++i, to += stride)
           if (s + i < here) write(own, h[i], to);
       in += together * Tile::channels;
       vectors += together * Parts;
-      sums += together * Tile::slots;
+      sums += together * Tile::slot_count;
     }
   }
   RECLAB_HD void write(int own, const typename Tile::Few& h, T* to) const {
@@ -252,7 +252,7 @@ struct SelectiveRun {
     T sum[(Tile::wide + 255) / 256] = {};
     for (int k = 0; k < (Tile::wide + 255) / 256; ++k)
       if (const int e = thread + 256 * k; e < Tile::wide)
-        sum[k] = Tile::total(shared.sums + e / Tile::channels * Tile::slots, e % Tile::channels);
+        sum[k] = Tile::total(shared.sums + e / Tile::channels * Tile::slot_count, e % Tile::channels);
     tile.entries(at, r, thread, ahead.wide_at - two_tiles,
                  [&](int k, int, Index index) { y[index] = tile.first ? y[index] + sum[k] : sum[k]; });
   }
