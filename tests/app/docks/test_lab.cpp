@@ -178,10 +178,12 @@ class TestLab : public test::TrainingTest {
 int main(int argc, char** argv) {
   std::vector<char*> rest;
   for (int i = 0; i < argc; ++i)
-    if (std::strcmp(argv[i], "--thorough") == 0)
+    if (std::strcmp(argv[i], "--thorough") == 0) {
       changes = 10'000;
-    else
+      qputenv("QTEST_FUNCTION_TIMEOUT", "7200000");  // ms; five minutes unless told
+    } else {
       rest.push_back(argv[i]);
+    }
   return test::runWindowTest<TestLab>(static_cast<int>(rest.size()), rest.data(), "lab-test");
 }
 
