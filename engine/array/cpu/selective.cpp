@@ -279,7 +279,8 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
         const int lifted = of_back == infinite_exponent || of_back == no_exponent ? 0 : of_back;
         const Power<T> into(-lifted), along(lifted - power), direct(-power), unit(power);
         for (Index l = 0; l < slab; ++l) row[l] = into * back[l];
-        for (Index n = 0; n < N; ++n) read[n] = along * now_c[n];
+        // Where nothing comes in, lambda may be so small that 2^-power is beyond the type.
+        for (Index n = 0; n < N; ++n) read[n] = of_back == no_exponent ? T(0) : along * now_c[n];
         if (of_fresh != no_exponent)
           for (Index j = 0; j < size; ++j) lambda[j] += direct * fresh[j];
 

@@ -14,8 +14,10 @@ inline void selective_parity(Backend& other) {
   for (const DType type : real_types)
     for (const Size s :
          {Size{1, 1, 1, 1}, Size{2, 3, 5, 7}, Size{31, 2, 31, 1}, Size{32, 1, 64, 16}, Size{33, 2, 65, 17}, Size{61, 1, 130, 3},
-          Size{300, 1, 7, 40}, Size{20, 2, 5, 70}, Size{1023, 1, 3, 5}, Size{1024, 1, 2, 16}, Size{1025, 2, 3, 2}})
+          Size{300, 1, 7, 40}, Size{20, 2, 5, 70}, Size{1023, 1, 3, 5}, Size{1024, 1, 2, 16}, Size{1025, 2, 3, 2}, Size{4113, 1, 1, 2}})
       for (const double strength : {1e-6, 0.2, 5.0, 300.0}) {
+        // Factors that are all 0 in the type are none in the reference: then its adjoint falls where the other's has ended.
+        if (strength == 300.0 && s.steps > 4096) continue;
         const bool started = strength != 1e-6, far = strength >= 5.0, watched = strength != 0.2;
         // A factor is a plain number of the type. Where no state stays, an initial one's adjoint may be below the type's range, and is
         // compared as zero.
