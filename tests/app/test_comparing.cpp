@@ -225,6 +225,7 @@ class TestComparing : public test::WindowTest {
     QVERIFY(pinsAtRest());
     QCOMPARE(session().setup().preset, std::string("elman"));
     QCOMPARE(pins().size(), std::size_t{2});
+    QCOMPARE(window_->undoStack()->undoText(), QString("comparing Elman · GRU · LSTM"));
     window_->undoStack()->undo();
     QVERIFY(pinsAtRest());
     QCOMPARE(session().setup().preset, std::string("lru"));

@@ -138,7 +138,7 @@ void Lab::setPanels(const LabState& state) {
 
 void Lab::put(const Kept& state) {
   now_ = state;
-  put_ = true;
+  told_ = true;
   awaited_ = *state;
   setState(*state);
 }
@@ -154,7 +154,9 @@ void Lab::change(const QString& text, const std::function<void()>& does, int ges
   read(*now_);
   does();
   read(after);
-  if (!(after == *now_)) push(text, gesture, std::move(after), std::move(aside));
+  if (after == *now_) return;
+  push(text, gesture, std::move(after), std::move(aside));
+  told_ = true;
 }
 
 void Lab::push(const QString& text, int gesture, LabState after, Aside aside) {
@@ -164,14 +166,16 @@ void Lab::push(const QString& text, int gesture, LabState after, Aside aside) {
 
 void Lab::settle() {
   awaited_.reset();
+  told_ = false;
   *now_ = state();
 }
 
 void Lab::compare() {
   pressed_ = false;
   LabState after = state();
-  if (std::exchange(put_, false)) return;
-  if (const QString text = changeOfView(*now_, after); text.isEmpty())
+  if (awaited_) return;  // what was put back is not there yet
+  const QString text = std::exchange(told_, false) ? QString() : changeOfView(*now_, after);
+  if (text.isEmpty())
     *now_ = std::move(after);
   else
     push(text, 0, std::move(after), {});

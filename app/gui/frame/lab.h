@@ -65,7 +65,7 @@ class Lab : public QObject {
   std::optional<LabState> awaited_;          ///< what was put back, until a hand changes something: runs are still to come
   QTimer soon_;
   bool pressed_ = false, putting_ = false;
-  bool put_ = false;  ///< since the last comparison: that was no change to be undone
+  bool told_ = false;  ///< since the last comparison a state was put back or a change was a step: what else differs came of that
 };
 
 }  // namespace reclab

@@ -380,7 +380,10 @@ void ComposerPanel::setChoices(const QVariantMap& saved) {
   Settings kept;
   for (auto one = saved.begin(); one != saved.end(); ++one)
     kept.emplace_back(one.key().toStdString(), one.value().toString().toStdString());
-  kept_ = std::move(kept);
+  if (composition_)
+    ask(kept);
+  else
+    kept_ = std::move(kept);
 }
 
 void ComposerPanel::numberEdited(double value) {
