@@ -10,10 +10,10 @@
 #include <string>
 #include <utility>
 
-#include "array/cuda/cublas.h"
-#include "array/cuda/cufft.h"
 #include "array/cuda/families.h"
 #include "array/cuda/health.h"
+#include "array/cuda/libraries/cublas.h"
+#include "array/cuda/libraries/cufft.h"
 #include "array/pool.h"
 
 namespace reclab {

@@ -111,11 +111,19 @@ reclab::Backend* reclab::cuda_backend(std::string*) {
 
 namespace {
 
-/// check_device takes the primitives and a folder of presets: a case a family.
+/// check_device takes the primitives and a folder of presets: a case a family. With --thorough the presets once more, as long as their own
+/// tasks, on a device that records: what an operation keeps is first asked for while steps are recorded.
 void same_on_a_device(const std::filesystem::path& folder) {
   const PresetLibrary presets(builtin_registry(), {folder});
   CHECK(!presets.presets().empty());
-  const auto reports = check_device(builtin_registry(), presets, {}, {}, {.length = 24});
+  auto reports = check_device(builtin_registry(), presets, {}, {}, {.length = 24});
+  if (test::thorough()) {
+    test::HostBackend recording;
+    DeviceCheck check{.cuda = &recording};
+    for (const Preset& preset : presets.presets()) check.only.push_back(preset.id);
+    const auto whole = check_device(builtin_registry(), presets, {}, {}, check);
+    reports.insert(reports.end(), whole.begin(), whole.end());
+  }
   CHECK(reports.size() >= 2 * presets.presets().size());
   std::string wrong;
   for (const DeviceReport& report : reports)
