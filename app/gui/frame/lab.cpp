@@ -173,7 +173,10 @@ void Lab::settle() {
 void Lab::compare() {
   pressed_ = false;
   LabState after = state();
+  const QStringList touched = std::exchange(touched_, {});
   if (awaited_) return;  // what was put back is not there yet
+  for (auto panel = after.panels.begin(); panel != after.panels.end(); ++panel)
+    if (!touched.contains(panel.key())) now_->panels[panel.key()] = panel.value();
   const QString text = std::exchange(told_, false) ? QString() : changeOfView(*now_, after);
   if (text.isEmpty())
     *now_ = std::move(after);
@@ -190,6 +193,8 @@ bool Lab::eventFilter(QObject* watched, QEvent* event) {
     case QEvent::Wheel:
       // The first of a gesture; an event goes on to the parents of a widget that does not take it.
       if (!std::exchange(pressed_, true) && !soon_.isActive()) settle();
+      for (const QObject* one = watched; one != nullptr; one = one->parent())
+        if (const auto* panel = qobject_cast<const Panel*>(one)) touched_ << panel->id();
       if (event->type() == QEvent::Wheel) soon_.start();
       break;
     case QEvent::MouseButtonRelease:

@@ -64,6 +64,7 @@ class Lab : public QObject {
   Kept now_ = std::make_shared<LabState>();  ///< shared by the step before and the step after
   std::optional<LabState> awaited_;          ///< what was put back, until a hand changes something: runs are still to come
   QTimer soon_;
+  QStringList touched_;  ///< panels in which the hand was since the last comparison: what others are set to came by itself
   bool pressed_ = false, putting_ = false;
   bool told_ = false;  ///< since the last comparison a state was put back or a change was a step: what else differs came of that
 };
