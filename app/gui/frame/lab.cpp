@@ -154,7 +154,7 @@ void Lab::change(const QString& text, const std::function<void()>& does, int ges
   read(*now_);
   does();
   read(after);
-  if (after == *now_) return;
+  if (after == *now_ && !aside.undo) return;  // what is done besides is to be undone, too
   push(text, gesture, std::move(after), std::move(aside));
   told_ = true;
 }

@@ -18,7 +18,7 @@ namespace reclab {
 /// Where docks and panels are. Two arrangements are equal where a person sees the same in the same places: what they are restored by may
 /// differ by a pixel after each restoring.
 struct Arranged {
-  QString shape;             ///< what is shown, hidden, in front, floating, and how often sizes were changed by hand
+  QString shape;             ///< what is shown, hidden, in front and floating; not how large it is
   int layout = 0;            ///< of PanelArea::layouts()
   bool calm = false;         ///< little beside the panels
   QString sides;             ///< the docks at the sides: "own" once a hand moved one, "narrow", "wide"

@@ -138,6 +138,24 @@ class TestLab : public test::TrainingTest {
     QCOMPARE(difference(window_->lab()->state(), second), QString());
   }
 
+  void aForgottenTrainingComesBackWhateverIsLookedAt() {
+    open();
+    trainFor(10);
+    session().lookAtStep(session().learning()->current, 5, false);
+    Setup other = session().setup();
+    other.preset = "elman";
+    other.form = "auto";
+    window_->lab()->change("model", [&] { session().apply(other, false); });
+    rest();
+    const std::size_t trainings = session().learning()->trainings.size();
+    for (QToolButton* button : window_->findChildren<QToolButton*>())
+      if (button->toolTip().startsWith("Forget this training")) button->click();
+    QVERIFY(session().learning()->trainings.size() < trainings);
+    window_->undoStack()->undo();
+    QCOMPARE(session().learning()->trainings.size(), trainings);
+    rest();
+  }
+
   /// All that changes at random come to is taken back, and made again: the same state at both ends.
   void whateverIsChangedIsTakenBack() {
     open();
