@@ -177,7 +177,10 @@ void GradientLabPanel::arrange() {
   if (norms_) shown.push_back({norm_rect_, 0, 0, 2.0});
   if (factors) shown.push_back({factor_rect_, norms_ ? 1 : 0});
   if (map) shown.insert(shown.end(), {{map_picture_.rect}, {map_picture_.bar, 0, 1}});
-  showCells(grid_, {norm_rect_, factor_rect_, map_picture_.rect, map_picture_.bar}, shown);
+  const std::initializer_list<QCPLayoutElement*> all{norm_rect_, factor_rect_, map_picture_.rect, map_picture_.bar};
+  showCells(grid_, all, shown);
+  for (QCPLayoutElement* one : all)
+    if (!one->visible()) one->setOuterRect(QRect());
   norm_rect_->axis(QCPAxis::atBottom)->setTickLabels(!factors);
   if (factors) norm_rect_->axis(QCPAxis::atBottom)->setLabel(QString());
   plot_->setLeastPicture(factors && norms_ ? 270 : 178);

@@ -54,7 +54,10 @@ KernelsPanel::KernelsPanel(QWidget* parent) : PlotPanel(parent), map_(plot_) {
     for (ValueAxis* axis : {kernel_values_, gain_values_, phase_values_}) axis->reset();
     fit();
   });
-  connect(plot_, &QCustomPlot::mousePress, this, [this](QMouseEvent* event) { pickOnMap(event->position()); });
+  connect(plot_, &QCustomPlot::mousePress, this, [this](QMouseEvent* event) {
+    if (memory_.channels == 0 || view_ != u"map") return;
+    if (const auto entry = map_.heatmap->at(event->position())) pickChannel(entry->unit);
+  });
   connect(plot_, &Plot::curvesToggled, this, &KernelsPanel::fit);
   refresh();
 }
@@ -95,6 +98,7 @@ void KernelsPanel::makeRects() {
   gain_rect_ = plot_->makeRect();
   phase_rect_ = plot_->makeRect();
   stack(plot_, {legend_, pictures_, note_});
+  pictures_->addElement(0, 0, kernel_rect_);
   kernel_values_ = plot_->addValueAxis(kernel_rect_);
   gain_values_ = plot_->addValueAxis(gain_rect_);
   phase_values_ = plot_->addValueAxis(phase_rect_);
@@ -332,11 +336,6 @@ void KernelsPanel::fit() {
     phase_values_->fit(drawnValues(phase_rect_, 10.0));
   }
   plot_->redraw();
-}
-
-void KernelsPanel::pickOnMap(const QPointF& position) {
-  if (memory_.channels == 0 || view_ != u"map") return;
-  if (const auto entry = map_.heatmap->at(position)) pickChannel(entry->unit);
 }
 
 /// Of the model that is looked at; another has channels of its own.

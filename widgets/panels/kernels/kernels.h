@@ -64,7 +64,6 @@ class KernelsPanel : public PlotPanel {
   QString spanOf(double steps) const;
   QString describedFrequency(double cycles) const;
   QString saidOf(std::int64_t lag, std::int64_t channel) const;
-  void pickOnMap(const QPointF& position);
   void pickChannel(std::int64_t channel);
 
   QComboBox *views_, *memories_, *channels_;

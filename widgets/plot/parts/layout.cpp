@@ -45,9 +45,7 @@ void fold(QCPAxisRect* rect, bool away, Qt::Orientation along) {
 void showCells(QCPLayoutGrid* grid, std::initializer_list<QCPLayoutElement*> all, const std::vector<PictureCell>& shown) {
   for (QCPLayoutElement* one : all) {
     if (one->layout() == grid) grid->take(one);
-    const bool there = std::ranges::find(shown, one, &PictureCell::element) != shown.end();
-    setShown(one, there);
-    if (!there) one->setOuterRect(QRect());
+    setShown(one, std::ranges::find(shown, one, &PictureCell::element) != shown.end());
   }
   grid->simplify();
   for (const PictureCell& cell : shown) {
@@ -68,6 +66,7 @@ void hideGrid(QCPAxisRect* rect) {
 StraightLine::StraightLine(QCPAxisRect* rect, const QString& layer) : QCPItemStraightLine(rect->parentPlot()) {
   setLayer(layer);
   setSelectable(false);
+  setClipToAxisRect(true);
   setClipAxisRect(rect);
   for (QCPItemPosition* point : {point1, point2}) point->setAxes(rect->axis(QCPAxis::atBottom), rect->axis(QCPAxis::atLeft));
 }
