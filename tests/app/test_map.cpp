@@ -102,7 +102,7 @@ class TestMap : public test::WindowTest {
 
  private slots:
   void init() {
-    QSettings().clear();
+    test::forgetAll();
     QSettings().setValue("hintSeen", true);
     qunsetenv("RECLAB_PRESETS");
     look_.apply(ThemeChoice::light);
