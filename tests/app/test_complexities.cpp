@@ -27,7 +27,7 @@ class TestComplexities : public test::WindowTest {
 
  private slots:
   void init() {
-    QSettings().clear();
+    test::forgetAll();
     look_.apply(ThemeChoice::light);
     open(onWaves(40));
   }

@@ -60,7 +60,7 @@ class TestComposer : public test::WindowTest {
   }
 
  private slots:
-  void init() { QSettings().clear(); }
+  void init() { test::forgetAll(); }
   void cleanup() {
     close();
     look_.apply(ThemeChoice::light);
@@ -152,7 +152,7 @@ class TestComposer : public test::WindowTest {
     for (const bool dark : {false, true})
       for (const QSize size : {QSize(1280, 800), QSize(1600, 1000)}) {
         look_.apply(dark ? ThemeChoice::dark : ThemeChoice::light);
-        QSettings().clear();
+        test::forgetAll();
         Options options = onWaves();
         options.model = "elman";
         WindowTest::open(options, size);
@@ -175,7 +175,7 @@ class TestComposer : public test::WindowTest {
   void aRunThatNoCodeSaysIsSaidSo() {
     for (const auto& [key, value] :
          {std::pair<std::string, std::string>{"transition", "m2"}, {"parameterisation", "ssm"}, {"use_tau", "false"}}) {
-      QSettings().clear();
+      test::forgetAll();
       Options options = onWaves();
       options.model = "lcsm";
       options.set = {{key, value}};
@@ -261,9 +261,10 @@ class TestComposer : public test::WindowTest {
     QCOMPARE(panel()->composition()->numbers.front().value, 4.0);
     close();
     // Anything may come back from a settings file.
-    QSettings settings;
-    settings.setValue("panels/composer", QVariantMap{{"oscillation", "plaid"}, {"tau", "many"}, {"nothing", 3}, {"activation", "relu"}});
-    settings.sync();
+    QJsonObject lab = test::keptLab(), kept = lab["panels"].toObject();
+    kept["composer"] = QJsonObject{{"oscillation", "plaid"}, {"tau", "many"}, {"nothing", 3}, {"activation", "relu"}};
+    lab["panels"] = kept;
+    test::keepLab(lab);
     open();
     QVERIFY(shows("1-9-1-1"));
   }
@@ -335,7 +336,7 @@ class TestComposer : public test::WindowTest {
     for (const bool dark : {false, true}) {
       look_.apply(dark ? ThemeChoice::dark : ThemeChoice::light);
       for (const QSize size : {QSize(1280, 800), QSize(1800, 1100)}) {
-        QSettings().clear();
+        test::forgetAll();
         open("elman", size);
         const QString name = QString("%1-%2").arg(dark ? "dark" : "light").arg(size.width());
         picture(name + "-tab");

@@ -170,7 +170,7 @@ class TestScreen : public test::WindowTest {
  private slots:
   void theWholeDesk() {
     if (qEnvironmentVariable("RECLAB_ONE_SCREEN") != "desk") return;
-    QSettings().clear();
+    test::forgetAll();
     Options options;
     options.model = "bidirectional-lstm";
     open(options);
@@ -249,7 +249,7 @@ class TestScreen : public test::WindowTest {
   /// Six runs that have learned, in every layout, light and dark.
   void sixRunsThatLearn() {
     if (qEnvironmentVariable("RECLAB_ONE_SCREEN") != "six") return;
-    QSettings().clear();
+    test::forgetAll();
     QSettings().setValue("hintSeen", true);
     Options options;
     options.model = "elman";

@@ -73,7 +73,7 @@ class TestDevice : public test::WindowTest {
 
  private slots:
   void init() {
-    QSettings().clear();
+    test::forgetAll();
     look_.apply(ThemeChoice::light);
     device = std::make_unique<test::FaultyBackend>();
   }

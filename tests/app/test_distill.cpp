@@ -39,7 +39,7 @@ class TestDistill : public test::WindowTest {
 
  private slots:
   void init() {
-    QSettings().clear();
+    test::forgetAll();
     look_.apply(ThemeChoice::light);
   }
   void cleanup() { close(); }

@@ -86,7 +86,7 @@ class TestDrag : public test::WindowTest {
   }
 
  private slots:
-  void init() { QSettings().clear(); }
+  void init() { test::forgetAll(); }
   void cleanup() { close(); }
 
   void picturesStayWhileASliderMoves_data() {

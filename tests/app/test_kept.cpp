@@ -108,7 +108,7 @@ class TestKept : public test::WindowTest {
 
  private slots:
   void init() {
-    QSettings().clear();
+    test::forgetAll();
     QSettings().setValue("hintSeen", true);
     QDir(TrainingStore::standardFolder()).removeRecursively();
     asked_.clear();
@@ -574,8 +574,8 @@ class TestKept : public test::WindowTest {
       process.start(QString::fromStdString(test::built("bin/recurrence-lab")), {"gru", "--task", "copy", "--length", "30"});
       QVERIFY(process.waitForStarted(patience));
       const QString settings = home.filePath("recurrence-lab/recurrence-lab.ini");
-      const auto kept = [&] {
-        QFile file(settings);
+      const auto kept = [&](const QString& name = "recurrence-lab/recurrence-lab.ini") {
+        QFile file(home.filePath(name));
         return file.open(QFile::ReadOnly) ? file.readAll() : QByteArray();
       };
       // It runs, and has noted that it survived what it restored.
@@ -583,7 +583,9 @@ class TestKept : public test::WindowTest {
       ::kill(static_cast<pid_t>(process.processId()), signal);
       QVERIFY(process.waitForFinished(patience));
       QVERIFY(process.exitStatus() == QProcess::NormalExit && process.exitCode() == 0);
-      QVERIFY2(kept().contains("copy") && kept().contains("panels="), kept());
+      const QJsonObject lab = QJsonDocument::fromJson(kept("recurrence-lab/recurrence-lab/lab.json")).object();
+      QCOMPARE(lab["shown"]["sequence"]["task"], QJsonValue("copy"));
+      QVERIFY(lab["arranged"].toObject().contains("panels"));
     }
   }
 };

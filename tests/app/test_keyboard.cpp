@@ -60,7 +60,7 @@ class TestKeyboard : public test::WindowTest {
 
  private slots:
   void init() {
-    QSettings().clear();
+    test::forgetAll();
     QSettings().setValue("hintSeen", true);
     Options options;
     options.model = "elman";

@@ -58,7 +58,7 @@ class TestOpen : public test::WindowTest {
 
  private slots:
   void init() {
-    QSettings().clear();
+    test::forgetAll();
     open(onWaves(200));
   }
   void cleanup() { close(); }

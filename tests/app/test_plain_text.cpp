@@ -100,7 +100,7 @@ class TestPlainText : public test::WindowTest {
   void cleanup() {
     close();
     qunsetenv("RECLAB_PRESETS");
-    QSettings().clear();
+    test::forgetAll();
   }
 
   void aTipIsPlainUnlessItIsOurOwnHtml() {

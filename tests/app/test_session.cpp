@@ -7,6 +7,7 @@
 #include <QComboBox>
 #include <QDataStream>
 #include <QDir>
+#include <QJsonArray>
 #include <QLabel>
 #include <QMenu>
 #include <QMouseEvent>
@@ -85,7 +86,7 @@ class TestSession : public test::WindowTest {
 
  private slots:
   void init() {
-    QSettings().clear();
+    test::forgetAll();
     openSmall();
     window_->area()->dock("timing")->raise();
     QTRY_VERIFY(window_->area()->dock("timing")->inSight());
@@ -307,8 +308,12 @@ class TestSession : public test::WindowTest {
                                      QByteArray(R"({"preset":"gru","sequence":{"task":"nothing"}})"),
                                      QByteArray(R"({"preset":"gru","set":{"gru":[["width","-4"]]},"sequence":{"task":"noise"}})")}) {
       close();
-      QSettings().setValue("session/setup", broken);
-      QSettings().setValue("session/pins", '[' + broken + ",7,{}]");
+      const QJsonObject shown = QJsonDocument::fromJson(broken).object();
+      QJsonObject pin = shown, lab = test::keptLab();
+      pin["id"] = "1";
+      lab["shown"] = shown;
+      lab["pins"] = QJsonArray{pin, 7, QJsonObject(), pin};
+      test::keepLab(lab);
       open({});
       QCOMPARE(window_->pins()->pins().size(), std::size_t(broken.contains("nothing")));  // that one lacks its input alone
     }
@@ -325,8 +330,10 @@ class TestSession : public test::WindowTest {
     QVERIFY(session().setup().sequence->choice == choice);
     // Those of a task that is not what it was are left out.
     close();
-    QSettings().setValue("session/setup",
-                         QByteArray(R"({"preset":"gru","sequence":{"task":"copy","length":"80","seed":"1","set":[["dely","9"]]}})"));
+    QJsonObject lab = test::keptLab();
+    lab["shown"] =
+        QJsonDocument::fromJson(R"({"preset":"gru","sequence":{"task":"copy","length":"80","seed":"1","set":[["dely","9"]]}})").object();
+    test::keepLab(lab);
     open({});
     QVERIFY(session().setup().sequence->choice.task == "copy" && session().setup().sequence->choice.options == (TaskOptions{.length = 80}));
   }
@@ -369,9 +376,14 @@ class TestSession : public test::WindowTest {
     auto [status, said] = start();  // which writes its layout
     QVERIFY2(status == 0, said);
     {
-      QSettings kept(QDir(settings).filePath("recurrence-lab/session-test.ini"), QSettings::IniFormat);
-      QVERIFY(kept.contains("window/panels"));
-      kept.setValue("window/panels", deadly());
+      QFile kept(QDir(settings).filePath("recurrence-lab/session-test/lab.json"));
+      QVERIFY(kept.open(QIODevice::ReadWrite));
+      QJsonObject lab = QJsonDocument::fromJson(kept.readAll()).object(), arranged = lab["arranged"].toObject();
+      QVERIFY(arranged.contains("panels"));
+      arranged["panels"] = QString::fromLatin1(deadly());
+      lab["arranged"] = arranged;
+      QVERIFY(kept.resize(0));
+      kept.write(QJsonDocument(lab).toJson());
     }
     std::tie(status, said) = start();
     if (status == 0) QSKIP("this Qt survives it");

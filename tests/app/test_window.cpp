@@ -52,7 +52,7 @@ class TestWindow : public test::WindowTest {
   /// What a newcomer sees, in place of the window that is there.
   void openFirst() {
     close();
-    QSettings().clear();
+    test::forgetAll();
     open({});
   }
   /// How many panels have a place, in front of others or behind.
@@ -74,7 +74,7 @@ class TestWindow : public test::WindowTest {
 
  private slots:
   void init() {
-    QSettings().clear();
+    test::forgetAll();
     open(onWaves(200));
   }
   void cleanup() { close(); }
@@ -444,27 +444,29 @@ class TestWindow : public test::WindowTest {
 
   void aBrokenLayoutIsNoHarm() {
     close();
-    const QByteArray kept = QSettings().value("window/panels").toByteArray();
-    QVERIFY(!kept.isEmpty());
-    for (const QByteArray& broken : {QByteArray("nonsense"), kept.left(kept.size() / 2), QByteArray("12:") + kept}) {
-      QSettings settings;
-      settings.setValue("window/panels", broken);
-      settings.setValue("window/docks", broken);
-      settings.setValue("window/geometry", broken);
-      settings.setValue("window/layout", "many");
-      settings.setValue("theme", "plaid");
-      settings.sync();
+    const QJsonObject kept = test::keptLab(), arranged = kept["arranged"].toObject();
+    const QString state = arranged["panels"].toString();
+    QVERIFY(!state.isEmpty());
+    for (const QJsonValue& broken :
+         {QJsonValue("nonsense"), QJsonValue(state.left(state.size() / 2)), QJsonValue("12:" + state), QJsonValue(7)}) {
+      QJsonObject lab = kept, spoiled = arranged;
+      for (const char* key : {"panels", "docks", "window", "layout"}) spoiled[QLatin1String(key)] = broken;
+      lab["arranged"] = spoiled;
+      test::keepLab(lab);
+      QSettings().setValue("theme", "plaid");
       open(onWaves(200));
       QCOMPARE(shownDocks(), qsizetype{1});  // what a first start opens
       close();
     }
-    // The whole file as garbage.
-    QFile file(QSettings().fileName());
-    QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate));
-    file.write(QByteArray(300, '\xfe'));
-    file.close();
+    // Both files as garbage.
+    for (const QString& name : {QSettings().fileName(), LastSession::file()}) {
+      QFile file(name);
+      QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate));
+      file.write(QByteArray(300, '\xfe'));
+      file.close();
+    }
     open(onWaves(200));
-    QCOMPARE(shownDocks(), qsizetype(panels().size()));
+    QCOMPARE(shownDocks(), qsizetype{1});
   }
 
   void theLayoutIsKept() {
@@ -569,7 +571,7 @@ class TestWindow : public test::WindowTest {
 
   void theFirstLookIsCalmAndTheRestAClickAway() {
     close();
-    QSettings().clear();
+    test::forgetAll();
     Options first;
     first.layout = "First steps";
     open(first);

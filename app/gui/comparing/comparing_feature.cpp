@@ -38,6 +38,15 @@ ComparingFeature::ComparingFeature(WindowFrame* frame)
     fit();
   });
   tellVisible();
+  frame_->lab()->add({"sideBySide", tr("side by side"),
+                      [this]() -> QVariantMap {
+                        if (!frame_->action("sideBySide")->isChecked()) return {};
+                        return {{"panels", side_->kinds()}};
+                      },
+                      [this](const QVariantMap& saved) {
+                        if (saved.isEmpty() == frame_->action("sideBySide")->isChecked()) frame_->action("sideBySide")->trigger();
+                        if (!saved.isEmpty()) side_->setKinds(saved["panels"].toStringList());
+                      }});
 }
 
 void ComparingFeature::buildActions() {

@@ -192,9 +192,9 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
     if (visible_) panel_->setTimeRange(first, last);
   });
   connect(this, &QDockWidget::visibilityChanged, this, [this](bool visible) {
-    visible_ = visible;
-    emit shownChanged();  // first, so that what it lacks is on its way
-    if (visible) catchUp();
+    visible_ = visible && isVisible();  // a tab that comes to the front is told so even where the whole area is out of sight
+    emit shownChanged();                // first, so that what it lacks is on its way
+    if (visible_) catchUp();
   });
 }
 

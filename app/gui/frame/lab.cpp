@@ -5,6 +5,7 @@
 #include <QApplication>
 #include <QComboBox>
 #include <QEvent>
+#include <QJsonArray>
 #include <QMouseEvent>
 #include <QUndoCommand>
 #include <QUndoStack>
@@ -12,18 +13,22 @@
 #include <utility>
 
 #include "gui/docks/panel_area.h"
+#include "gui/frame/lab_json.h"
 #include "gui/session/session_controller.h"
+#include "gui/time/time_link.h"
 
 namespace reclab {
 
 namespace {
 
-/// What a panel was set to: its choices, where its boxes stand that are a choice by their property, and its actions that are on.
-QVariantMap setIn(const Panel& panel) {
+/// What a panel was set to: its choices, its actions that are on, and where its boxes stand that are a choice by their property; behind
+/// another panel there is nothing in them to choose from.
+QVariantMap setIn(const Panel& panel, bool inSight = true) {
   QVariantMap all = panel.choices();
-  for (const QComboBox* box : panel.findChildren<QComboBox*>())
-    if (const QString name = box->property("choice").toString(); !name.isEmpty() && box->currentIndex() > 0)
-      all["box/" + name] = box->currentText();
+  if (inSight)
+    for (const QComboBox* box : panel.findChildren<QComboBox*>())
+      if (const QString name = box->property("choice").toString(); !name.isEmpty() && box->currentIndex() > 0)
+        all["box/" + name] = box->currentText();
   for (const QAction* action : panel.actions())
     if (action->isCheckable() && action->isChecked()) all["action/" + action->text()] = true;
   return all;
@@ -47,18 +52,6 @@ void setIn(Panel& panel, const QVariantMap& all) {
 }
 
 }  // namespace
-
-QString changeOfView(const LabState& before, const LabState& after) {
-  if (!(before.arranged == after.arranged)) return Lab::tr("arrangement");
-  for (auto panel = after.panels.begin(); panel != after.panels.end(); ++panel)
-    if (before.panels.value(panel.key()) != panel.value())
-      for (const PanelInfo& info : panels())
-        if (info.id == panel.key()) return Lab::tr("view of %1").arg(info.title);
-  // While a training is followed its weights come by themselves.
-  if (before.follows != after.follows || (!after.follows && before.setup.learned != after.setup.learned))
-    return Lab::tr("step of training");
-  return {};
-}
 
 /// From one state to the next. The change was made already when it is pushed.
 class Lab::Step : public QUndoCommand {
@@ -90,8 +83,8 @@ class Lab::Step : public QUndoCommand {
   bool made_ = true;
 };
 
-Lab::Lab(SessionController* session, Pins* pins, PanelArea* area, QObject* parent)
-    : QObject(parent), session_(session), pins_(pins), area_(area), undo_(new QUndoStack(this)) {
+Lab::Lab(SessionController* session, Pins* pins, PanelArea* area, TimeLink* time, QObject* parent)
+    : QObject(parent), session_(session), pins_(pins), area_(area), time_(time), undo_(new QUndoStack(this)) {
   soon_.setSingleShot(true);
   soon_.setInterval(0);
   connect(&soon_, &QTimer::timeout, this, &Lab::compare);
@@ -99,7 +92,8 @@ Lab::Lab(SessionController* session, Pins* pins, PanelArea* area, QObject* paren
   connect(
       session_, &SessionController::traceChanged, this,
       [this] {
-        if (awaited_) setPanels(*awaited_);
+        if (awaited_) setChoices(*awaited_);
+        if (awaitedTime_ && awaitedTime_->length == time_->length()) setTime(*std::exchange(awaitedTime_, {}));
       },
       Qt::QueuedConnection);
   qApp->installEventFilter(this);
@@ -113,27 +107,95 @@ void Lab::setArranging(std::function<Arranged()> read, std::function<void(const 
 }
 
 LabState Lab::state() const {
-  LabState state{session_->setup(), session_->followsTraining(), pins_->value(), {}, readArranged_()};
+  LabState state;
+  state.setup = session_->setup();
+  state.follows = session_->followsTraining();
+  state.pins = pins_->value();
+  state.arranged = readArranged_();
+  state.time = awaitedTime_.value_or(TimeView{time_->step(), time_->first(), time_->last(), time_->length()});
   for (const PanelDock* dock : area_->docks())
     if (dock->inSight()) state.panels[dock->panel()->id()] = setIn(*dock->panel());
+  for (const LabPart& part : parts_) state.parts[part.id] = part.read();
   return state;
+}
+
+/// In words for a menu, the first of what a hand chooses beside the setup and the pins that differs: "view of Gradients", "arrangement";
+/// empty where nothing does.
+QString Lab::textOf(const LabState& before, const LabState& after) const {
+  if (!(before.arranged == after.arranged)) return tr("arrangement");
+  for (auto panel = after.panels.begin(); panel != after.panels.end(); ++panel)
+    if (before.panels.value(panel.key()) != panel.value()) return tr("view of %1").arg(area_->dock(panel.key())->panel()->title());
+  for (const LabPart& part : parts_)
+    if (before.parts.value(part.id) != after.parts.value(part.id)) return part.text;
+  // While a training is followed its weights come by themselves.
+  if (before.follows != after.follows || (!after.follows && before.setup.learned != after.setup.learned)) return tr("step of training");
+  return {};
 }
 
 void Lab::setState(const LabState& state) {
   putting_ = true;
   const LabState now = this->state();
   if (!(state.arranged == now.arranged)) putArranged_(state.arranged);
-  setPanels(state);
+  setChoices(state);
   if (state.pins != now.pins) pins_->setValue(state.pins);
   if (state.setup != now.setup || state.follows != now.follows) session_->restore(state.setup, state.follows);
   putting_ = false;
 }
 
-void Lab::setPanels(const LabState& state) {
+void Lab::setChoices(const LabState& state) {
   for (const PanelDock* dock : area_->docks()) {
     const QString id = dock->panel()->id();
     if (state.panels.contains(id) && state.panels[id] != setIn(*dock->panel())) setIn(*dock->panel(), state.panels[id]);
   }
+  for (const LabPart& part : parts_)
+    if (state.parts.contains(part.id) && state.parts[part.id] != part.read()) part.put(state.parts[part.id]);
+}
+
+void Lab::setTime(const TimeView& time) {
+  time_->setRange(time.first, time.last);
+  time_->setStep(time.step);
+}
+
+QJsonObject Lab::written() const {
+  LabState state = this->state();
+  for (const PanelDock* dock : area_->docks())
+    if (!dock->inSight()) state.panels[dock->panel()->id()] = setIn(*dock->panel(), false);
+  if (awaited_ && !session_->trace()) state.panels = awaited_->panels;  // before a run there is nothing to be set to
+  QJsonObject json = toJson(
+      state, [this](const LearnedPtr& weights) { return session_->putLearned(weights); },
+      [this](std::uint64_t run) { return session_->idOfTraining(session_->trainingOf(run)); });
+  json["together"] = QJsonArray::fromStringList(session_->trainedTogether());
+  return json;
+}
+
+void Lab::restoreView(const QJsonObject& json) {
+  const WrittenView view = viewOf(json);
+  LabState state;
+  state.panels = view.panels;
+  state.parts = view.parts;
+  setChoices(state);
+}
+
+std::optional<QStringList> Lab::restoreRuns(const QJsonObject& json) {
+  const std::optional<WrittenRuns> runs =
+      runsOf(json, *session_->library(), [this](const QJsonObject& weights) { return session_->getLearned(weights); });
+  if (!runs) return {};
+  const WrittenView view = viewOf(json);
+  Setup setup = runs->shown.setup;
+  setup.sequence = session_->sequenceOf(*runs->shown.sequence);
+  session_->restore(setup, runs->follows);
+  pins_->setValue(runs->pins);
+  for (const auto& [pin, training] : runs->trainings) session_->follow(pin, training);
+  session_->trainOnWith(json["together"].toVariant().toStringList());
+  awaited_ = state();
+  awaited_->panels = view.panels;
+  awaited_->parts = view.parts;
+  setChoices(*awaited_);
+  awaitedTime_ = view.time;
+  if (!setup.sequence) session_->loadSequence(*runs->shown.sequence);
+  QStringList unlearned = runs->unlearned;
+  if (runs->shown.unlearned) unlearned.prepend(QString::fromStdString(session_->library()->presets.find(setup.preset).title));
+  return unlearned;
 }
 
 void Lab::put(const Kept& state) {
@@ -166,6 +228,7 @@ void Lab::push(const QString& text, int gesture, LabState after, Aside aside) {
 
 void Lab::settle() {
   awaited_.reset();
+  if (time_->length() > 1) awaitedTime_.reset();  // else nothing has run yet
   told_ = false;
   *now_ = state();
 }
@@ -177,7 +240,7 @@ void Lab::compare() {
   if (awaited_) return;  // what was put back is not there yet
   for (auto panel = after.panels.begin(); panel != after.panels.end(); ++panel)
     if (!touched.contains(panel.key())) now_->panels[panel.key()] = panel.value();
-  const QString text = std::exchange(told_, false) ? QString() : changeOfView(*now_, after);
+  const QString text = std::exchange(told_, false) ? QString() : textOf(*now_, after);
   if (text.isEmpty())
     *now_ = std::move(after);
   else
@@ -191,8 +254,12 @@ bool Lab::eventFilter(QObject* watched, QEvent* event) {
     case QEvent::MouseButtonDblClick:
     case QEvent::KeyPress:
     case QEvent::Wheel:
+      if (soon_.isActive()) {  // the gesture before is done
+        soon_.stop();
+        compare();
+      }
       // The first of a gesture; an event goes on to the parents of a widget that does not take it.
-      if (!std::exchange(pressed_, true) && !soon_.isActive()) settle();
+      if (!std::exchange(pressed_, true)) settle();
       for (const QObject* one = watched; one != nullptr; one = one->parent())
         if (const auto* panel = qobject_cast<const Panel*>(one)) touched_ << panel->id();
       if (event->type() == QEvent::Wheel) soon_.start();

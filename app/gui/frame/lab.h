@@ -4,7 +4,9 @@
 // with what it was when it went down.
 #pragma once
 
+#include <QJsonObject>
 #include <QObject>
+#include <QStringList>
 #include <QTimer>
 #include <functional>
 #include <memory>
@@ -19,17 +21,27 @@ namespace reclab {
 
 class PanelArea;
 class SessionController;
+class TimeLink;
 
 class Lab : public QObject {
   Q_OBJECT
  public:
-  Lab(SessionController* session, Pins* pins, PanelArea* area, QObject* parent);
+  Lab(SessionController* session, Pins* pins, PanelArea* area, TimeLink* time, QObject* parent);
   ~Lab() override;
 
   QUndoStack* undo() const { return undo_; }
   LabState state() const;
-  /// What differs is put back: runs are run again, panels keep what they need not change.
+  /// What differs is put back: runs are run again, panels keep what they need not change. Undo leaves the time where it is: a cursor is
+  /// moved to look, and what was looked at is no reason to lose what was undone.
   void setState(const LabState& state);
+
+  /// All of it, those panels too that are behind others. Weights that were learned are written into files of their own.
+  QJsonObject written() const;
+  /// What needs no model, as the window opens: panels and parts, and the arrangement where there is one.
+  void restoreView(const QJsonObject& json);
+  /// The runs, and the view of them: nothing where a model is none that there is. Returns the names of those whose learned weights are
+  /// there no more. A sequence that no training has is loaded.
+  std::optional<QStringList> restoreRuns(const QJsonObject& json);
 
   /// What an undone change does besides (a training that is forgotten), and one that is made again.
   struct Aside {
@@ -41,6 +53,7 @@ class Lab : public QObject {
 
   void settle();  ///< what has changed by itself since the last step belongs to it
 
+  void add(LabPart part) { parts_.push_back(std::move(part)); }
   /// Where docks and panels are is known to whoever arranges them.
   void setArranging(std::function<Arranged()> read, std::function<void(const Arranged&)> put);
 
@@ -51,18 +64,23 @@ class Lab : public QObject {
   class Step;
   using Kept = std::shared_ptr<LabState>;
   void push(const QString& text, int gesture, LabState after, Aside aside);
-  void setPanels(const LabState& state);
+  void setChoices(const LabState& state);  ///< of panels and parts
+  QString textOf(const LabState& before, const LabState& after) const;
+  void setTime(const TimeView& time);
   void compare();  ///< what a hand has changed since is a step
   void put(const Kept& state);
 
   SessionController* session_;
   Pins* pins_;
   PanelArea* area_;
+  TimeLink* time_;
   QUndoStack* undo_;
+  std::vector<LabPart> parts_;
   std::function<Arranged()> readArranged_ = [] { return Arranged(); };
   std::function<void(const Arranged&)> putArranged_ = [](const Arranged&) {};
   Kept now_ = std::make_shared<LabState>();  ///< shared by the step before and the step after
   std::optional<LabState> awaited_;          ///< what was put back, until a hand changes something: runs are still to come
+  std::optional<TimeView> awaitedTime_;      ///< of a state that was written
   QTimer soon_;
   QStringList touched_;  ///< panels in which the hand was since the last comparison: what others are set to came by itself
   bool pressed_ = false, putting_ = false;

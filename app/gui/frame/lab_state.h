@@ -8,12 +8,20 @@
 #include <QString>
 #include <QStringList>
 #include <QVariantMap>
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "gui/session/pins.h"
 #include "gui/session/setup.h"
 
 namespace reclab {
+
+/// Where the time cursor stands, and which steps every time axis shows.
+struct TimeView {
+  std::int64_t step = 0, first = 0, last = 0, length = 0;  ///< time steps; of a sequence of that length
+  bool operator==(const TimeView& other) const = default;
+};
 
 /// Where docks and panels are. Two arrangements are equal where a person sees the same in the same places: what they are restored by may
 /// differ by a pixel after each restoring.
@@ -24,6 +32,7 @@ struct Arranged {
   QString sides;             ///< the docks at the sides: "own" once a hand moved one, "narrow", "wide"
   bool own = false;          ///< a hand moved or hid a panel
   QSize fit;                 ///< columns and rows of panels
+  QByteArray window;         ///< as QWidget::saveGeometry() has it
   QByteArray docks, panels;  ///< as QMainWindow::saveState() has them
   QStringList without;       ///< panels that have no place
   bool operator==(const Arranged& other) const { return shape == other.shape; }
@@ -35,12 +44,17 @@ struct LabState {
   std::vector<PinValue> pins;
   QMap<QString, QVariantMap>
       panels;  ///< what each that is in sight was set to, by its id; behind another it is given nothing to choose from
+  QMap<QString, QVariantMap> parts;  ///< what else a feature of the window was set to, by the id that it has for that
   Arranged arranged;
+  TimeView time = {};
   bool operator==(const LabState& other) const = default;
 };
 
-/// What differs first, in words for a menu: "view of Gradients", "arrangement"; empty where nothing does that a hand chooses in the
-/// window's own parts.
-QString changeOfView(const LabState& before, const LabState& after);
+/// A part of the window that has choices of its own: a form, a view that is on or off.
+struct LabPart {
+  QString id, text;  ///< the text says in a menu what a change of it is: "options of training"
+  std::function<QVariantMap()> read;
+  std::function<void(const QVariantMap&)> put;  ///< anything may come from a file
+};
 
 }  // namespace reclab

@@ -45,7 +45,7 @@ WindowFrame::WindowFrame(QMainWindow* window, Look* look)
   status_ = new StatusLine(window);
   window->setStatusBar(status_);
   widths_ = new SideWidths(window);
-  lab_ = new Lab(session_, pins_, area_, window);
+  lab_ = new Lab(session_, pins_, area_, time_, window);
   setChooser(dialogChooser());
 }
 

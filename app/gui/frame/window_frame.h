@@ -77,9 +77,7 @@ class WindowFrame : public QObject {
   void docksMoved();  ///< by hand
   void calmChanged(bool calm);
   void roomChanged(bool narrow);  ///< in the tool bar
-  void keeping();                 ///< what is to be there when the window is opened again
-  void restoring();
-  void restored();  ///< the docks and bars are as they were kept
+  void restored();                ///< the docks and bars are as they were kept
 
  private:
   QMainWindow* window_;

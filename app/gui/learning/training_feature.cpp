@@ -30,7 +30,7 @@ TrainingFeature::TrainingFeature(WindowFrame* frame)
   buildActions();
   connect(bar_, &TrainingBar::trainWanted, this, [this] { train(); });
   connect(bar_, &TrainingBar::stepWanted, this, [this] { train(1); });
-  connect(bar_, &TrainingBar::forkWanted, session_, &SessionController::forkTraining);
+  connect(bar_, &TrainingBar::forkWanted, this, &TrainingFeature::fork);
   connect(bar_, &TrainingBar::resetWanted, this, &TrainingFeature::reset);
   connect(bar_, &TrainingBar::followWanted, session_, &SessionController::followTraining);
   connect(bar_->strip(), &TrainingStrip::stepPicked, session_, &SessionController::lookAtStep);
@@ -42,9 +42,8 @@ TrainingFeature::TrainingFeature(WindowFrame* frame)
     bar_->settings()->setFile(sequence && sequence->choice.isFile);
   });
   connect(frame_->pins(), &Pins::changed, this, &TrainingFeature::tell);
-  const QString kept = QStringLiteral("training/settings");
-  connect(frame_, &WindowFrame::keeping, this, [this, kept] { QSettings().setValue(kept, bar_->settings()->saved()); });
-  connect(frame_, &WindowFrame::restoring, this, [this, kept] { bar_->settings()->restore(QSettings().value(kept).toMap()); });
+  frame_->lab()->add({"training", tr("options of training"), [this] { return bar_->settings()->saved(); },
+                      [this](const QVariantMap& saved) { bar_->settings()->restore(saved); }});
   connect(frame_, &WindowFrame::restored, this,  // whatever it was then
           [this] { bar_->setVisible(session_->learning() && !session_->learning()->trainings.empty()); });
 }
@@ -54,7 +53,7 @@ void TrainingFeature::buildActions() {
   trains->setToolTip(tr("Train the model on its sequence's task, or pause (Ctrl+T); all panels follow"));
   connect(trains, &QAction::triggered, frame_->hint(), [this] { frame_->hint()->done(FirstHint::train); });
   QAction* step = frame_->add("trainStep", {}, tr("One step of training"), {}, [this] { train(1); });
-  QAction* fork = frame_->add("fork", "fork", tr("Fork the training"), {}, [this] { session_->forkTraining(); });
+  QAction* fork = frame_->add("fork", "fork", tr("Fork the training"), {}, [this] { this->fork(); });
   QAction* resets = frame_->add("resetTraining", "reset", tr("Reset the training"), {}, [this] { reset(); });
   QAction* exports = frame_->add("exportTraining", {}, tr("Export training…"), {}, [this] {
     const QString folder = frame_->chooser()->folder(frame_->window(), tr("Export the training into a folder"));
@@ -93,6 +92,11 @@ void TrainingFeature::show(const LearningPtr& learning) {
 bool TrainingFeature::mayClose(bool asks) {
   const QString why = session_->keepTrainings();
   return !asks || ((why.isEmpty() || mayLose(why)) && askAboutOldest());
+}
+
+void TrainingFeature::fork() {
+  const auto [undo, redo] = session_->forkTraining();
+  if (undo) frame_->lab()->change(tr("fork of the training"), [] {}, 0, {undo, redo});
 }
 
 void TrainingFeature::reset() {

@@ -26,6 +26,7 @@ class TrainingFeature : public QObject {
   void show(const LearningPtr& learning);
   void tell();
   void train(std::int64_t steps = 0);  ///< so many; 0: to the end; or pauses what trains
+  void fork();
   void reset();
   bool mayExport(const QString& folder);
   bool mayLose(const QString& why);

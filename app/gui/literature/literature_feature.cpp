@@ -6,6 +6,7 @@
 #include <QScreen>
 
 #include "gui/docks/flat_dock.h"
+#include "gui/frame/lab.h"
 #include "gui/frame/window_frame.h"
 #include "gui/literature/map_view.h"
 #include "gui/literature/map_window.h"
@@ -27,6 +28,8 @@ LiteratureFeature::LiteratureFeature(WindowFrame* frame)
   connect(session_, &SessionController::libraryReady, this, &LiteratureFeature::showLibrary);
   connect(session_, &SessionController::propertiesReady, this, &LiteratureFeature::showLibrary);
   connect(session_, &SessionController::setupChanged, this, &LiteratureFeature::showCurrent);
+  frame_->lab()->add({"models", tr("map of the models"), [this] { return QVariantMap{{"map", models_->isMap()}}; },
+                      [this](const QVariantMap& saved) { models_->showMap(saved["map"].toBool()); }});
   connect(frame_->look(), &Look::changed, this, [this] {
     showLibrary();
     if (mapWindow_ != nullptr) mapWindow_->redraw();

@@ -115,7 +115,6 @@ ModelsView::ModelsView(QWidget* parent) : QWidget(parent) {
     const QString id = item != nullptr ? item->data(0, idRole).toString() : QString();
     if (!id.isEmpty()) emit picked(id);
   });
-  mapButton_->setChecked(QSettings().value("models/map", false).toBool());
 }
 
 void ModelsView::setFew(bool few) {
@@ -134,7 +133,6 @@ void ModelsView::showMap(bool on) {
     if (QWidget* button = quick_->itemAt(i)->widget()) button->setVisible(!on);
   if (inside) views_->currentWidget()->setFocus();
   if (on) map_->bringIntoSight(map_->current());
-  QSettings().setValue("models/map", on);
   offerComparison();
 }
 

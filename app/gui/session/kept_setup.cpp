@@ -3,7 +3,6 @@
 
 #include <QFileInfo>
 #include <QJsonArray>
-#include <QJsonDocument>
 #include <QJsonObject>
 #include <QSettings>
 #include <algorithm>
@@ -38,45 +37,6 @@ Settings settingsOf(const QJsonValue& pairs) {
   Settings settings;
   for (const QJsonValue pair : pairs.toArray()) settings.emplace_back(pair[0].toString().toStdString(), pair[1].toString().toStdString());
   return settings;
-}
-
-QJsonObject toObject(const Setup& setup, const PutLearned& put) {
-  QJsonObject set;
-  for (const auto& [preset, settings] : setup.set) {
-    set[toText(preset)] = toArray(settings);
-  }
-  QJsonObject root{{"preset", toText(setup.preset)},      {"set", set},
-                   {"weights", toObject(setup.weights)},  {"states", toObject(setup.states)},
-                   {"seed", QString::number(setup.seed)}, {"form", toText(setup.form)},
-                   {"device", toText(setup.device)},      {"dtype", toText(setup.dtype)},
-                   {"loss", toText(setup.loss)}};
-  if (setup.sequence) {
-    const SequenceChoice& choice = setup.sequence->choice;
-    QJsonObject sequence;
-    if (choice.isFile) {
-      QJsonArray columns;
-      for (const std::string& column : choice.load.columns) columns.append(toText(column));
-      QJsonArray target;
-      for (const std::string& column : choice.load.target) target.append(toText(column));
-      sequence = {{"file", toText(choice.file)}, {"columns", columns}, {"target", target}, {"standardise", choice.load.standardise}};
-      if (choice.load.time) sequence["time"] = toText(*choice.load.time);
-      if (choice.load.missing != Missing::refuse) sequence["missing"] = QString::fromUtf8(to_string(choice.load.missing));
-    } else {
-      sequence = {{"task", toText(choice.task)},
-                  {"length", QString::number(choice.options.length)},
-                  {"seed", QString::number(choice.options.seed)},
-                  {"standardise", choice.options.standardise},
-                  {"set", toArray(choice.options.set)}};
-    }
-    root["sequence"] = sequence;
-  }
-  if (put) {
-    QJsonObject learned;
-    for (const auto& [preset, weights] : setup.learned)
-      if (weights) learned[toText(preset)] = put(weights);
-    if (!learned.isEmpty()) root["learned"] = learned;
-  }
-  return root;
 }
 
 std::string word(const QJsonObject& from, const char* key, const char* otherwise) {
@@ -116,32 +76,9 @@ std::optional<Setup> setupOf(const QJsonObject& root, const Library& library, co
   return setup;
 }
 
-}  // namespace
-
-QByteArray toJson(const Setup& setup, const PutLearned& put) { return QJsonDocument(toObject(setup, put)).toJson(QJsonDocument::Compact); }
-
-QByteArray toJson(const std::vector<KeptPin>& pins, const PutLearned& put) {
-  QJsonArray all;
-  for (const KeptPin& pin : pins) {
-    QJsonObject one = toObject(pin.setup, put);
-    one.remove("sequence");
-    if (!pin.given.isEmpty()) one["name"] = pin.given;
-    if (pin.colour >= 0) one["colour"] = pin.colour;
-    if (!pin.training.isEmpty()) one["training"] = pin.training;
-    all.append(one);
-  }
-  return QJsonDocument(all).toJson(QJsonDocument::Compact);
-}
-
-std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& library, const GetLearned& get) {
-  const QJsonObject root = QJsonDocument::fromJson(json).object();
-  const QJsonObject sequence = root["sequence"].toObject();
-  if (root.isEmpty() || sequence.isEmpty()) return {};
-  bool unlearned = false;
-  const std::optional<Setup> setup = setupOf(root, library, get, unlearned);
-  if (!setup) return {};
-  KeptSetup kept{*setup, {}, unlearned};
-  SequenceChoice& choice = kept.sequence;
+/// Those of a task that is not what it was are left out.
+SequenceChoice sequenceOf(const QJsonObject& sequence) {
+  SequenceChoice choice;
   choice.isFile = sequence.contains("file");
   if (choice.isFile) {
     choice.file = word(sequence, "file", "");
@@ -150,30 +87,69 @@ std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& librar
     for (const QJsonValue column : sequence["target"].toArray()) choice.load.target.push_back(column.toString().toStdString());
     if (sequence.contains("time")) choice.load.time = word(sequence, "time", "");
     choice.load.missing = missing_choice(word(sequence, "missing", "refuse")).value_or(Missing::refuse);
-  } else {
-    choice.task = word(sequence, "task", "noise");
-    choice.options.length = std::clamp<std::int64_t>(sequence["length"].toString("200").toLongLong(), 2, 10'000'000);
-    choice.options.seed = sequence["seed"].toString("1").toULongLong();
-    choice.options.standardise = sequence["standardise"].toBool();
-    choice.options.set = settingsOf(sequence["set"]);
-    try {
-      task_parameters(choice.task, choice.options.set);
-    } catch (const Error&) {
-      choice.options.set.clear();  // of a task that is not what it was
-    }
+    return choice;
   }
-  return kept;
+  choice.task = word(sequence, "task", "noise");
+  choice.options.length = std::clamp<std::int64_t>(sequence["length"].toString("200").toLongLong(), 2, 10'000'000);
+  choice.options.seed = sequence["seed"].toString("1").toULongLong();
+  choice.options.standardise = sequence["standardise"].toBool();
+  choice.options.set = settingsOf(sequence["set"]);
+  try {
+    task_parameters(choice.task, choice.options.set);
+  } catch (const Error&) {
+    choice.options.set.clear();
+  }
+  return choice;
 }
 
-std::vector<KeptPin> keptPins(const QByteArray& json, const Library& library, const GetLearned& get) {
-  std::vector<KeptPin> pins;
-  for (const QJsonValue one : QJsonDocument::fromJson(json).array()) {
-    bool unlearned = false;
-    if (const std::optional<Setup> setup = setupOf(one.toObject(), library, get, unlearned))
-      pins.push_back({*setup, one[QLatin1String("name")].toString(), one[QLatin1String("colour")].toInt(-1),
-                      one[QLatin1String("training")].toString(), unlearned});
+}  // namespace
+
+QJsonObject toJson(const Setup& setup, const PutLearned& put) {
+  QJsonObject set;
+  for (const auto& [preset, settings] : setup.set) {
+    set[toText(preset)] = toArray(settings);
   }
-  return pins;
+  QJsonObject root{{"preset", toText(setup.preset)},      {"set", set},
+                   {"weights", toObject(setup.weights)},  {"states", toObject(setup.states)},
+                   {"seed", QString::number(setup.seed)}, {"form", toText(setup.form)},
+                   {"device", toText(setup.device)},      {"dtype", toText(setup.dtype)},
+                   {"loss", toText(setup.loss)}};
+  if (setup.sequence) {
+    const SequenceChoice& choice = setup.sequence->choice;
+    QJsonObject sequence;
+    if (choice.isFile) {
+      QJsonArray columns;
+      for (const std::string& column : choice.load.columns) columns.append(toText(column));
+      QJsonArray target;
+      for (const std::string& column : choice.load.target) target.append(toText(column));
+      sequence = {{"file", toText(choice.file)}, {"columns", columns}, {"target", target}, {"standardise", choice.load.standardise}};
+      if (choice.load.time) sequence["time"] = toText(*choice.load.time);
+      if (choice.load.missing != Missing::refuse) sequence["missing"] = QString::fromUtf8(to_string(choice.load.missing));
+    } else {
+      sequence = {{"task", toText(choice.task)},
+                  {"length", QString::number(choice.options.length)},
+                  {"seed", QString::number(choice.options.seed)},
+                  {"standardise", choice.options.standardise},
+                  {"set", toArray(choice.options.set)}};
+    }
+    root["sequence"] = sequence;
+  }
+  if (put) {
+    QJsonObject learned;
+    for (const auto& [preset, weights] : setup.learned)
+      if (weights) learned[toText(preset)] = put(weights);
+    if (!learned.isEmpty()) root["learned"] = learned;
+  }
+  return root;
+}
+
+std::optional<KeptSetup> keptSetup(const QJsonObject& json, const Library& library, const GetLearned& get) {
+  KeptSetup kept;
+  const std::optional<Setup> setup = setupOf(json, library, get, kept.unlearned);
+  if (!setup) return {};
+  kept.setup = *setup;
+  if (const QJsonObject sequence = json["sequence"].toObject(); !sequence.isEmpty()) kept.sequence = sequenceOf(sequence);
+  return kept;
 }
 
 QStringList recentFiles() { return QSettings().value("recentFiles").toStringList().mid(0, 8); }

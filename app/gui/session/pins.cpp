@@ -173,6 +173,7 @@ void Pins::setValue(const std::vector<PinValue>& value) {
     Pin pin;
     if (now != pins_.end()) pin = *now;
     pin.id = one.id;
+    newest_ = std::max(newest_, one.id);
     pin.setup = one.setup;
     pin.given = one.given;
     pin.colour = one.colour;

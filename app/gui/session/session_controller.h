@@ -103,9 +103,13 @@ class SessionController : public QObject {
   /// then it pauses; 0: to the end.
   void train(const std::vector<RunBeside>& beside = {}, std::int64_t steps = 0);
   void pauseTraining() { trainings_.pause(); }
-  /// A new training, from the weights that are looked at; it begins when train() is asked for it.
-  void forkTraining();
   using Forgotten = std::shared_ptr<TrainingWork::Forgotten>;
+  /// A new training, from the weights that are looked at; it begins when train() is asked for it. What undoes it and makes it again;
+  /// empty where there are no weights to begin from.
+  struct Fork {
+    std::function<void()> undo, redo;
+  };
+  Fork forkTraining();
   /// Forgets the current training, or again one that was brought back, and draws the weights again. Returns what bringBackTraining() takes.
   Forgotten resetTraining(const Forgotten& again = {});
   void bringBackTraining(const Forgotten& forgotten, const Setup& before);  ///< with its curve, its weights and what was looked at then

@@ -131,13 +131,23 @@ void SessionController::train(const std::vector<RunBeside>& beside, std::int64_t
   tellLearning();
 }
 
-void SessionController::forkTraining() {
+SessionController::Fork SessionController::forkTraining() {
   if (!ready() || !setup_.learnedWeights()) {
     emit said(tr("A fork begins from weights that were learned: train, and go to the step to begin from."), Tone::info);
-    return;
+    return {};
   }
-  trainings_.fork(library_, setup_);
+  const TrainingWork::Forgotten before = trainings_.inTurn();
+  const Forgotten fork = trainings_.fork(library_, setup_);
   tellLearning();
+  return {[this, before, fork] {
+            following_ = false;
+            trainings_.leave(fork, before);
+            tellLearning();
+          },
+          [this, fork] {
+            trainings_.comeBackTo(fork);
+            tellLearning();
+          }};
 }
 
 SessionController::Forgotten SessionController::resetTraining(const Forgotten& again) {

@@ -5,6 +5,7 @@
 #include <QLayout>
 #include <QScreen>
 #include <QSettings>
+#include <QTabBar>
 #include <algorithm>
 
 #include "gui/docks/flat_dock.h"
@@ -18,13 +19,12 @@ namespace {
 
 constexpr int layoutVersion = 1;
 
-/// A checksum goes with a state, so that a damaged file is seen before Qt takes it apart.
-QByteArray sealed(const QByteArray& state) { return QByteArray::number(qChecksum(state)) + ':' + state.toBase64(); }
-QByteArray unsealed(const QByteArray& kept) {
-  const auto at = kept.indexOf(':');
-  if (at < 1) return {};
-  const QByteArray state = QByteArray::fromBase64(kept.mid(at + 1));
-  return QByteArray::number(qChecksum(state)) == kept.left(at) ? state : QByteArray();
+/// Not behind another one, whether or not the panels are in sight at all. Tab bars that Qt keeps for later are hidden, with their old tabs.
+bool isInFront(const QMainWindow* of, const QDockWidget* dock) {
+  for (const QTabBar* tabs : of->findChildren<QTabBar*>(Qt::FindDirectChildrenOnly))
+    for (int i = 0; i < tabs->count() && !tabs->isHidden(); ++i)
+      if (tabs->tabData(i).value<quintptr>() == reinterpret_cast<quintptr>(dock)) return tabs->currentIndex() == i;
+  return true;
 }
 
 }  // namespace
@@ -114,17 +114,17 @@ void Arrangement::pick(int index) {
 /// What a person sees of it: which docks are there, in front, floating and at which side, and under which layout.
 QString Arrangement::shape() const {
   QStringList parts{QString::number(bar_->layouts()->currentIndex()), calm_ ? "calm" : "", own_ ? "own" : ""};
-  const auto add = [&](const QMainWindow* of, const QDockWidget* dock, bool front) {
+  const auto add = [&](const QMainWindow* of, const QDockWidget* dock) {
     if (dock->isHidden()) return;
     QStringList behind;
     for (const QDockWidget* one : of->tabifiedDockWidgets(const_cast<QDockWidget*>(dock))) behind << one->objectName();
     parts << QStringList{dock->objectName(),
                          dock->isFloating() ? "floats" : QString::number(of->dockWidgetArea(const_cast<QDockWidget*>(dock))),
-                         front ? "front" : "", behind.join('+')}
+                         behind.isEmpty() || isInFront(of, dock) ? "front" : "", behind.join('+')}
                  .join(':');
   };
-  for (const FlatDock* dock : frame_->docks()) add(window_, dock, !dock->visibleRegion().isEmpty());
-  for (const PanelDock* dock : frame_->area()->docks()) add(frame_->area(), dock, dock->inSight());
+  for (const FlatDock* dock : frame_->docks()) add(window_, dock);
+  for (const PanelDock* dock : frame_->area()->docks()) add(frame_->area(), dock);
   return parts.join(' ');
 }
 
@@ -139,12 +139,13 @@ Arranged Arrangement::value() const {
                     : "wide",
           area->isOwn(),
           area->fit(),
+          window_->saveGeometry(),
           window_->saveState(layoutVersion),
           places.state,
           places.without};
 }
 
-void Arrangement::setValue(const Arranged& value) {
+bool Arrangement::setValue(const Arranged& value) {
   arranging_ = true;
   calm_ = value.calm;
   own_ = value.sides == u"own";
@@ -152,68 +153,32 @@ void Arrangement::setValue(const Arranged& value) {
   emit frame_->calmChanged(calm_);
   bar_->fit(calm_, narrow_);
   bar_->layouts()->setCurrentIndex(value.layout);
-  window_->restoreState(value.docks, layoutVersion);
-  frame_->area()->restorePlaces({value.panels, value.without}, layoutVersion);
+  const bool whole =
+      window_->restoreState(value.docks, layoutVersion) && frame_->area()->restorePlaces({value.panels, value.without}, layoutVersion);
   emit frame_->restored();
   frame_->area()->takeOver(frame_->area()->layouts()[static_cast<std::size_t>(value.layout)], value.fit, value.own);
   window_->layout()->activate();
   arranging_ = false;
+  return whole;
 }
 
-void Arrangement::keep() const {
-  QSettings settings;
-  settings.setValue("window/geometry", sealed(window_->saveGeometry()));
-  settings.setValue("window/docks", sealed(window_->saveState(layoutVersion)));
-  const PanelArea::Places places = frame_->area()->places(layoutVersion);
-  settings.setValue("window/panels", sealed(places.state));
-  settings.setValue("window/without", places.without);
-  settings.setValue("window/layout", bar_->layouts()->currentIndex());
-  settings.setValue("window/fit", frame_->area()->fit());
-  settings.setValue("window/own", frame_->area()->isOwn());
-  settings.setValue("window/sides", own_ ? "own" : narrow_ ? "narrow" : "wide");
-  emit frame_->keeping();
-  for (const PanelDock* dock : frame_->area()->docks())
-    if (const QVariantMap choices = dock->panel()->choices(); !choices.isEmpty())
-      settings.setValue("panels/" + dock->panel()->id(), choices);
-}
-
-void Arrangement::restore(const QString& layout) {
+void Arrangement::restore(const QString& layout, const std::optional<Arranged>& kept) {
   reset();
-  QSettings settings;
-  emit frame_->restoring();
-  for (const PanelDock* dock : frame_->area()->docks()) dock->panel()->setChoices(settings.value("panels/" + dock->panel()->id()).toMap());
   // Where the note is still there the window ended while it restored, for Qt does not survive every state; it is not tried again.
+  QSettings settings;
   if (settings.contains("window/restoring")) {
     settings.remove("window");
     return frame_->say(tr("The layout that was kept could not be restored; this is the standard one."));
   }
-  const QByteArray geometry = unsealed(settings.value("window/geometry").toByteArray()),
-                   docks = unsealed(settings.value("window/docks").toByteArray()),
-                   shown = unsealed(settings.value("window/panels").toByteArray());
   const auto calm = std::ranges::find_if(frame_->area()->layouts(), &PanelLayout::calm);
   const int asked = bar_->layouts()->findText(layout, Qt::MatchFixedString);
-  if (geometry.isEmpty() || docks.isEmpty() || shown.isEmpty())
-    return pick(asked >= 0 ? asked : static_cast<int>(calm - frame_->area()->layouts().begin()));
+  if (!kept) return pick(asked >= 0 ? asked : static_cast<int>(calm - frame_->area()->layouts().begin()));
   settings.setValue("window/restoring", true);
   settings.sync();
-  window_->restoreGeometry(geometry);
-  const bool whole = window_->restoreState(docks, layoutVersion) &&
-                     frame_->area()->restorePlaces({shown, settings.value("window/without").toStringList()}, layoutVersion);
-  emit frame_->restored();
-  if (!whole) return reset();
-  bar_->layouts()->setCurrentIndex(qBound(0, settings.value("window/layout").toInt(), bar_->layouts()->count() - 1));
-  if (frame_->area()->isEmpty()) return reset();
+  window_->restoreGeometry(kept->window);
+  if (!setValue(*kept) || frame_->area()->isEmpty()) return reset();
   if (asked >= 0) return pick(asked);
-  if (frame_->area()->layouts()[static_cast<std::size_t>(bar_->layouts()->currentIndex())].calm) {
-    calm_ = true;
-    emit frame_->calmChanged(calm_);
-    bar_->fit(calm_, narrow_);
-  }
-  const QString sides = settings.value("window/sides").toString();
-  own_ = sides == "own";
-  if (!own_ && sides != (isNarrow() ? "narrow" : "wide")) arrangeSides();
-  frame_->area()->takeOver(frame_->area()->layouts()[static_cast<std::size_t>(bar_->layouts()->currentIndex())],
-                           settings.value("window/fit").toSize(), settings.value("window/own").toBool());
+  if (!own_ && kept->sides != (isNarrow() ? "narrow" : "wide")) arrangeSides();
 }
 
 }  // namespace reclab

@@ -5,6 +5,7 @@
 
 #include <QMainWindow>
 #include <QTimer>
+#include <optional>
 
 #include "gui/frame/lab_state.h"
 
@@ -18,11 +19,11 @@ class Arrangement : public QObject {
  public:
   Arrangement(WindowFrame* frame, RunBar* bar);
   Arranged value() const;
-  void setValue(const Arranged& value);
+  bool setValue(const Arranged& value);  ///< false: it is none that Qt takes
   void reset();
-  void keep() const;
-  void restore(const QString& layout);  ///< what was kept, with this layout where it names one
-  void fitWindow();                     ///< whose size is another
+  /// As the window was when it was closed; with this layout where it names one.
+  void restore(const QString& layout, const std::optional<Arranged>& kept);
+  void fitWindow();  ///< whose size is another
   void keepOnScreen();
 
  private:

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/window/last_session.h"
 
+#include <QDir>
+#include <QFileInfo>
+#include <QJsonDocument>
+#include <QMessageBox>
 #include <QSettings>
+#include <QStandardPaths>
 #include <utility>
 
+#include "gui/frame/lab.h"
 #include "gui/frame/window_frame.h"
-#include "gui/session/kept_setup.h"
-#include "gui/session/pins.h"
+#include "gui/session/files.h"
 #include "gui/session/sentences.h"
 #include "gui/views/status_line.h"
 #include "window_text.h"
@@ -15,10 +20,13 @@ namespace reclab {
 
 LastSession::LastSession(WindowFrame* frame, Options options, std::optional<Setup> first)
     : QObject(frame), frame_(frame), session_(frame->session()), options_(std::move(options)), first_(std::move(first)) {
-  connect(frame_, &WindowFrame::keeping, this, &LastSession::keep);
+  QFile kept(file());
+  if (kept.open(QIODevice::ReadOnly)) written_ = QJsonDocument::fromJson(kept.readAll()).object();
   connect(session_, &SessionController::sequenceRefused, this, &LastSession::beginAnew);
   connect(session_, &SessionController::runEnded, this, &LastSession::end);
 }
+
+QString LastSession::file() { return QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + "/lab.json"; }
 
 void LastSession::open() { session_->open(!options_.named() && !first_ && !QSettings().contains("session/restoring")); }
 
@@ -26,43 +34,34 @@ void LastSession::begin() {
   try {
     const Library& library = *session_->library();
     QSettings settings;
-    std::optional<KeptSetup> kept;
     // Where the note is still there, the last start ended while it restored this.
-    const GetLearned learned = [this](const QJsonObject& weights) { return session_->getLearned(weights); };
-    if (!options_.named() && !settings.contains("session/restoring"))
-      kept = keptSetup(settings.value("session/setup").toByteArray(), library, learned);
+    const bool restores = !options_.named() && !first_ && !settings.contains("session/restoring");
     settings.setValue("session/restoring", true);
     settings.sync();
-    restored_ = kept.has_value();
-    Setup setup = first_ ? *first_ : kept ? kept->setup : beginning(options_, library);
-    if (kept && !first_) setup.sequence = session_->sequenceOf(kept->sequence);
-    session_->apply(setup, false);
-    if (kept && !first_) {
-      QStringList unlearned;
-      if (kept->unlearned) unlearned << QString::fromStdString(library.presets.find(setup.preset).title);
-      for (const KeptPin& pin : keptPins(settings.value("session/pins").toByteArray(), library, learned)) {
-        if (frame_->pins()->add(pin.setup, nullptr, {}, pin.given, pin.colour).isEmpty())
-          session_->follow(frame_->pins()->pins().back().id, pin.training);
-        if (pin.unlearned)
-          unlearned << (pin.given.isEmpty() ? QString::fromStdString(library.presets.find(pin.setup.preset).title) : pin.given);
-      }
-      session_->trainOnWith(settings.value("session/training").toStringList());
-      if (!unlearned.isEmpty())
-        connect(
-            session_, &SessionController::runEnded, this,
-            [this, unlearned] {
-              frame_->say(
-                  tr("Weights that were learned are there no more, of: %1. These runs are untrained now, with weights drawn from the seed.")
-                      .arg(unlearned.join(QStringLiteral(", "))),
-                  Tone::warning);
-            },
-            Qt::SingleShotConnection);
+    if (const auto unlearned = restores ? frame_->lab()->restoreRuns(written_) : std::nullopt) {
+      restored_ = true;
+      return sayUnlearned(*unlearned);
     }
+    const Setup setup = first_ ? *first_ : beginning(options_, library);
+    session_->apply(setup, false);
     if (!options_.model.isEmpty()) emit frame_->modelPicked(QString::fromStdString(setup.preset));
-    if (!setup.sequence) session_->loadSequence(kept ? kept->sequence : beginningSequence(options_, library));
+    if (!setup.sequence) session_->loadSequence(beginningSequence(options_, library));
   } catch (const Error& error) {
     frame_->say(windowText(error), Tone::warning);
   }
+}
+
+void LastSession::sayUnlearned(const QStringList& runs) {
+  if (runs.isEmpty()) return;
+  connect(
+      session_, &SessionController::runEnded, this,
+      [this, runs] {
+        frame_->say(
+            tr("Weights that were learned are there no more, of: %1. These runs are untrained now, with weights drawn from the seed.")
+                .arg(runs.join(QStringLiteral(", "))),
+            Tone::warning);
+      },
+      Qt::SingleShotConnection);
 }
 
 void LastSession::beginAnew() {
@@ -75,17 +74,25 @@ void LastSession::beginAnew() {
   session_->loadSequence(beginningSequence(options_, *session_->library()));
 }
 
-void LastSession::keep() const {
-  if (!session_->setup().sequence) return;
-  QSettings settings;
-  const PutLearned learned = [this](const LearnedPtr& weights) { return session_->putLearned(weights); };
-  settings.setValue("session/setup", toJson(session_->setup(), learned));
-  std::vector<KeptPin> pins;
-  for (const Pin& pin : frame_->pins()->pins())
-    pins.push_back({pin.setup, pin.given, pin.colour, session_->idOfTraining(session_->trainingOf(pin.id))});
-  settings.setValue("session/pins", toJson(pins, learned));
-  settings.setValue("session/training", session_->trainedTogether());
-  session_->keepNoOtherWeights();
+/// Of a window that has looked at nothing yet the file stays as it is.
+QString LastSession::keep() const {
+  if (!session_->setup().sequence) return {};
+  QDir().mkpath(QFileInfo(file()).path());  // what is written there says why not
+  const QString why = writeText(file(), QString::fromUtf8(QJsonDocument(frame_->lab()->written()).toJson()));
+  if (why.isEmpty()) session_->keepNoOtherWeights();
+  return why;
+}
+
+bool LastSession::mayClose(bool asks) const {
+  const QString why = keep();
+  if (why.isEmpty() || !asks) return true;
+  QMessageBox question(QMessageBox::Warning, tr("What is open cannot be kept"), why, QMessageBox::NoButton, frame_->window());
+  question.setTextFormat(Qt::PlainText);
+  question.setInformativeText(tr("The next start would have the models, pinned runs and panels of the start before."));
+  const auto* closes = question.addButton(tr("Close without it"), QMessageBox::DestructiveRole);
+  question.setDefaultButton(question.addButton(tr("Cancel"), QMessageBox::RejectRole));
+  question.exec();
+  return question.clickedButton() == closes;
 }
 
 /// What was restored has stood the first pictures.

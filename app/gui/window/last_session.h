@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QJsonObject>
 #include <QObject>
 #include <optional>
 
@@ -11,24 +12,30 @@ namespace reclab {
 class SessionController;
 class WindowFrame;
 
-/// What was looked at when the window was closed, and is again when it is opened, unless the command line says otherwise.
+/// The state of the lab when the window was closed, and again when it is opened, unless the command line says otherwise.
 class LastSession : public QObject {
   Q_OBJECT
  public:
   /// `first`: what to begin with when it is loaded already.
   LastSession(WindowFrame* frame, Options options, std::optional<Setup> first);
-  void open();  ///< the library; begin() is for when it is ready
+  static QString file();
+  const QJsonObject& written() const { return written_; }  ///< empty where there is none
+  void open();                                             ///< the library; begin() is for when it is ready
   void begin();
+  /// Keeps the state of the lab, as the window is about to close. False where it is to stay open; without `asks` nothing is asked.
+  bool mayClose(bool asks) const;
   void end();  ///< what was restored has stood the first pictures, or the window closes
 
  private:
-  void keep() const;
-  void beginAnew();  ///< as the first time, where what was looked at last is gone
+  QString keep() const;  ///< a sentence where that cannot be
+  void beginAnew();      ///< as the first time, where what was looked at last is gone
+  void sayUnlearned(const QStringList& runs);
 
   WindowFrame* frame_;
   SessionController* session_;
   Options options_;
   std::optional<Setup> first_;
+  QJsonObject written_;
   bool restored_ = false;
 };
 

@@ -13,6 +13,8 @@
 #include "gui/comparing/comparing_feature.h"
 #include "gui/docks/flat_dock.h"
 #include "gui/docks/panel_area.h"
+#include "gui/frame/lab.h"
+#include "gui/frame/lab_json.h"
 #include "gui/learning/training_feature.h"
 #include "gui/literature/literature_feature.h"
 #include "gui/literature/models_view.h"
@@ -295,7 +297,8 @@ void MainWindow::dropEvent(QDropEvent* event) {
 void MainWindow::showEvent(QShowEvent* event) {
   QMainWindow::showEvent(event);
   if (std::exchange(restored_, true)) return;
-  arrangement_->restore(layout_);
+  frame_->lab()->restoreView(lastSession_->written());
+  arrangement_->restore(layout_, viewOf(lastSession_->written()).arranged);
   scrubber_->strip()->setFocus();                                     // the keyboard begins with the time, not in a field for text
   QTimer::singleShot(200, arrangement_, &Arrangement::keepOnScreen);  // the frame is known once the window is on the screen
 }
@@ -307,8 +310,7 @@ void MainWindow::resizeEvent(QResizeEvent* event) {
 
 void MainWindow::closeEvent(QCloseEvent* event) {
   session_->stop();
-  if (!training_->mayClose(asks_)) return event->ignore();
-  arrangement_->keep();
+  if (!training_->mayClose(asks_) || !lastSession_->mayClose(asks_)) return event->ignore();
   lastSession_->end();
   QMainWindow::closeEvent(event);
 }

@@ -67,7 +67,7 @@ class TestAnyOrder : public test::TrainingTest {
     witness_.chose(choice());
   }
   void begins() {
-    QSettings().clear();
+    test::forgetAll();
     QSettings().setValue("hintSeen", true);
     QDir(TrainingStore::standardFolder()).removeRecursively();
     witness_.forgetAll();

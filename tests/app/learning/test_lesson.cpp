@@ -268,7 +268,7 @@ class TestLesson : public test::TrainingTest {
   void cleanup() { close(); }
 
   void everyNumberIsTheEngines() {
-    QSettings().clear();
+    test::forgetAll();
     QSettings().setValue("hintSeen", true);
     QDir(TrainingStore::standardFolder()).removeRecursively();
     open("elman", "adding", 40);

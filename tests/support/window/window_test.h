@@ -3,6 +3,8 @@
 #pragma once
 
 #include <QFile>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <QSettings>
 #include <QTemporaryDir>
 #include <QTest>
@@ -11,6 +13,7 @@
 #include <memory>
 
 #include "gui/literature/models_view.h"
+#include "gui/window/last_session.h"
 #include "gui/window/main_window.h"
 #include "test_application.h"
 
@@ -26,6 +29,23 @@ inline QByteArray twoWaves(int rows, double quick = 0.9) {
   return text;
 }
 
+/// The next window is that of a first start.
+inline void forgetAll() {
+  QSettings().clear();
+  QFile::remove(LastSession::file());
+}
+
+/// The state of the lab as the window that was closed last left it.
+inline QJsonObject keptLab() {
+  QFile file(LastSession::file());
+  return file.open(QIODevice::ReadOnly) ? QJsonDocument::fromJson(file.readAll()).object() : QJsonObject();
+}
+inline void keepLab(const QJsonObject& lab) {
+  QFile file(LastSession::file());
+  if (!file.open(QIODevice::WriteOnly)) qFatal("%s cannot be written", qPrintable(file.fileName()));
+  file.write(QJsonDocument(lab).toJson());
+}
+
 class WindowTest : public QObject {
  protected:
   WindowTest() { look_.apply(ThemeChoice::light); }
@@ -33,7 +53,7 @@ class WindowTest : public QObject {
   /// The window on a sequence or task of the test, at rest; `size`: its own, or that of a first start.
   void open(const Options& options, QSize size = {}) {
     Options its = options;
-    if (its.layout.isEmpty() && !QSettings().contains("window/layout")) its.layout = "Explore";  // a first start has hardly a panel
+    if (its.layout.isEmpty() && !QFile::exists(LastSession::file())) its.layout = "Explore";  // a first start has hardly a panel
     window_ = std::make_unique<MainWindow>(&look_, its);
     window_->setFileChooser({});  // a question that a test does not answer is a mistake of the test
     if (size.isValid()) window_->resize(size);

@@ -2,6 +2,7 @@
 // A training of the window as files: the folder that `reclab train --resume` reads, and beside it what the window shows of it, its curve
 // and the weights that it had on its way. Both are whole or not there.
 #include <QFileInfo>
+#include <QJsonDocument>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -155,7 +156,7 @@ bool Learner::keep(const QString& folder) {
   AtomicFolder out(pathOf(folder, "window"));
   Json json = {{"schema", schema},
                {"number", number_},
-               {"setup", toJson(setup_).toStdString()},
+               {"setup", QJsonDocument(toJson(setup_)).toJson(QJsonDocument::Compact).toStdString()},
                {"done", curve.done},
                {"wanted", curve.wanted},
                {"on_cpu", onCpu_},
@@ -212,10 +213,11 @@ std::shared_ptr<Learner> Learner::kept(const QString& folder, const std::functio
       if (name != std::filesystem::path(name).filename()) throw damaged("names a file outside its folder");
       if (sha256_of_file(pathOf(folder, "window") / name) != one.at("sha256").get<std::string>()) throw damaged("does not go with " + name);
     }
-    const std::optional<KeptSetup> kept = keptSetup(QByteArray::fromStdString(json.at("setup").get<std::string>()), *library);
-    if (!kept) throw damaged("is of a model that there is not");
+    const std::optional<KeptSetup> kept =
+        keptSetup(QJsonDocument::fromJson(QByteArray::fromStdString(json.at("setup").get<std::string>())).object(), *library);
+    if (!kept || !kept->sequence) throw damaged("is of a model that there is not");
     Setup setup = kept->setup;
-    setup.sequence = load(kept->sequence);
+    setup.sequence = load(*kept->sequence);
     const NpzFile curves(pathOf(folder, "window") / "curve.npz"), weights(pathOf(folder, "window") / "weights.npz");
     if (json.contains("begun"))
       setup.learned[setup.preset] =

@@ -363,15 +363,41 @@ void TrainingWork::train(const LibraryPtr& library, const Setup& setup, const st
   start(steps);
 }
 
-void TrainingWork::fork(const LibraryPtr& library, const Setup& setup) {
+std::shared_ptr<TrainingWork::Forgotten> TrainingWork::fork(const LibraryPtr& library, const Setup& setup) {
   const LearnedPtr from = setup.learnedWeights();
-  if (!from) return;
+  if (!from) return nullptr;
   pause();
   if (current_ && current_->waits()) std::erase(all_, current_);
   current_ = add(0, library, setup, tr("%1, from step %2").arg(titleOf(library->presets.find(setup.preset))).arg(from->step));
   together_ = {current_};
   emit moved();
   emit said(tr("The fork waits at step %1: choose how it learns, then press Train.").arg(from->step), Tone::info);
+  return std::make_shared<Forgotten>(inTurn());
+}
+
+void TrainingWork::leave(const std::shared_ptr<Forgotten>& fork, const Forgotten& before) {
+  if (fork->current && fork->current->waits()) forget(fork);
+  if (const auto there = [this](const auto& one) { return std::ranges::find(all_, one) != all_.end(); };
+      before.current && there(before.current) && (!current_ || current_ == fork->current)) {
+    pause();
+    together_ = before.together;
+    std::erase_if(together_, [&](const auto& one) { return !there(one); });
+    current_ = before.current;
+    begunBy_ = before.begunBy;
+  }
+  emit moved();
+}
+
+void TrainingWork::comeBackTo(const std::shared_ptr<Forgotten>& fork) {
+  if (std::ranges::find(all_, fork->current) == all_.end()) {
+    if (!bringBack(fork)) emit said(tr("That fork was taken back too long ago."), Tone::warning);
+    return;
+  }
+  pause();
+  together_ = fork->together;
+  current_ = fork->current;
+  begunBy_ = fork->begunBy;
+  emit moved();
 }
 
 void TrainingWork::start(std::int64_t steps) {
@@ -439,7 +465,7 @@ void TrainingWork::pause() {
 }
 
 std::shared_ptr<TrainingWork::Forgotten> TrainingWork::forget(const std::shared_ptr<Forgotten>& again) {
-  auto forgotten = again ? again : std::make_shared<Forgotten>(together_, current_, begunBy_);
+  auto forgotten = again ? again : std::make_shared<Forgotten>(inTurn());
   const bool isCurrent = current_ && std::ranges::find(forgotten->together, current_) != forgotten->together.end();
   if (isCurrent) {
     pause_->store(true);

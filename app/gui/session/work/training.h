@@ -112,15 +112,20 @@ class TrainingWork : public QObject {
   /// Trains what is set, and others beside it on the same batches: goes on where that is one of those that were trained last, or a fork
   /// that waits; else from the beginning. `steps`: then it pauses; 0: until the end.
   void train(const LibraryPtr& library, const Setup& setup, const std::vector<RunBeside>& beside, std::int64_t steps = 0);
-  /// From the weights that the setup has learned, when train() is asked for it, with what is chosen then.
-  void fork(const LibraryPtr& library, const Setup& setup);
-  void pause();
-  /// What was forgotten at once: trainings with all that they kept, which of them was current, and by what they were begun.
+  /// Trainings that learn in turn, with all that they kept, which of them is current, and by what they were begun.
   struct Forgotten {
     std::vector<std::shared_ptr<Learner>> together;
     std::shared_ptr<Learner> current;
     TrainingChoice begunBy;
   };
+  /// From the weights that the setup has learned, when train() is asked for it, with what is chosen then. Null where it has learned none.
+  std::shared_ptr<Forgotten> fork(const LibraryPtr& library, const Setup& setup);
+  /// Those that learned in turn before the fork was made are current again, where they are still there. A fork that waits goes; one that
+  /// has learned stays in the list.
+  void leave(const std::shared_ptr<Forgotten>& fork, const Forgotten& before);
+  void comeBackTo(const std::shared_ptr<Forgotten>& fork);
+  Forgotten inTurn() const { return {together_, current_, begunBy_}; }
+  void pause();
   static constexpr std::size_t mostForgotten = 4;  ///< that can be brought back; of older ones the trainings go
   /// The current training and those beside it, or those that were forgotten before and brought back.
   std::shared_ptr<Forgotten> forget(const std::shared_ptr<Forgotten>& again = {});
