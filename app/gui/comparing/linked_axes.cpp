@@ -11,6 +11,13 @@ namespace {
 
 constexpr QCPAxis::AxisType sides[] = {QCPAxis::atBottom, QCPAxis::atLeft};
 
+/// What it wants to show: as the panel says, or else what it shows.
+QCPRange wantedBy(const QCPAxisRect* rect, int side) {
+  const QRectF plane = rect->property("wanted").toRectF();
+  if (plane.isEmpty()) return rect->axis(sides[side])->range();
+  return side == 0 ? QCPRange(plane.left(), plane.right()) : QCPRange(plane.top(), plane.bottom());
+}
+
 }  // namespace
 
 LinkedAxes::LinkedAxes(const std::vector<Panel*>& panels, QObject* parent) : QObject(parent) {
@@ -40,7 +47,7 @@ LinkedAxes::LinkedAxes(const std::vector<Panel*>& panels, QObject* parent) : QOb
         one.plot = plot;
         one.rect = rect;
         if (panel->emptyReason().isEmpty())
-          for (const int side : {0, 1}) one.wanted[side] = rect->axis(sides[side])->range();
+          for (const int side : {0, 1}) one.wanted[side] = wantedBy(rect, side);
         free_[rects++].push_back(one);
       }
     }
@@ -55,9 +62,10 @@ LinkedAxes::LinkedAxes(const std::vector<Panel*>& panels, QObject* parent) : QOb
       for (const int side : {0, 1})
         connect(free_[g][i].rect->axis(sides[side]), qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this,
                 [this, g, i, side](const QCPRange& range) {
-                  if (busy_ || near(range, free_[g][i].given[side])) return;
-                  free_[g][i].wanted[side] = range;
-                  soon_.start();
+                  Free& one = free_[g][i];
+                  if (busy_ || near(range, one.given[side])) return;
+                  const QCPRange wanted = hand_ == one.plot ? range : wantedBy(one.rect, side);
+                  if (std::exchange(one.wanted[side], wanted) != wanted) soon_.start();
                 });
   for (const Group& group : values_) join(group);
   soon_.start();

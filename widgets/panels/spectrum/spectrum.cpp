@@ -268,10 +268,13 @@ void SpectrumPanel::keepRound() {
   else if (kept_re_.size() > 0 && (re->range() != kept_re_ || im->range() != kept_im_))
     imposed_ = !lock_->isChecked();
   const auto remember = [this, re, im] { kept_re_ = re->range(), kept_im_ = im->range(); };
+  const QCPRange disk(-1.1 * flow_->diskReach(), 1.1 * flow_->diskReach());
+  const QCPRange &home_re = fromContinuous() ? disk : home_re_, &home_im = fromContinuous() ? disk : home_im_;
+  // What stands side by side is given what all of them want, whatever each of them shows beyond it to be round.
+  rect_->setProperty("wanted", QRectF(home_re.lower, home_im.lower, home_re.size(), home_im.size()));
   if (!lock_->isChecked() && !imposed_) {
-    const double reach = 1.1 * flow_->diskReach();
-    re->setRange(fromContinuous() ? QCPRange(-reach, reach) : home_re_);
-    im->setRange(fromContinuous() ? QCPRange(-reach, reach) : home_im_);
+    re->setRange(home_re);
+    im->setRange(home_im);
   }
   remember();
   if (rect_->width() < 2 || rect_->height() < 2) return;
