@@ -6,7 +6,6 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#include <tuple>
 #include <type_traits>
 
 #include "array/demand.h"
@@ -36,14 +35,6 @@ std::int64_t first_bad_row(Backend& backend, DType type, const void* data, std::
     return -1;
   };
   return real_of(type) == DType::f32 ? look(static_cast<const float*>(data)) : look(static_cast<const double*>(data));
-}
-
-bool alike(const NetworkOptions& a, const NetworkOptions& b) {
-  const auto all = [](const NetworkOptions& one) {
-    return std::tie(one.steps, one.batch, one.input, one.head, one.form, one.real, one.record, one.cached_steps, one.timed,
-                    one.input_gradient);
-  };
-  return all(a) == all(b);
 }
 
 }  // namespace
@@ -78,7 +69,8 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
   const std::int64_t length = length_;
   build.steps = sampled_steps(length);
   const auto built = [&] { return std::make_shared<Network>(model.architecture(), model.hyper(), build); };
-  std::shared_ptr<Network> first = options.network && alike(options.network->options(), build) ? options.network : built();
+  const bool given = options.network && !options.network->graph().is_allocated() && options.network->options() == build;
+  std::shared_ptr<Network> first = given ? options.network : built();
   segment_ = options.segment ? options.segment : segment_length(model, *first, length);
   segment_ = std::min(segment_, length);
   segments_ = (length + segment_ - 1) / segment_;

@@ -54,7 +54,7 @@ class Rollout {
     /// and the parameters' gradients stay on the device.
     bool timing_only = false;
     GradientsOn gradients = GradientsOn::host;
-    /// The model's network of sampled_steps(length) steps, where there is one already and nobody runs it. If it is one of these options,
+    /// The model's network of sampled_steps(length) steps, where there is one already. If it is one of these options and nobody runs it,
     /// what a step takes of memory is read off it, and if it is of all steps and they are one segment, the rollout runs it; otherwise
     /// networks are built.
     std::shared_ptr<Network> network = {};
