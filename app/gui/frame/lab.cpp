@@ -252,6 +252,7 @@ bool Lab::eventFilter(QObject* watched, QEvent* event) {
   switch (event->type()) {
     case QEvent::MouseButtonPress:
     case QEvent::MouseButtonDblClick:
+    case QEvent::ShortcutOverride:  // comes before a key is pressed; the list of a combo box takes Return by it
     case QEvent::KeyPress:
     case QEvent::Wheel:
       if (soon_.isActive()) {  // the gesture before is done

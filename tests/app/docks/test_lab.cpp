@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The state of the lab as a value: what a hand changes is taken back and made again, all of it, in any order.
+#include <QAbstractItemView>
 #include <QApplication>
 #include <QComboBox>
 #include <QJsonArray>
 #include <QJsonDocument>
 #include <QUndoStack>
+#include <QWindow>
 #include <array>
 #include <cstring>
 #include <random>
@@ -175,6 +177,23 @@ class TestLab : public test::TrainingTest {
     window_->undoStack()->redo();
     QApplication::processEvents();
     QCOMPARE(difference(window_->lab()->state(), second), QString());
+  }
+
+  /// By hand in the list that the box opens: a letter, and Return.
+  void aLayoutChosenInItsListIsTakenBack() {
+    open();
+    QComboBox* box = layouts();
+    const QString before = box->currentText();
+    QTest::mouseClick(box, Qt::LeftButton);
+    QTRY_VERIFY(box->view()->isVisible());
+    QWindow* list = box->view()->window()->windowHandle();
+    QTest::keyClick(list, Qt::Key_Down);
+    QApplication::processEvents();
+    QTest::keyClick(list, Qt::Key_Return);
+    QTRY_VERIFY(box->currentText() != before);
+    QTRY_COMPARE(window_->undoStack()->undoText(), QString("arrangement"));
+    window_->undoStack()->undo();
+    QCOMPARE(box->currentText(), before);
   }
 
   void aForgottenTrainingComesBackWhateverIsLookedAt() {
