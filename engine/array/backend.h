@@ -117,6 +117,14 @@ struct DepthwiseDims {
   std::int64_t steps = 0, batch = 1, channels = 0, taps = 0;
 };
 
+/// The term of a loss for a row y of outputs and its target: half the square of y - target, - log softmax(y)[target], or target . y.
+enum class LossTerm : std::uint8_t { squared_error, cross_entropy, product };
+
+/// Rows of `width` outputs, [steps, batch, width].
+struct LossDims {
+  std::int64_t steps = 0, batch = 1, width = 0;
+};
+
 /// Work that a device has recorded and does again as a whole, for less than it takes to be asked for call by call.
 class Recording {
  public:
@@ -311,6 +319,12 @@ class Backend {
                                      const void* /*spectrum*/, const void* u, const void* gy, void* gkernel, void* gu) {
     convolve_adjoint(type, steps, batch, channels, kernel, u, gy, gkernel, gu);
   }
+
+  /// value [batch] = sum_t weight[t, b] term(y[t, b], target[t, b]), and gy = its derivative by y, all of it written. Of real numbers;
+  /// value, weight [steps, batch] and target are float64 whatever the type of y and gy, and so is the arithmetic. target is [steps, batch,
+  /// width], of a cross-entropy the number of a class [steps, batch]; null, of a squared error: 0. A row of weight 0 is not read.
+  virtual void loss(DType type, LossTerm term, const LossDims& dims, const void* y, const void* target, const void* weight, void* value,
+                    void* gy) = 0;
 
   // The bytes of scratch that operations take while they run, at most: with execution/planning_backend.h, what a plan of memory counts. 0:
   // none that grows with the model.

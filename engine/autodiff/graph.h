@@ -125,6 +125,7 @@ class Graph {
   std::int64_t planned_bytes(bool gradients) const;
   /// Takes memory for all values (and gradients). Must be called once, after building.
   void allocate(Backend& backend, bool gradients);
+  bool is_allocated() const { return backend_ != nullptr; }
   Backend& backend() const { return *backend_; }
 
   /// Makes a leaf read from the caller's memory (kept until bound again).

@@ -17,6 +17,7 @@ Batch::Batch(std::vector<Example> examples) : examples_(std::move(examples)) {
   length_ = shortest_ = examples_[0].sequence->length;
   width_ = examples_[0].sequence->width;
   outputs_ = examples_[0].loss->outputs();
+  loss_form_ = examples_[0].loss->form();
   for (const Example& example : examples_) {
     const Sequence& sequence = *example.sequence;
     length_ = std::max(length_, sequence.length);
@@ -30,6 +31,12 @@ Batch::Batch(std::vector<Example> examples) : examples_(std::move(examples)) {
                       examples_[0].sequence->name + " for " + std::to_string(outputs_) +
                       ": sequences of one batch have targets of the same width, and as many classes.",
                   {.place = sequence.name, .value = std::to_string(example.loss->outputs()), .range = std::to_string(outputs_)});
+    const LossForm form = example.loss->form();
+    if (form.term != loss_form_.term)
+      throw Error("The loss of " + sequence.name + " is of another kind than that of " + examples_[0].sequence->name +
+                      ": sequences of one batch have targets of the same kind.",
+                  {.place = sequence.name});
+    loss_form_.has_target |= form.has_target;
   }
 }
 

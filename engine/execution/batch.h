@@ -21,7 +21,8 @@ struct Example {
 ///
 /// Sequences need not be equally long: a shorter one is followed by zeros, of which no loss is taken, and what stands at its own steps is
 /// what it is alone. A layer that runs from the end of the sequence to its start would begin with those zeros, so a rollout with one
-/// refuses them. All have the same width, and their losses ask for the same number of outputs; else the constructor throws an Error.
+/// refuses them. All have the same width, and their losses are of the same term and ask for the same number of outputs; else the
+/// constructor throws an Error.
 class Batch {
  public:
   /// One sequence, so many times.
@@ -33,12 +34,14 @@ class Batch {
   std::int64_t length() const { return length_; }  ///< of the longest sequence
   std::int64_t width() const { return width_; }
   std::int64_t outputs() const { return outputs_; }
+  LossForm loss_form() const { return loss_form_; }
   bool equally_long() const { return shortest_ == length_; }
   std::int64_t shortest() const { return shortest_; }
 
  private:
   std::vector<Example> examples_;
   std::int64_t length_ = 0, shortest_ = 0, width_ = 0, outputs_ = 0;  // known when a rollout's last batch is gone
+  LossForm loss_form_;
 };
 
 }  // namespace reclab

@@ -13,14 +13,24 @@ namespace reclab {
 Model::Model(const Architecture& architecture, const Hyper& hyper, const Parameters& parameters, Backend& backend, DType real)
     : architecture_(architecture), hyper_(hyper), backend_(backend), real_(real) {
   weights_.reserve(parameters.entries().size());
-  for (const auto& entry : parameters.entries()) {
-    weights_.push_back({entry.name, entry.text, entry.shape, DeviceArray(backend, real, std::ssize(entry.values))});
-    const Weight& weight = weights_.back();
+  for (const auto& entry : parameters.entries())
+    weights_.push_back({entry.name, entry.text, entry.shape, DeviceArray(backend, real, count(entry.shape))});
+  set(parameters);
+  changes_ = 0;
+}
+
+void Model::set(const Parameters& parameters) {
+  RECLAB_DEMAND(parameters.entries().size() == weights_.size());
+  ++changes_;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    const Weight& weight = weights_[i];
+    const std::vector<double>& all = parameters.entries()[i].values;
+    RECLAB_DEMAND(std::ssize(all) == weight.entries());
     check_stop();
     // A matrix of a wide model takes a second, and a copy of it would be as large.
-    piece_by_piece(entry.values.size(), sizeof(double), [&](std::size_t from, std::size_t some) {
-      const auto values = checked(weight, std::span(entry.values).subspan(from, some));
-      backend.upload(weight.values.at(static_cast<std::int64_t>(from)), values.data(), values.size());
+    piece_by_piece(all.size(), sizeof(double), [&](std::size_t from, std::size_t some) {
+      const auto values = checked(weight, std::span(all).subspan(from, some));
+      backend_.upload(weight.values.at(static_cast<std::int64_t>(from)), values.data(), values.size());
     });
   }
 }

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#include <tuple>
 #include <type_traits>
 
 #include "array/demand.h"
@@ -36,14 +35,6 @@ std::int64_t first_bad_row(Backend& backend, DType type, const void* data, std::
     return -1;
   };
   return real_of(type) == DType::f32 ? look(static_cast<const float*>(data)) : look(static_cast<const double*>(data));
-}
-
-bool alike(const NetworkOptions& a, const NetworkOptions& b) {
-  const auto all = [](const NetworkOptions& one) {
-    return std::tie(one.steps, one.batch, one.input, one.head, one.form, one.real, one.record, one.cached_steps, one.timed,
-                    one.input_gradient);
-  };
-  return all(a) == all(b);
 }
 
 }  // namespace
@@ -78,7 +69,8 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
   const std::int64_t length = length_;
   build.steps = sampled_steps(length);
   const auto built = [&] { return std::make_shared<Network>(model.architecture(), model.hyper(), build); };
-  std::shared_ptr<Network> first = options.network && alike(options.network->options(), build) ? options.network : built();
+  const bool given = options.network && !options.network->graph().is_allocated() && options.network->options() == build;
+  std::shared_ptr<Network> first = given ? options.network : built();
   segment_ = options.segment ? options.segment : segment_length(model, *first, length);
   segment_ = std::min(segment_, length);
   segments_ = (length + segment_ - 1) / segment_;
@@ -88,11 +80,15 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
   }
   full_ = std::move(first);
   require_equal_lengths(batch);
-  full_->graph().allocate(backend_, true);
+  const auto allocate = [&](Network& network, LossNode& loss) {
+    if (!timing_only_) loss = reclab::add_loss(network.output(), batch.loss_form().term, batch.loss_form().has_target);
+    network.graph().allocate(backend_, true);
+  };
+  allocate(*full_, full_loss_);
   if (length % segment_) {
     build.steps = length % segment_;
     tail_ = built();
-    tail_->graph().allocate(backend_, true);
+    allocate(*tail_, tail_loss_);
   }
   RECLAB_DEMAND(model.weights().size() == full_->parameters().size());
   losses_.assign(static_cast<std::size_t>(batch.size()), 0.0);
@@ -131,6 +127,32 @@ void Rollout::upload_input() {
   const auto values = narrowed(real_, *input);
   backend_.upload(input_.resize(backend_, real_, std::ssize(*input)), values.data(), values.size());
   elapsed_.upload(*full_, batch_, length_, segment_);
+  losses_of_segment_ = -1;
+}
+
+/// Weights and targets of the losses of a segment; the steps after the end of a shorter sequence have the weight 0.
+void Rollout::upload_losses(const Network& network, std::int64_t index) {
+  const std::int64_t size = batch_.size(), first = index * segment_, steps = network.options().steps;
+  const std::int64_t width = batch_.loss_form().target_width(network.output().dim(-1));
+  std::vector<double> weights = zeros(steps * size), targets = zeros(steps * size * width), own_weights, own_targets;
+  for (std::int64_t b = 0; b < size; ++b) {
+    const Example& example = batch_.examples()[static_cast<std::size_t>(b)];
+    const std::int64_t own = std::clamp<std::int64_t>(example.sequence->length - first, 0, steps),
+                       own_width = example.loss->form().target_width(width);
+    own_weights.assign(static_cast<std::size_t>(own), 0.0);
+    own_targets.assign(static_cast<std::size_t>(own * own_width), 0.0);
+    if (own) example.loss->rows(first, own_weights, own_targets);
+    for (std::int64_t t = 0; t < own; ++t) {
+      weights[static_cast<std::size_t>(t * size + b)] = own_weights[static_cast<std::size_t>(t)];
+      std::copy_n(own_targets.begin() + t * own_width, own_width, targets.begin() + (t * size + b) * width);
+    }
+  }
+  const auto upload = [&](const std::vector<double>& values, DeviceArray& to) {
+    backend_.upload(to.resize(backend_, DType::f64, std::ssize(values)), values.data(), values.size() * sizeof(double));
+  };
+  upload(weights, loss_weights_);
+  if (width) upload(targets, targets_);
+  losses_of_segment_ = index;
 }
 
 void Rollout::set_batch(const Batch& batch) {
@@ -143,6 +165,8 @@ void Rollout::set_batch(const Batch& batch) {
   if (batch.width() != batch_.width()) refuse("a number of columns of", batch.width(), batch_.width());
   if (batch.outputs() != batch_.outputs()) refuse("a number of outputs of", batch.outputs(), batch_.outputs());
   if (batch.length() > length_) refuse("a length of", batch.length(), length_);
+  if (!timing_only_ && batch.loss_form() != batch_.loss_form())
+    throw Error("A batch with a loss of another kind was given to a rollout: build another rollout of the model.", {});
   require_equal_lengths(batch);
   if (full_->knows_time() && !full_->options().timed && ElapsedTimes::uneven(batch))
     throw Error("A batch with unequal steps of time was given to a rollout made for equal ones: build another rollout of the model.", {});
@@ -166,7 +190,7 @@ Cost Rollout::cost() const {
 
 std::int64_t Rollout::bytes() const {
   std::int64_t total = full_->graph().planned_bytes(true) + (tail_ ? tail_->graph().planned_bytes(true) : 0);
-  total += static_cast<std::int64_t>(input_.bytes()) + model_.bytes() + elapsed_.bytes();
+  total += static_cast<std::int64_t>(input_.bytes() + targets_.bytes() + loss_weights_.bytes()) + model_.bytes() + elapsed_.bytes();
   for (const auto& checkpoint : checkpoints_)
     for (const auto& state : checkpoint) total += static_cast<std::int64_t>(state.bytes());
   for (const auto* arrays : {&carried_, &totals_})
@@ -257,6 +281,11 @@ void Rollout::continue_states() {
 void Rollout::bind(Network& network, std::int64_t index) {
   const std::size_t row = static_cast<std::size_t>(batch_.size() * batch_.width()) * bytes_of(real_);
   network.graph().bind(network.input(), static_cast<const char*>(input_.data()) + static_cast<std::size_t>(index * segment_) * row);
+  if (const LossNode& loss = loss_of(network); loss.operation) {
+    if (losses_of_segment_ != index) upload_losses(network, index);
+    network.graph().bind(loss.weight, loss_weights_.data());
+    if (loss.target) network.graph().bind(loss.target, targets_.data());
+  }
   const auto& weights = model_.weights();
   for (std::size_t i = 0; i < weights.size(); ++i) network.graph().bind(network.parameters()[i].var, weights[i].values.data());
   for (std::size_t i = 0; i < network.states().size(); ++i) {
@@ -311,41 +340,40 @@ std::optional<Divergence> Rollout::first_divergence(Network& network, std::int64
   return bad;
 }
 
-/// Loss::segment of one sequence of the batch; output and adjoint [steps, batch, width], of which it has its own part.
-double Rollout::loss_of(std::int64_t b, std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
-                        std::span<double> adjoint) const {
-  const Example& example = batch_.examples()[static_cast<std::size_t>(b)];
-  steps = std::min(steps, example.sequence->length - first);  // the rest is what follows a shorter one
-  if (steps <= 0) return 0.0;
-  const std::int64_t B = batch_.size();
-  const auto n = static_cast<std::size_t>(width);
-  if (B == 1)
-    return example.loss->segment(first, steps, width, output.first(static_cast<std::size_t>(steps) * n),
-                                 adjoint.empty() ? adjoint : adjoint.first(static_cast<std::size_t>(steps) * n));
-  std::vector<double> own(static_cast<std::size_t>(steps) * n), back(adjoint.empty() ? 0 : own.size());
-  const auto at = [&](std::int64_t t) { return static_cast<std::ptrdiff_t>((t * B + b) * width); };
-  for (std::int64_t t = 0; t < steps; ++t) std::copy_n(output.begin() + at(t), n, own.begin() + t * width);
-  const double loss = example.loss->segment(first, steps, width, own, back);
-  for (std::int64_t t = 0; t < steps && !adjoint.empty(); ++t)
-    for (std::size_t j = 0; j < n; ++j) adjoint[static_cast<std::size_t>(at(t)) + j] += back[static_cast<std::size_t>(t * width) + j];
-  return loss;
+/// The first outputs of one sequence in a segment, [steps, width].
+std::vector<double> Rollout::outputs_of(const Network& network, std::int64_t b, std::int64_t steps) const {
+  const std::int64_t size = batch_.size(), width = network.output().dim(-1);
+  const auto all = to_double(backend_, real_, network.graph().value(network.output()), steps * size * width);
+  if (size == 1) return all;
+  std::vector<double> own(static_cast<std::size_t>(steps * width));
+  for (std::int64_t t = 0; t < steps; ++t) std::copy_n(all.begin() + (t * size + b) * width, width, own.begin() + t * width);
+  return own;
 }
 
-void Rollout::add_loss(Network& network, std::int64_t first) {
-  const std::int64_t steps = network.options().steps, width = network.output().dim(-1), row = batch_.size() * width;
-  const auto output = to_double(backend_, real_, network.graph().value(network.output()), steps * row);
+void Rollout::add_losses(Network& network, std::int64_t first) {
+  const std::int64_t steps = network.options().steps, width = network.output().dim(-1);
+  const auto values = to_double(backend_, DType::f64, network.graph().value(loss_of(network).value), batch_.size());
   double of_segment = 0.0;
-  for (std::int64_t b = 0; b < batch_.size(); ++b) {
-    const double own = loss_of(b, first, steps, width, output, {});
-    losses_[static_cast<std::size_t>(b)] += own;
-    of_segment += own;
+  for (std::size_t b = 0; b < losses_.size(); ++b) {
+    losses_[b] += values[b];
+    of_segment += values[b];
   }
   loss_value_ += of_segment;
-  if (std::isfinite(loss_value_) || loss_step_ >= 0) return;
+  const bool looks_for_step = !std::isfinite(loss_value_) && loss_step_ < 0;
+  std::vector<std::vector<double>> outputs(losses_.size());  // of the sequences that go on, where they are looked at
+  for (std::size_t b = 0; b < outputs.size(); ++b) {
+    const Example& example = batch_.examples()[b];
+    const std::int64_t own = std::clamp<std::int64_t>(example.sequence->length - first, 0, steps);
+    if (own == 0 || (!looks_for_step && !example.loss->sees_outputs())) continue;
+    outputs[b] = outputs_of(network, static_cast<std::int64_t>(b), own);
+    if (example.loss->sees_outputs()) example.loss->see(first, own, width, outputs[b]);
+  }
   double so_far = 0.0;
-  for (std::int64_t t = 0; t < steps && loss_step_ < 0; ++t) {
-    const auto at = std::span(output).subspan(static_cast<std::size_t>(t * row), static_cast<std::size_t>(row));
-    for (std::int64_t b = 0; b < batch_.size(); ++b) so_far += loss_of(b, first + t, 1, width, at, {});
+  for (std::int64_t t = 0; looks_for_step && loss_step_ < 0; ++t) {
+    for (std::size_t b = 0; b < outputs.size(); ++b)
+      if (const auto at = static_cast<std::size_t>(t * width); at < outputs[b].size())
+        so_far +=
+            batch_.examples()[b].loss->segment(first + t, 1, width, std::span(outputs[b]).subspan(at, static_cast<std::size_t>(width)), {});
     if (!std::isfinite(so_far) || t == steps - 1) loss_step_ = first + t;
   }
 }
@@ -376,7 +404,7 @@ std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token s
     const std::optional<Divergence> bad = timing_only_ ? std::nullopt : first_divergence(network, first);
     if (visit) visit({network, first, network.options().steps});
     if (bad) return bad;
-    if (!timing_only_) add_loss(network, first);
+    if (!timing_only_) add_losses(network, first);
     keep_states(network, static_cast<std::size_t>(index) + 1);
   }
   return std::nullopt;
@@ -496,14 +524,8 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     Graph& graph = network.graph();
     const std::int64_t first = index * segment_, steps = network.options().steps, width = network.output().dim(-1);
     const std::int64_t outputs = steps * batch_.size() * width;
-    if (!timing_only_) {
-      std::vector<double> adjoint = zeros(outputs);
-      const auto output = to_double(backend_, real_, graph.value(network.output()), outputs);
-      for (std::int64_t b = 0; b < batch_.size(); ++b) loss_of(b, first, steps, width, output, adjoint);
-      const auto values = narrowed(real_, adjoint);
-      backend_.upload(seed_.resize(backend_, real_, outputs), values.data(), values.size());
-    }
-    const void* seed = timing_only_ ? graph.value(network.output()) : seed_.data();
+    LossOperation* loss = loss_of(network).operation;
+    const void* seed = loss ? loss->adjoint() : graph.value(network.output());
 
     // All gradients of this segment are in units of 2^scale: that of the largest adjoint that comes in, unless that is near 1.
     int scale = none;
@@ -519,7 +541,10 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     /// Whether all gradients of the segment are finite in units of 2^scale.
     const auto pass = [&] {
       graph.clear_gradients();
-      backend_.add_scaled(real_, outputs, -scale, seed, graph.gradient(network.output()), true);
+      if (loss)
+        loss->set_unit(scale);
+      else
+        backend_.add_scaled(real_, outputs, -scale, seed, graph.gradient(network.output()), true);
       std::map<Memory*, std::vector<const void*>> by_memory;
       std::map<Memory*, int> memory_exponent;
       for (std::size_t i = 0; i < states; ++i) {

@@ -18,6 +18,7 @@
 
 #include "array/device_array.h"
 #include "array/host.h"
+#include "autodiff/loss.h"
 #include "execution/batch.h"
 #include "execution/elapsed_times.h"
 #include "execution/model.h"
@@ -53,7 +54,7 @@ class Rollout {
     /// and the parameters' gradients stay on the device.
     bool timing_only = false;
     GradientsOn gradients = GradientsOn::host;
-    /// The model's network of sampled_steps(length) steps, where there is one already and nobody runs it. If it is one of these options,
+    /// The model's network of sampled_steps(length) steps, where there is one already. If it is one of these options and nobody runs it,
     /// what a step takes of memory is read off it, and if it is of all steps and they are one segment, the rollout runs it; otherwise
     /// networks are built.
     std::shared_ptr<Network> network = {};
@@ -126,13 +127,14 @@ class Rollout {
   Network& run_segment(std::int64_t index, std::stop_token stop, bool backward_follows = false);
   void bind(Network& network, std::int64_t index);
   std::optional<Divergence> first_divergence(Network& network, std::int64_t first) const;
-  void add_loss(Network& network, std::int64_t first);
+  void add_losses(Network& network, std::int64_t first);
   void keep_states(const Network& network, std::size_t index);
   void upload_input();
   void set_clocks(std::span<const double> values);
   void require_equal_lengths(const Batch& batch) const;
-  double loss_of(std::int64_t b, std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
-                 std::span<double> adjoint) const;
+  LossNode& loss_of(const Network& network) { return &network == full_.get() ? full_loss_ : tail_loss_; }
+  std::vector<double> outputs_of(const Network& network, std::int64_t b, std::int64_t steps) const;
+  void upload_losses(const Network& network, std::int64_t index);
   void add_units(Var like, const void* x, int scale, void* to, int& power) const;
   std::optional<Divergence> look_back(Network& network, std::int64_t first, int scale) const;
   std::optional<Divergence> look_at_sums(const Network& network, std::int64_t first) const;
@@ -145,8 +147,11 @@ class Rollout {
   std::int64_t length_;
   bool timing_only_, on_device_;
   std::shared_ptr<Network> full_, tail_;
+  LossNode full_loss_, tail_loss_;
   ElapsedTimes elapsed_;
-  DeviceArray input_, seed_;                           // [steps, batch, width] of all steps; dL/dy of a segment
+  DeviceArray input_;                                  // [steps, batch, width] of all steps
+  DeviceArray loss_weights_, targets_;                 // [steps, batch, ...] of a segment,
+  std::int64_t losses_of_segment_ = -1;                // which is this one
   std::vector<std::vector<DeviceArray>> checkpoints_;  // [segment][state]
   std::size_t last_checkpoint_ = 0;                    // the last of them that belongs to this forward pass
   std::vector<DeviceArray> carried_;                   // adjoints of the next segment's initial states,

@@ -13,21 +13,23 @@
 
 namespace reclab {
 
-StepMap::StepMap(const Model& model, std::int64_t inputs, std::int64_t outputs)
+StepMap::StepMap(const Model& model, std::int64_t inputs, std::int64_t outputs, Of of)
     : model_(model),
+      of_(of),
       backend_(model.backend()),
       network_(model.architecture(), model.hyper(), {.input = inputs, .head = outputs, .real = model.real()}) {
   const std::string& id = model.architecture().id;
   for (const auto& layer : network_.layers())
-    if (layer.reversed)
+    if (layer.reversed && of == Of::model)
       throw Error(id + " has a layer that runs from the end of the sequence to its start, so it has no step of its own.", {.model = id});
   std::size_t entries = 0;
   for (const auto& state : network_.states()) {
     const std::string name = key_of(Kind::state, state.layer, state.name);
-    if (state.growing || !state.final_state || doubles_of(state.final_state) != doubles_of(state.initial))
+    const bool grows = state.growing || !state.final_state || doubles_of(state.final_state) != doubles_of(state.initial);
+    if (grows && of == Of::model)
       throw Error(name + " of " + id + " grows with the sequence: choose a model whose state stays as large as it is.",
                   {.place = name, .model = id});
-    parts_.push_back({name, entries, doubles_of(state.initial)});
+    parts_.push_back({name, entries, grows ? 0 : doubles_of(state.initial)});
     entries += parts_.back().entries;
   }
   for (std::vector<double>* of_state : {&next_, &state_adjoint_, &next_move_}) of_state->resize(entries);
@@ -69,6 +71,12 @@ void StepMap::download(const void* from, Var like, int exponent, std::span<doubl
   std::ranges::transform(values, to.begin(), [exponent](double x) { return exponent ? std::ldexp(x, exponent) : x; });
 }
 
+std::vector<double> StepMap::value(Var var) const {
+  std::vector<double> values(doubles_of(var));
+  download(network_.graph().value(var), var, 0, values);
+  return values;
+}
+
 void StepMap::evaluate(std::span<const double> state, std::span<const double> input) {
   RECLAB_DEMAND(state.size() == states() && input.size() == inputs());
   Graph& graph = network_.graph();
@@ -82,6 +90,7 @@ void StepMap::evaluate(std::span<const double> state, std::span<const double> in
   graph.bind(network_.input(), input_.data());
   graph.forward({}, Graph::Part::all, true);
   for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (parts_[i].entries == 0) continue;
     const Var end = network_.states()[i].final_state;
     download(graph.value(end), end, 0, std::span(next_).subspan(parts_[i].first, parts_[i].entries));
   }
@@ -89,6 +98,7 @@ void StepMap::evaluate(std::span<const double> state, std::span<const double> in
 }
 
 void StepMap::pull_back(std::span<const double> next_adjoint, std::span<const double> output_adjoint) {
+  RECLAB_DEMAND(of_ == Of::model);
   Graph& graph = network_.graph();
   graph.clear_gradients();
   if (!output_adjoint.empty()) {
@@ -130,7 +140,7 @@ void StepMap::pull_back(std::span<const double> next_adjoint, std::span<const do
 }
 
 void StepMap::push_forward(std::span<const double> state_move, std::span<const double> input_move) {
-  RECLAB_DEMAND(!state_move.empty() || !input_move.empty());
+  RECLAB_DEMAND(of_ == Of::model && (!state_move.empty() || !input_move.empty()));
   Graph& graph = network_.graph();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const auto& state = network_.states()[i];

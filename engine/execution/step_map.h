@@ -19,9 +19,14 @@ namespace reclab {
 /// entry is dL/dRe + i dL/dIm. Changes of the model's weights are seen by the next evaluate().
 class StepMap {
  public:
+  enum class Of : std::uint8_t {
+    model,      ///< the whole model
+    first_step  ///< a model in its first step: states that grow with the sequence are empty before it, and no part of the state
+  };
   /// The model must outlive it. `inputs`: the width of the input; `outputs`: of the linear head, 0 for none. Throws Error for a model whose
-  /// state grows with the sequence, or that has a layer that runs from the end of the sequence to its start.
-  StepMap(const Model& model, std::int64_t inputs, std::int64_t outputs);
+  /// state grows with the sequence, or that has a layer that runs from the end of the sequence to its start, but for Of::first_step, which
+  /// has no products of its Jacobian.
+  StepMap(const Model& model, std::int64_t inputs, std::int64_t outputs, Of of = Of::model);
 
   /// One array of the state.
   struct Part {
@@ -37,6 +42,10 @@ class StepMap {
   bool knows_time() const { return network_.knows_time(); }
   /// What the model starts with.
   std::vector<double> start() const;
+  /// Of one step; parts() are its states, in their order.
+  const Network& network() const { return network_; }
+  /// An array of the network as it is after the last evaluate().
+  std::vector<double> value(Var var) const;
 
   void evaluate(std::span<const double> state, std::span<const double> input);
   const std::vector<double>& next() const { return next_; }
@@ -63,6 +72,7 @@ class StepMap {
   std::span<const double> part(std::span<const double> state, std::size_t i) const;
 
   const Model& model_;
+  Of of_;
   Backend& backend_;
   Network network_;
   std::vector<Part> parts_;

@@ -24,6 +24,7 @@ namespace reclab {
 
 class Registry;         // models/registry.h: the architectures of this build
 class Backend;          // array/backend.h
+class StandingModel;    // experiment/standing.h
 struct LearnedWeights;  // experiment/training/learned.h
 struct Architecture;
 
@@ -151,9 +152,10 @@ struct RunResult {
 
 /// Runs. Throws Error for a request that cannot run. A cancelled or diverged run returns normally with that outcome in trace->info and
 /// what was recorded up to there. A device that fails is left: the run is done on the CPU from its beginning, with the bits of a run on the
-/// CPU, and a note says why.
+/// CPU, and a note says why. `standing`: of the run before, and for the next one, which it makes no difference to but in time; no two runs
+/// at once.
 RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop,
-              const Publish& publish = {});
+              const Publish& publish = {}, StandingModel* standing = nullptr);
 
 /// Reads the request's weights and state, and throws the Error that run() would: whether they fit, without a run.
 void check_files(const Registry& registry, const RunRequest& request);

@@ -63,9 +63,8 @@ Parameters learned_by(const LearnedWeights& learned, const Network& network, con
     throw Error("The weights of " + model + " that learned from " + learned.from +
                     " do not fit these sizes, this sequence or this loss: choose those that they learned with, or draw the weights anew.",
                 {.model = model, .parameter = "weights"});
-  Parameters parameters;
-  for (std::size_t i = 0; i < given.size(); ++i)
-    parameters.entries().push_back({given[i].name, network.parameters()[i].text, given[i].shape, given[i].values});
+  Parameters parameters = network.undrawn();
+  for (std::size_t i = 0; i < given.size(); ++i) parameters.entries()[i].values = given[i].values;
   return parameters;
 }
 
@@ -102,9 +101,9 @@ void require_form(const Network& network, Form form, const std::string& model) {
               {.model = model, .parameter = "form", .value = std::string(to_string(form)), .range = known});
 }
 
-Prepared::Prepared(const Registry& registry, const RunRequest& request)
-    : kept(architecture_of(registry, request.preset)),
-      architecture(*kept),
+Structure::Structure(const Registry& registry, const RunRequest& request, const Structure* like)
+    : owner(architecture_of(registry, request.preset)),
+      architecture(*owner),
       hyper(hyper_of(architecture, request.preset, request.set)),
       loss(loss_of(request, architecture, hyper)),
       real(dtype_from(request.dtype)),
@@ -116,21 +115,37 @@ Prepared::Prepared(const Registry& registry, const RunRequest& request)
   options.head = loss.outputs();
   options.real = real;
   options.timed = uneven(request.sequence->time);
-  shape_network = std::make_shared<Network>(architecture, hyper, options);
-  if (request.learned) {
-    parameters = learned_by(*request.learned, *shape_network, request.preset.title.empty() ? architecture.title : request.preset.title);
-    return;
-  }
-  parameters = shape_network->initialise(request.seed);
-  if (!request.weights.empty())
-    load_weights(request.weights, parameters, *shape_network, architecture, hyper, loss.kind() != LossKind::task);
+  if (like && like->parts() == parts() && like->hyper == hyper && like->shape_network->options() == options)
+    shape_network = like->shape_network;
   else
-    fitted = fit_readout(architecture, hyper, request.sequence, options.head, parameters);
-  if (!fitted.empty() && !request.state.empty())
-    fitted += " A run that is to go on with the read-out of the run before is given that one's weights too.";
+    shape_network = {new Network(architecture, hyper, options), [kept = owner](Network* network) { delete network; }};
 }
 
-void Prepared::describe(const RunRequest& request, RunInfo& info) const {
+std::vector<const Architecture*> Structure::parts() const {
+  return architecture.stack.empty() ? std::vector<const Architecture*>{&architecture} : architecture.stack;
+}
+
+Parameters Structure::loaded(const RunRequest& request) const {
+  return load_weights(request.weights, *shape_network, architecture, hyper, loss.kind() != LossKind::task);
+}
+
+Prepared::Prepared(const Registry& registry, const RunRequest& request, const Parameters* given, const Structure* like)
+    : Structure(registry, request, like) {
+  if (given) {
+    parameters = *given;
+  } else if (request.learned) {
+    parameters = learned_by(*request.learned, *shape_network, request.preset.title.empty() ? architecture.title : request.preset.title);
+  } else if (!request.weights.empty()) {
+    parameters = loaded(request);
+  } else {
+    parameters = shape_network->initialise(request.seed);
+    readout_note = fit_readout(architecture, hyper, request.sequence, loss.outputs(), parameters);
+    if (!readout_note.empty() && !request.state.empty())
+      readout_note += " A run that is to go on with the read-out of the run before is given that one's weights too.";
+  }
+}
+
+void Structure::describe(const RunRequest& request, RunInfo& info) const {
   info.version = RECLAB_VERSION;
   info.preset = request.preset.id;
   info.title = request.preset.title.empty() ? architecture.title : request.preset.title;
@@ -147,18 +162,18 @@ void Prepared::describe(const RunRequest& request, RunInfo& info) const {
   info.devices = devices();
 }
 
-bool scans_are_one(const Prepared& prepared, const RunRequest& request) {
-  const auto forms = prepared.shape_network->forms();
+bool scans_are_one(const Structure& structure, const RunRequest& request) {
+  const auto forms = structure.shape_network->forms();
   const auto offers = [&](Form form) { return std::find(forms.begin(), forms.end(), form) != forms.end(); };
-  if (prepared.backend.device() == Device::cpu || !offers(Form::scan) || !offers(Form::chunkwise)) return false;
+  if (structure.backend.device() == Device::cpu || !offers(Form::scan) || !offers(Form::chunkwise)) return false;
   /// Whether the form is one of s_t = a_t s_{t-1} + b_t, all steps at once.
   const auto of_diagonal = [&](Form form) {
     NetworkOptions options;
     options.input = request.sequence->width;
     options.form = form;
-    options.real = prepared.real;
+    options.real = structure.real;
     options.steps = 4;
-    Network network(prepared.architecture, prepared.hyper, options);
+    Network network(structure.architecture, structure.hyper, options);
     bool found = false;
     network.graph().visit([&](const Operation& operation, std::span<const Var>, std::span<const Var>) {
       const auto* over_time = dynamic_cast<const HasEvaluationOrder*>(&operation);

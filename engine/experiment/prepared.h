@@ -28,27 +28,39 @@ void require_form(const Network& network, Form form, const std::string& model);
 /// What a network's pass forward over so many steps takes, by its own graph, which may be of fewer.
 Work work_of(const Network& network, std::int64_t length);
 
-/// Everything that a run needs, made from a request. Throws Error for one that cannot run.
-struct Prepared {
-  std::shared_ptr<const Architecture> kept;
+/// The structure of a request: all that is known of its run before any weight or state has a value. Throws Error for one that cannot run.
+struct Structure {
+  std::shared_ptr<const Architecture> owner;
   const Architecture& architecture;
   Hyper hyper;
   SequenceLoss loss;
-  Parameters parameters;
   DType real;
   Backend& backend;
-  std::string fitted;                      // what to tell of a read-out that was fitted to the run's target; empty: none was
   std::shared_ptr<Network> shape_network;  // names and shapes; the first rollout may run it (Rollout::Options::network)
 
-  Prepared(const Registry& registry, const RunRequest& request);
+  /// `like`: that of another request, whose networks are taken where they are those of this one; null: none.
+  Structure(const Registry& registry, const RunRequest& request, const Structure* like = nullptr);
+  /// The architecture, or those of a stack.
+  std::vector<const Architecture*> parts() const;
   /// Outputs of a head that came with the weights and has no target; 0: there is none.
   std::int64_t head_without_target() const { return loss.kind() == LossKind::last || loss.kind() == LossKind::mean ? loss.outputs() : 0; }
   /// What a trace tells of who ran and where: names, hyper-parameters, device, precision, forms.
   void describe(const RunRequest& request, RunInfo& info) const;
+  /// The weights of the request's file, which it has. Throws Error, and MisfitError.
+  Parameters loaded(const RunRequest& request) const;
+};
+
+/// The structure with its weights: those that are given, else what the request has learned or reads from a file. Where it has neither,
+/// they are drawn, and a read-out that is fitted to the target is.
+struct Prepared : Structure {
+  Parameters parameters;
+  std::string readout_note;  ///< what to tell of a read-out that was fitted to the run's target; empty: none was
+
+  Prepared(const Registry& registry, const RunRequest& request, const Parameters* given = nullptr, const Structure* like = nullptr);
 };
 
 /// Whether the scan and the chunkwise form are one kernel on the request's device, as those of a diagonal recurrence are on CUDA.
-bool scans_are_one(const Prepared& prepared, const RunRequest& request);
+bool scans_are_one(const Structure& structure, const RunRequest& request);
 
 /// What is to say of a gradient that is not finite.
 std::string adjoint_sentence(const Divergence& bad);

@@ -9,12 +9,12 @@
 #include "array/backend.h"
 #include "array/error.h"
 #include "array/rng.h"
-#include "models/network.h"
+#include "execution/step_map.h"
 
 namespace reclab {
 namespace {
 
-/// What the entries of the batch begin with: two states and one between them, the two with another input, and with another position.
+/// What the steps begin with: two states and one between them, the two with another input, and with another position.
 struct Case {
   double first, second;  ///< shares of the two random states
   bool other_input, other_position;
@@ -23,113 +23,91 @@ constexpr double share = 0.3;
 constexpr Case cases[] = {{1, 0, false, false}, {0, 1, false, false}, {share, 1 - share, false, false},
                           {1, 0, true, false},  {0, 1, true, false},  {1, 0, false, true},
                           {0, 1, false, true}};
-constexpr std::int64_t batch = std::ssize(cases);
 constexpr double tolerance = 1e-9;
 
-std::vector<double> random(Rng& rng, std::size_t n) {
-  std::vector<double> values(n);
-  for (double& value : values) value = rng.normal();
-  return values;
-}
-
-/// A network of one step with weights, inputs and states of the caller's.
+/// A model with weights of its own, in its first step from states of the caller's.
 class OneStep {
  public:
   OneStep(const Architecture& architecture, const Hyper& hyper, double spread, std::int64_t columns)
-      : network_(architecture, hyper, {.steps = 1, .batch = batch, .input = columns}), rng_(Rng(1).split("properties")) {
+      : rng_(Rng(1).split("properties")),
+        model_(architecture, hyper, drawn(architecture, hyper, spread, columns), cpu_backend(), DType::f64),
+        step_(model_, columns, 0, StepMap::Of::first_step) {
     if (!architecture.marker.empty()) marker_ = hyper.integer(architecture.marker);
-    network_.graph().allocate(cpu_backend(), false);
-    // Weights as a model starts with may hide what it can do: a gate's may all be 0.
-    const Parameters drawn = network_.initialise(1);
-    for (const auto& entry : drawn.entries()) {
-      kept_.push_back(entry.values);
-      for (double& value : kept_.back()) value += spread * rng_.normal();
-    }
-    for (std::size_t i = 0; i < kept_.size(); ++i) network_.graph().bind(network_.parameters()[i].var, kept_[i].data());
-    const auto width = static_cast<std::size_t>(columns);
-    const std::vector<double> inputs = random(rng_, 2 * width);
-    for (const Case& one : cases)
-      input_.insert(input_.end(), inputs.begin() + (one.other_input ? columns : 0),
-                    inputs.begin() + (one.other_input ? 2 * columns : columns));
-    input_ = unmarked(input_);
-    network_.graph().bind(network_.input(), input_.data());
-    for (const auto& state : network_.states()) {
-      std::vector<double> start(doubles_of(state.initial), state.start);
-      if (state.position)
-        for (std::size_t b = 0; b < start.size(); ++b) start[b] = cases[b].other_position ? 7.0 : 3.0;
-      starts_.push_back(std::move(start));
-    }
+    for (std::vector<double>& input : inputs_) input = random_input();
+    start_ = step_.start();
+    for (std::size_t i = 0; i < step_.parts().size(); ++i)
+      if (network().states()[i].position) std::ranges::fill(part(start_, i), 3.0);
   }
 
-  const Network& network() const { return network_; }
+  const Network& network() const { return step_.network(); }
 
   /// Whether a gate of the layer, a factor from 0 to 1, moves with the input or the state: drawn noise does not.
   bool gates_move(int layer) {
     std::vector<std::vector<double>> seen[2];
     for (int way : {0, 1}) {
-      std::vector<std::vector<double>> starts = starts_;
-      const std::vector<double> inputs = unmarked(random(rng_, input_.size()));
-      for (std::size_t i = 0; i < starts.size(); ++i) {
-        const auto& state = network_.states()[i];
-        if (way && !state.position && !state.auxiliary)
-          for (double& value : starts[i]) value += rng_.normal();
-        network_.graph().bind(state.initial, starts[i].data());
-        if (state.plain_initial) network_.graph().bind(state.plain_initial, starts[i].data());
-      }
-      network_.graph().bind(network_.input(), inputs.data());
-      network_.graph().forward();
-      for (const auto& gate : network_.gates()) {
-        if (gate.layer != layer || gate.low != 0.0 || gate.high <= 0.0) continue;
-        const auto* values = static_cast<const double*>(network_.graph().value(gate.var));
-        seen[way].emplace_back(values, values + doubles_of(gate.var));
-      }
+      std::vector<double> start = start_;
+      for (std::size_t i = 0; way && i < step_.parts().size(); ++i)
+        if (const auto& state = network().states()[i]; !state.position && !state.auxiliary)
+          for (double& value : part(start, i)) value += rng_.normal();
+      step_.evaluate(start, random_input());
+      for (const auto& gate : network().gates())
+        if (gate.layer == layer && gate.low == 0.0 && gate.high > 0.0) seen[way].push_back(step_.value(gate.var));
     }
-    network_.graph().bind(network_.input(), input_.data());
     return seen[0] != seen[1];
   }
 
-  /// The states of a memory after the step, one after another, of each entry of the batch; it alone begins with random states.
+  /// The states of a memory after the step, one after another, in each case; it alone begins with random states.
   std::vector<std::vector<double>> after(const Memory* memory) {
-    std::vector<std::vector<double>> starts = starts_;
-    for (std::size_t i = 0; i < starts.size(); ++i) {
-      const auto& state = network_.states()[i];
-      if (state.memory == memory) {
-        const std::size_t entries = starts[i].size() / cases_count;
-        const std::vector<double> first = random(rng_, entries), second = random(rng_, entries);
-        for (std::size_t b = 0; b < cases_count; ++b)
-          for (std::size_t k = 0; k < entries; ++k) starts[i][b * entries + k] = cases[b].first * first[k] + cases[b].second * second[k];
-      }
-      network_.graph().bind(state.initial, starts[i].data());
-      if (state.plain_initial) network_.graph().bind(state.plain_initial, starts[i].data());
-    }
-    network_.graph().forward();
-    std::vector<std::vector<double>> ends(cases_count);
-    for (const auto& state : network_.states()) {
-      if (state.memory != memory) continue;
-      const auto* values = static_cast<const double*>(network_.graph().value(state.final_state));
-      const std::size_t entries = doubles_of(state.final_state) / cases_count;
-      for (std::size_t b = 0; b < cases_count; ++b) ends[b].insert(ends[b].end(), values + b * entries, values + (b + 1) * entries);
+    std::vector<double> one = start_, other = start_;
+    const auto each = [&](const auto& f) {
+      for (std::size_t i = 0; i < step_.parts().size(); ++i)
+        if (network().states()[i].memory == memory) f(i);
+    };
+    each([&](std::size_t i) {
+      for (std::vector<double>* state : {&one, &other})
+        for (double& value : part(*state, i)) value = rng_.normal();
+    });
+    std::vector<std::vector<double>> ends;
+    for (const Case& now : cases) {
+      std::vector<double> start = start_;
+      for (std::size_t i = 0; now.other_position && i < step_.parts().size(); ++i)
+        if (network().states()[i].position) std::ranges::fill(part(start, i), 7.0);
+      each([&](std::size_t i) {
+        const auto to = part(start, i), first = part(one, i), second = part(other, i);
+        for (std::size_t k = 0; k < to.size(); ++k) to[k] = now.first * first[k] + now.second * second[k];
+      });
+      step_.evaluate(start, inputs_[now.other_input ? 1 : 0]);
+      ends.emplace_back();
+      std::vector<double> next = step_.next();
+      each([&](std::size_t i) { ends.back().insert(ends.back().end(), part(next, i).begin(), part(next, i).end()); });
     }
     return ends;
   }
 
  private:
-  static constexpr std::size_t cases_count = std::size(cases);
-  static std::size_t doubles_of(Var var) { return static_cast<std::size_t>(count(var.shape())) * (is_complex(var.dtype()) ? 2 : 1); }
-
-  /// Inputs none of which begins a document.
-  std::vector<double> unmarked(std::vector<double> inputs) const {
-    const auto width = static_cast<std::size_t>(network_.options().input);
-    for (std::size_t i = 0; marker_ > 0 && i < inputs.size(); ++i)
-      if (i % width + 1 == static_cast<std::size_t>(marker_)) inputs[i] = 0.0;
-    return inputs;
+  /// Weights as a model starts with may hide what it can do: a gate's may all be 0.
+  Parameters drawn(const Architecture& architecture, const Hyper& hyper, double spread, std::int64_t columns) {
+    Parameters weights = Network(architecture, hyper, {.input = columns}).initialise(1);
+    for (auto& entry : weights.entries())
+      for (double& value : entry.values) value += spread * rng_.normal();
+    return weights;
+  }
+  std::span<double> part(std::vector<double>& state, std::size_t i) const {
+    return std::span(state).subspan(step_.parts()[i].first, step_.parts()[i].entries);
+  }
+  /// One that begins no document.
+  std::vector<double> random_input() {
+    std::vector<double> input(step_.inputs());
+    for (double& value : input) value = rng_.normal();
+    if (marker_ > 0) input[static_cast<std::size_t>(marker_ - 1)] = 0.0;
+    return input;
   }
 
-  Network network_;
   Rng rng_;
+  Model model_;
+  StepMap step_;
   std::int64_t marker_ = 0;
-  std::vector<std::vector<double>> kept_, starts_;
-  std::vector<double> input_;
+  std::vector<double> inputs_[2], start_;
 };
 
 /// How far a combination of the ends is from 0, against how large they are; infinite where one is not finite.

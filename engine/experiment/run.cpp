@@ -15,6 +15,7 @@
 #include "experiment/experiment.h"
 #include "experiment/prepared.h"
 #include "experiment/record/analysis.h"
+#include "experiment/standing.h"
 #include "experiment/weights/weights.h"
 #include "models/registry.h"
 #include "models/stack.h"
@@ -40,10 +41,17 @@ class Run {
  public:
   /// `where`: is kept up to date with where the run is, in words. `said`: to begin the notes with.
   Run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish,
-      std::string& where, const std::string& said)
-      : request_(request), prepared_(registry, request), publish_(publish), record_(request_, prepared_, progress, std::move(stop), where) {
+      StandingModel& standing, std::string& where, const std::string& said)
+      : request_(request),
+        prepared_(registry, request, nullptr, standing.structure()),
+        publish_(publish),
+        standing_(standing),
+        record_(request_, prepared_, progress, std::move(stop), where) {
     if (!said.empty()) info_.notes.push_back(said);
   }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+  ~Run() { standing_.end_run(); }
 
   RunResult operator()() {
     describe();
@@ -71,14 +79,13 @@ class Run {
   const RunRequest& request_;
   Prepared prepared_;
   const Publish& publish_;
+  StandingModel& standing_;
   Record record_;
   RunInfo& info_ = record_.trace.info;
   std::vector<std::unique_ptr<Analysis>> analyses_;
   TracePtr published_;
   Form form_ = Form::sequential;
-  std::shared_ptr<Network> unused_ = prepared_.shape_network;  // by any rollout
-  std::optional<Model> model_;
-  std::unique_ptr<Rollout> rollout_;
+  Rollout* rollout_ = nullptr;
   std::map<std::string, std::vector<std::complex<double>>> states_;
   std::int64_t done_steps_ = 0;
   bool finished_ = false;
@@ -105,7 +112,7 @@ class Run {
     for (const auto& layer : prepared_.shape_network->layers()) info_.each_layer.push_back({layer.name, layer.reversed});
     info_.command = command_of(request_, info_.device);
     for (std::string& note : missing_notes(info_.missing)) info_.notes.push_back(std::move(note));
-    if (!prepared_.fitted.empty()) info_.notes.push_back(prepared_.fitted);
+    if (!prepared_.readout_note.empty()) info_.notes.push_back(prepared_.readout_note);
     if (const std::string scale = input_scale_of(info_); !scale.empty()) info_.notes.push_back(input_scale_note(scale));
     if (prepared_.head_without_target() > 0)
       info_.notes.emplace_back("The output is that of the head that came with the weights; the loss compares it with no target.");
@@ -186,20 +193,18 @@ class Run {
       }
   }
 
-  std::unique_ptr<Rollout> make_rollout(Form form) {
-    if (!model_) model_.emplace(prepared_.architecture, prepared_.hyper, prepared_.parameters, prepared_.backend, prepared_.real);
+  Rollout* make_rollout(Form form) {
     Rollout::Options options;
     options.form = form;
     // Norms of adjoints and transitions too are those of memories that keep their states.
     options.record = std::ranges::any_of(analyses_, [](const auto& analysis) { return analysis->of_states(); });
-    options.network = unused_;
+    options.network = prepared_.shape_network;
     InitialState initial;
     if (!request_.state.empty()) initial = load_state(request_.state, *prepared_.shape_network);
     options.cached_steps = initial.cached_steps;
-    auto made = std::make_unique<Rollout>(*model_, Batch(request_.sequence, prepared_.loss), options);
-    if (&made->network() == unused_.get()) unused_.reset();
-    made->set_initial(initial.values);
-    return made;
+    Rollout& made = standing_.rollout(prepared_, Batch(request_.sequence, prepared_.loss), options);
+    made.set_initial(initial.values);
+    return &made;
   }
 
   using Part = std::vector<Analysis*>;
@@ -426,8 +431,9 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
 void check_files(const Registry& registry, const RunRequest& request) {
   RunRequest on_cpu = request;  // whether files fit is no question of a device
   on_cpu.device = "cpu";
-  const Prepared prepared(registry, on_cpu);
-  if (!request.state.empty()) load_state(request.state, *prepared.shape_network);
+  const Structure structure(registry, on_cpu);
+  if (!request.weights.empty() && !request.learned) structure.loaded(on_cpu);
+  if (!request.state.empty()) load_state(request.state, *structure.shape_network);
 }
 
 std::vector<std::string> settings_without_effect(const Registry& registry, const RunRequest& request) {
@@ -439,14 +445,16 @@ std::vector<std::string> settings_without_effect(const Registry& registry, const
   return keys;
 }
 
-RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish) {
+RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish,
+              StandingModel* standing) {
   const StopScope scope(stop);
+  StandingModel own;
   if (progress) progress(0.0, "drawing the weights");
   std::string where = "before the first step";
   try {
     return or_on_cpu(request, "run", where, [&](const RunRequest& asked, const std::string& said) {
       where = "before the first step";
-      return Run(registry, asked, progress, stop, publish, where, said)();
+      return Run(registry, asked, progress, stop, publish, standing ? *standing : own, where, said)();
     });
   } catch (const Cancelled&) {  // while the weights were drawn, so that there is nothing to show
     auto trace = std::make_shared<Trace>();

@@ -61,58 +61,34 @@ std::string SequenceLoss::formula() const {
   return {};
 }
 
-double SequenceLoss::segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
-                             std::span<double> adjoint) const {
-  double loss = 0.0;
-  const auto row = [&](std::int64_t t) { return static_cast<std::size_t>((t - first) * width); };
-  const auto half_square = [&](std::int64_t t, double weight) {
-    for (std::size_t j = 0; j < static_cast<std::size_t>(width); ++j) {
-      const double y = output[row(t) + j];
-      loss += 0.5 * weight * y * y;
-      if (!adjoint.empty()) adjoint[row(t) + j] += weight * y;
-    }
-  };
-  if (kind_ == LossKind::last) {
-    const std::int64_t last = sequence_.length - 1;
-    if (first <= last && last < first + steps) half_square(last, 1.0);
-    return loss;
-  }
-  for (std::int64_t t = first; t < first + steps; ++t) {
-    check_stop();
-    if (kind_ == LossKind::mean) {
-      half_square(t, weight_);
-      continue;
-    }
-    if (kind_ == LossKind::random) {
-      Rng rng(static_cast<std::uint64_t>(t));
-      for (std::size_t j = 0; j < static_cast<std::size_t>(width); ++j) {
-        const double w = weight_ * rng.normal();
-        loss += w * output[row(t) + j];
-        if (!adjoint.empty()) adjoint[row(t) + j] += w;
+LossForm SequenceLoss::form() const {
+  if (kind_ == LossKind::random) return {LossTerm::product, true};
+  if (kind_ != LossKind::task) return {LossTerm::squared_error, false};
+  return {sequence_.target_kind == TargetKind::classify ? LossTerm::cross_entropy : LossTerm::squared_error, true};
+}
+
+void SequenceLoss::rows(std::int64_t first, std::span<double> weights, std::span<double> targets) const {
+  const std::int64_t steps = std::ssize(weights), width = steps ? std::ssize(targets) / steps : 0;
+  switch (kind_) {
+    case LossKind::automatic: break;
+    case LossKind::last:
+      if (const std::int64_t last = sequence_.length - 1 - first; 0 <= last && last < steps) weights[static_cast<std::size_t>(last)] = 1.0;
+      break;
+    case LossKind::mean: std::ranges::fill(weights, weight_); break;
+    case LossKind::random:
+      std::ranges::fill(weights, 1.0);
+      for (std::int64_t t = 0; t < steps; ++t) {
+        check_stop();
+        Rng rng(static_cast<std::uint64_t>(first + t));
+        for (double& w : targets.subspan(static_cast<std::size_t>(t * width), static_cast<std::size_t>(width))) w = weight_ * rng.normal();
       }
-      continue;
-    }
-    const double weight = weight_ * sequence_.mask[static_cast<std::size_t>(t)];
-    if (weight == 0.0) continue;
-    if (sequence_.target_kind == TargetKind::regress) {
-      for (std::size_t j = 0; j < static_cast<std::size_t>(width); ++j) {
-        const double error = output[row(t) + j] - sequence_.target[static_cast<std::size_t>(t * width) + j];
-        loss += 0.5 * weight * error * error;
-        if (!adjoint.empty()) adjoint[row(t) + j] += weight * error;
-      }
-    } else {
-      const double* y = output.data() + row(t);
-      const double largest = *std::max_element(y, y + width);
-      double sum = 0.0;
-      for (std::int64_t j = 0; j < width; ++j) sum += std::exp(y[j] - largest);
-      const auto target = static_cast<std::int64_t>(sequence_.target[static_cast<std::size_t>(t)]);
-      loss += weight * (largest + std::log(sum) - y[target]);
-      if (!adjoint.empty())
-        for (std::int64_t j = 0; j < width; ++j)
-          adjoint[row(t) + static_cast<std::size_t>(j)] += weight * (std::exp(y[j] - largest) / sum - (j == target ? 1.0 : 0.0));
-    }
+      break;
+    case LossKind::task:
+      for (std::int64_t t = 0; t < steps; ++t)
+        weights[static_cast<std::size_t>(t)] = weight_ * sequence_.mask[static_cast<std::size_t>(first + t)];
+      std::copy_n(sequence_.target.begin() + first * width, targets.size(), targets.begin());
+      break;
   }
-  return loss;
 }
 
 }  // namespace reclab

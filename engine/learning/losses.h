@@ -21,7 +21,7 @@ const char* to_string(LossKind loss);
 /// The kind of such a name; none where there is none, as for random, which no command asks for.
 std::optional<LossKind> loss_kind(std::string_view name);
 
-class SequenceLoss final : public Loss {
+class SequenceLoss : public Loss {
  public:
   /// The sequence must outlive the loss. Throws Error for a task loss of a sequence without a target. `outputs` of a random loss: as
   /// another one asks.
@@ -29,8 +29,8 @@ class SequenceLoss final : public Loss {
 
   LossKind kind() const { return kind_; }  ///< never automatic
   std::int64_t outputs() const override;
-  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
-                 std::span<double> adjoint) const override;
+  LossForm form() const override;
+  void rows(std::int64_t first, std::span<double> weights, std::span<double> targets) const override;
   std::string formula() const;  ///< in words and symbols, for the manifest
 
  private:

@@ -68,14 +68,13 @@ std::vector<bool> frozen_of(const Model& model, const std::vector<std::string>& 
 }  // namespace
 
 /// Counts, besides, how well the outputs do: of this sequence alone, since others may be judged at the same time.
-class Trainer::JudgingLoss final : public Loss {
+class Trainer::JudgingLoss final : public SequenceLoss {
  public:
-  explicit JudgingLoss(const Sequence& sequence) : sequence_(sequence), loss_(LossKind::task, sequence) {
+  explicit JudgingLoss(const Sequence& sequence) : SequenceLoss(LossKind::task, sequence), sequence_(sequence) {
     for (const double m : sequence.mask) counted_ += m;
   }
-  std::int64_t outputs() const override { return loss_.outputs(); }
-  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
-                 std::span<double> adjoint) const override {
+  bool sees_outputs() const override { return true; }
+  void see(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output) const override {
     for (std::int64_t t = first; t < first + steps && counted_ > 0.0; ++t) {
       const double weight = sequence_.mask[static_cast<std::size_t>(t)] / counted_;
       if (weight == 0.0) continue;
@@ -88,13 +87,11 @@ class Trainer::JudgingLoss final : public Loss {
           metric_ += weight * std::pow(y[j] - sequence_.target[static_cast<std::size_t>(t * width) + j], 2);
       }
     }
-    return loss_.segment(first, steps, width, output, adjoint);
   }
   double metric() const { return metric_; }
 
  private:
   const Sequence& sequence_;
-  SequenceLoss loss_;
   mutable double metric_ = 0.0;
   double counted_ = 0.0;
 };

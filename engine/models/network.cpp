@@ -256,12 +256,18 @@ std::vector<Memory*> Network::memories(int layer) const {
   return found;
 }
 
+Parameters Network::undrawn() const {
+  Parameters made;
+  for (const auto& parameter : parameters_) made.entries().push_back({parameter.name, parameter.text, parameter.var.shape(), {}});
+  return made;
+}
+
 Parameters Network::initialise(std::uint64_t seed) const {
   const Rng root(seed);
-  Parameters made;
-  for (const auto& parameter : parameters_) {
-    made.entries().push_back({parameter.name, parameter.text, parameter.var.shape(), {}});
-    auto& entry = made.entries().back();
+  Parameters made = undrawn();
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const auto& parameter = parameters_[i];
+    auto& entry = made.entries()[i];
     entry.values = zeros(count(entry.shape));
     Rng rng = root.split(parameter.name);
     const std::string prefix = parameter.name.substr(0, parameter.name.find('/') + 1);

@@ -45,6 +45,7 @@ struct NetworkOptions {
       0;  ///< outputs whose targets layers read in place of what they feed back (Layer::teacher); 0: they run by themselves
   bool input_gradient = true;
   bool timed = false;  ///< the steps of the sequence are unequal: layers that know time are given elapsed times
+  bool operator==(const NetworkOptions&) const = default;
 };
 
 class Network {
@@ -145,6 +146,8 @@ class Network {
   /// Whether the sequence must be run as one segment.
   bool needs_one_segment() const { return needs_one_segment_; }
 
+  /// The names and shapes of all parameters, without values.
+  Parameters undrawn() const;
   /// Draws all parameters; a parameter's values depend on the seed, its name and the hyper-parameters only.
   Parameters initialise(std::uint64_t seed) const;
   /// The exact forms of this network, sequential first.

@@ -130,9 +130,12 @@ class Timing {
         publish_(publish) {
     NetworkOptions options;
     options.input = request.sequence->width;
-    parameters_ = Network(prepared_.architecture, prepared_.hyper, options).initialise(request.seed);
-    for (auto& entry : parameters_.entries())
-      if (const auto* given = prepared_.parameters.find(entry.name)) entry.values = given->values;
+    parameters_ = Network(prepared_.architecture, prepared_.hyper, options).undrawn();
+    for (auto& entry : parameters_.entries()) {
+      const auto* given = prepared_.parameters.find(entry.name);
+      RECLAB_DEMAND(given);
+      entry.values = given->values;
+    }
     prepared_.describe(request, trace_.info);
     trace_.info.batch = timing.batch;
     trace_.info.command = command_of(request, timing, trace_.info.device);
@@ -600,10 +603,10 @@ std::optional<double> largest_lyapunov(const Registry& registry, const RunReques
   constexpr double affordable = 2e9;  // flops of the products, about
   const StopScope scope(stop);
   double cubes = 1.0;
-  const Prepared prepared(registry, request);
+  const Structure structure(registry, request);
   bool any = false;
-  for (int layer = 0; layer < static_cast<int>(prepared.shape_network->layers().size()); ++layer)
-    for (const Memory* memory : prepared.shape_network->memories(layer)) {
+  for (int layer = 0; layer < static_cast<int>(structure.shape_network->layers().size()); ++layer)
+    for (const Memory* memory : structure.shape_network->memories(layer)) {
       const Transition own = memory->transition();
       any = any || own.kind != Transition::Kind::none;
       if (own.in_blocks()) cubes += static_cast<double>(own.entries()) * static_cast<double>(own.size);

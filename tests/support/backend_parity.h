@@ -12,6 +12,7 @@
 #include "parity/elementwise.h"
 #include "parity/gated.h"
 #include "parity/gather.h"
+#include "parity/loss.h"
 #include "parity/outer.h"
 #include "parity/product.h"
 #include "parity/reduce.h"
@@ -71,8 +72,9 @@ inline void stop_parity(Backend& other) {
 
 inline std::vector<ParityCase> parity_cases() {
   std::vector<ParityCase> all{{"a stop is heard", stop_parity}};
-  for (auto family : {elementwise_parity_cases, reduce_parity_cases, gather_parity_cases, product_parity_cases, diagonal_parity_cases,
-                      outer_parity_cases, gated_parity_cases, selective_parity_cases, attention_parity_cases, convolution_parity_cases})
+  for (auto family :
+       {elementwise_parity_cases, reduce_parity_cases, gather_parity_cases, product_parity_cases, diagonal_parity_cases, outer_parity_cases,
+        gated_parity_cases, selective_parity_cases, attention_parity_cases, convolution_parity_cases, loss_parity_cases})
     for (ParityCase& one : family()) all.push_back(std::move(one));
   return all;
 }

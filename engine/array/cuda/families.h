@@ -8,6 +8,7 @@
 #include "array/cuda/elementwise.h"
 #include "array/cuda/gated.h"
 #include "array/cuda/gather.h"
+#include "array/cuda/loss.h"
 #include "array/cuda/outer.h"
 #include "array/cuda/product.h"
 #include "array/cuda/reduce.h"

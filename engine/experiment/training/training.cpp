@@ -31,7 +31,7 @@ std::string number(double value) {
 
 }  // namespace
 
-Training::Training(const Registry& registry, const TrainingRequest& request) : request_(request) {
+Training::Training(const Registry& registry, const TrainingRequest& request, const Parameters* weights) : request_(request) {
   if (request_.steps < 0)
     throw Error("steps = " + std::to_string(request_.steps) + " is out of range: choose 0 or more.", {.parameter = "steps"});
   examples_ = examples_of(request_);
@@ -39,8 +39,8 @@ Training::Training(const Registry& registry, const TrainingRequest& request) : r
   run.sequence = examples_->training(0, 0);
   run.loss = LossKind::task;
   if (!run.state.empty()) throw Error("a training begins from rest: leave out the state.", {.parameter = "state"});
-  Prepared prepared(registry, run);
-  if (!prepared.fitted.empty())
+  const Prepared prepared(registry, run, weights);
+  if (!prepared.readout_note.empty())
     throw Error(prepared.architecture.id +
                     " has a read-out that is fitted to the target at once, and nothing that is learned step by step: choose another model, "
                     "or run it.",
@@ -52,7 +52,7 @@ Training::Training(const Registry& registry, const TrainingRequest& request) : r
   request_.options.form = form_from(run.form);
   require_form(*prepared.shape_network, request_.options.form, prepared.architecture.id);
   request_.options.rate.steps = request_.steps;
-  architecture_ = prepared.kept;
+  architecture_ = prepared.owner;
   model_ = std::make_unique<Model>(prepared.architecture, prepared.hyper, prepared.parameters, prepared.backend, prepared.real);
   trainer_ = std::make_unique<Trainer>(*model_, *examples_, request_.options);
   judge_every_ = request_.judge_every > 0 ? request_.judge_every : std::max<std::int64_t>(1, request_.steps / 20);
@@ -99,7 +99,7 @@ std::string Training::leave_device(const Registry& registry, const DeviceError& 
   TrainingRequest request = request_;
   request.run.device = "cpu";
   request.steps = request_.options.rate.steps;  // as many as at first: its rate and its judgements go by them
-  Training again(registry, request);
+  Training again(registry, request, state ? &state->weights : nullptr);
   if (state) again.go_on(*this, *state);
   trainer_ = std::move(again.trainer_);  // before what it stands on
   model_ = std::move(again.model_);
@@ -112,9 +112,8 @@ std::string Training::leave_device(const Registry& registry, const DeviceError& 
   return left_device(error, at, state ? state->steps : 0);
 }
 
-/// From where `before` stood, with its history until then.
+/// From where `before` stood, whose weights it has, with its history until then.
 void Training::go_on(const Training& before, const TrainingState& state) {
-  for (const auto& entry : state.weights.entries()) model_->set(entry.name, entry.values);
   trainer_->restore(state.steps, state.changes, state.memory);
   history_.assign(before.history_.begin(), before.history_.begin() + state.steps);
   const auto judged =

@@ -42,8 +42,9 @@ struct TrainingState {
 /// A training that is under way. Everything is done on the caller's thread.
 class Training {
  public:
-  /// Throws Error for a request that no model can be trained by.
-  Training(const Registry& registry, const TrainingRequest& request);
+  /// `weights`: those that it begins from, in place of the request's; null: none. Throws Error for a request that no model can be trained
+  /// by.
+  Training(const Registry& registry, const TrainingRequest& request, const Parameters* weights = nullptr);
   ~Training();
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;

@@ -218,16 +218,16 @@ std::vector<WeightsPart> parts_in(const WeightsFile& weights, const Architecture
 
 }  // namespace
 
-void load_weights(const std::filesystem::path& path, Parameters& parameters, const Network& network, const Architecture& architecture,
-                  const Hyper& hyper, bool free_head) {
+Parameters load_weights(const std::filesystem::path& path, const Network& network, const Architecture& architecture, const Hyper& hyper,
+                        bool free_head) {
   WeightsFile weights(path);
   const NameMatch match = match_names(network, weights.index);
   if (!match.problem.empty()) refuse_match(weights, match, architecture, hyper, network.options());
   const auto misfit = [&](const std::string& entry, const std::string& what, const std::string& otherwise, const Shape& wanted = {}) {
     refuse_misfit(weights, entry, what, otherwise, wanted, network, architecture, hyper, free_head);
   };
+  Parameters parameters = network.undrawn();
   auto& own = parameters.entries();
-  std::vector<std::vector<double>> values;
   RECLAB_DEMAND(own.size() == match.entries.size());
   for (std::size_t i = 0; i < own.size(); ++i) {
     const std::string& name = own[i].name;
@@ -252,7 +252,7 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
       const bool transposed = found.size() == own[i].shape.size() && std::equal(found.begin(), found.end(), own[i].shape.rbegin());
       misfit(name, what + " has " + shapes, transposed ? ": save it transposed." : ": save it with that shape.", own[i].shape);
     }
-    std::vector<double> all;
+    std::vector<double>& all = own[i].values;
     for (const std::string& part : rows == match.rows.end() ? std::vector<std::string>{entry} : rows->second) {
       const NpyArray array = weights.read(part);
       if (const auto bad = first_not_finite(array))
@@ -266,7 +266,6 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
         for (std::size_t column = 0; column < width; ++column) turned[row * width + column] = all[column * height + row];
       all = std::move(turned);
     }
-    values.push_back(std::move(all));
   }
   if (!match.unknown.empty()) {
     const std::string& extra = match.unknown.front();
@@ -275,7 +274,7 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
     misfit(name, "the entry " + name + " is not a parameter of this model, and has shape " + to_string(weights.index.shapes().at(extra)),
            ": remove it (the model's card lists the names).");
   }
-  for (std::size_t i = 0; i < own.size(); ++i) own[i].values = std::move(values[i]);
+  return parameters;
 }
 
 namespace {

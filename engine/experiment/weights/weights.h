@@ -12,12 +12,12 @@
 
 namespace reclab {
 
-/// Replaces all values of `parameters`, those of `network`, by the file's. Entries may have our names, with or without "param/", or those
-/// of the reference implementation, below any prefix (naming.h). Throws Error naming the entry that is missing, extra, of another shape,
-/// double or not finite; then nothing is replaced. What fits other hyper-parameters, of the same architecture, is a MisfitError that has
-/// them. `file` may name a part of one, "FILE:PART". `free_head`: no target says how wide the network's head is to be.
-void load_weights(const std::filesystem::path& file, Parameters& parameters, const Network& network, const Architecture& architecture,
-                  const Hyper& hyper, bool free_head = false);
+/// All parameters of `network`, from a file. Entries may have our names, with or without "param/", or those of the reference
+/// implementation, below any prefix (naming.h). Throws Error naming the entry that is missing, extra, of another shape, double or not
+/// finite. What fits other hyper-parameters, of the same architecture, is a MisfitError that has them. `file` may name a part of one,
+/// "FILE:PART". `free_head`: no target says how wide the network's head is to be.
+Parameters load_weights(const std::filesystem::path& file, const Network& network, const Architecture& architecture, const Hyper& hyper,
+                        bool free_head = false);
 /// Outputs of the head that a file of weights has behind a model with these hyper-parameters; 0: none.
 std::int64_t head_of_weights(const std::filesystem::path& file, const Architecture& architecture, const Hyper& hyper, std::int64_t input);
 

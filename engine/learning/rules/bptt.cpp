@@ -21,12 +21,12 @@ class PartLoss final : public Loss {
   PartLoss(const Sequence& whole, std::int64_t from, std::int64_t counted)
       : whole_(LossKind::task, whole), from_(from), counted_(counted) {}
   std::int64_t outputs() const override { return whole_.outputs(); }
-  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
-                 std::span<double> adjoint) const override {
-    const std::int64_t passed = std::clamp<std::int64_t>(counted_ - first, 0, steps);
-    const auto entries = static_cast<std::size_t>(passed * width);
-    return whole_.segment(from_ + first + passed, steps - passed, width, output.subspan(entries),
-                          adjoint.empty() ? adjoint : adjoint.subspan(entries));
+  LossForm form() const override { return whole_.form(); }
+  void rows(std::int64_t first, std::span<double> weights, std::span<double> targets) const override {
+    const auto passed = static_cast<std::size_t>(std::clamp<std::int64_t>(counted_ - first, 0, std::ssize(weights)));
+    if (passed == weights.size()) return;
+    whole_.rows(from_ + first + static_cast<std::int64_t>(passed), weights.subspan(passed),
+                targets.subspan(targets.size() / weights.size() * passed));
   }
 
  private:

@@ -152,7 +152,7 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     bind_captures(graph);
     graph.forward({}, Graph::Part::invariant);
     graph.clear_gradients();
-    int power = exponent_;
+    int power = carried_.empty() ? 0 : exponent_;  // that of the last backward is no part of this one
     for (std::size_t i = 0; i < states; ++i) {
       if (i < carried_.size() && carried_[i])
         b.copy(lambda_[i].data(), carried_[i], bytes(cell_.states[i].shape()));

@@ -110,14 +110,16 @@ TEST_CASE("a batch refuses what does not fit together") {
                  sine = make_task("sine", {.length = 12, .seed = 1}), brief = make_task("noise", {.length = 8, .seed = 1}),
                  lasting = make_task("noise", {.length = 13, .seed = 1});
   const SequenceLoss of_noise(LossKind::mean, noise), of_adding(LossKind::mean, adding), of_sine(LossKind::task, sine),
-      of_brief(LossKind::mean, brief), of_lasting(LossKind::mean, lasting);
+      of_brief(LossKind::mean, brief), of_lasting(LossKind::mean, lasting), of_other_kind(LossKind::random, noise);
   CHECK_ERROR(Batch({{&noise, &of_noise}, {&adding, &of_adding}}), "have the same columns");
   CHECK_ERROR(Batch({{&noise, &of_noise}, {&sine, &of_sine}}), "targets of the same width");
+  CHECK_ERROR(Batch({{&noise, &of_noise}, {&noise, &of_other_kind}}), "targets of the same kind");
   Rollout rollout(model, Batch(noise, of_noise), {});
   CHECK_ERROR(rollout.set_batch(Batch(noise, of_noise, 2)), "number of sequences of 2");
   CHECK_ERROR(rollout.set_batch(Batch(adding, of_adding)), "number of columns of 2");
   CHECK_ERROR(rollout.set_batch(Batch(sine, of_sine)), "number of outputs of 1");
   CHECK_ERROR(rollout.set_batch(Batch(lasting, of_lasting)), "a length of 13");
+  CHECK_ERROR(rollout.set_batch(Batch(noise, of_other_kind)), "a loss of another kind");
   rollout.set_batch(Batch(brief, of_brief));
   auto own = outputs(rollout);
   Rollout fresh(model, Batch(brief, of_brief), {});

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The same request gives the same bits, in segments of any length, and cut anywhere and continued.
+// The same request gives the same bits, in segments of any length, cut anywhere and continued, and on a model that stands.
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "execution/rollout.h"
 #include "experiment/experiment.h"
+#include "experiment/standing.h"
+#include "experiment/training/learned.h"
 #include "models/registry.h"
 #include "safetensors.h"
 #include "scratch.h"
@@ -37,7 +40,21 @@ Sequence part_of(Sequence sequence, std::int64_t first, std::int64_t last) {
 }
 
 bool same_bits(const TraceArray& a, const TraceArray& b) {
-  return a.shape == b.shape && (a.is_complex() ? *a.complex == *b.complex : *a.real == *b.real);
+  const auto same = [](const auto& x, const auto& y) {
+    return std::ranges::equal(std::as_bytes(std::span(x)), std::as_bytes(std::span(y)));
+  };
+  return a.shape == b.shape && a.is_complex() == b.is_complex() && (a.is_complex() ? same(*a.complex, *b.complex) : same(*a.real, *b.real));
+}
+
+/// The weights of a run, all times a factor.
+LearnedPtr times(const Trace& trace, double factor) {
+  auto weights = std::make_shared<LearnedWeights>();
+  weights->training = 1;
+  for (const TraceArray* array : trace.of(Kind::param)) {
+    weights->values.entries().push_back({array->key.substr(array->key.find('/') + 1), "", array->shape, *array->real});
+    for (double& value : weights->values.entries().back().values) value *= factor;
+  }
+  return weights;
 }
 
 }  // namespace
@@ -156,4 +173,56 @@ SWEEP_PRESETS("a run that is cut anywhere and continued from its exported state 
         std::equal(rest->real->begin(), rest->real->end(), full->real->begin() + static_cast<std::ptrdiff_t>(cut * rest->row_size())),
         preset.id + " cut at 137, without states: output");
   }
+}
+
+SWEEP_PRESETS("a run on a model that stands has the bits of a run from nothing, whatever ran on it before", preset) {
+  RunRequest base;
+  base.preset = preset;
+  TaskOptions options = preset.task_options();
+  options.length = std::min<std::int64_t>(options.length, 60);
+  base.sequence = make_task(preset.task, options);
+  base.recording.kinds.remove(kinds_of(Stage::late));
+  StandingModel standing;
+  const auto compare = [&](const RunRequest& request, const std::string& what) {
+    const RunResult there = run(builtin_registry(), request, {}, {}, {}, &standing), fresh = run(builtin_registry(), request, {}, {});
+    const RunInfo &a = there.trace->info, &b = fresh.trace->info;
+    CHECK_SAYS(a.outcome == b.outcome && a.sentence == b.sentence && a.notes == b.notes && a.hyper == b.hyper,
+               what + ": " + a.sentence + " / " + b.sentence);
+    CHECK_SAYS(a.outcome != Outcome::finished || a.loss_value == b.loss_value, what);
+    CHECK_EQUAL(there.trace->arrays().size(), fresh.trace->arrays().size());
+    for (const auto& array : fresh.trace->arrays()) CHECK_SAYS(same_bits(*there.trace->find(array->key), *array), what + ": " + array->key);
+    CHECK_EQUAL(there.state.size(), fresh.state.size());
+    for (const auto& [key, array] : fresh.state) CHECK_SAYS(same_bits(there.state.at(key), array), what + ": " + key);
+    return fresh.trace;
+  };
+  const TracePtr first = compare(base, "as it is");
+  RunRequest request = base;
+  request.seed = 2;
+  compare(request, "with other weights");
+  options.seed = 9;
+  request.sequence = make_task(preset.task, options);
+  compare(request, "on another sequence");
+  const auto architecture = architecture_of(builtin_registry(), preset);
+  const Hyper hyper = hyper_of(builtin_registry(), preset);
+  request = base;
+  for (const HyperSpec& row : hyper.table()) {
+    if (!row.draws_only || row.kind != HyperKind::real) continue;
+    request.set = {{row.key, as_text(0.5 * (row.low + hyper.real(row.key)))}};
+    if (test::possible(preset, request.set)) compare(request, "with another " + row.key);
+  }
+  request = base;
+  for (const double factor : {0.5, 1e200, 1.0}) {  // many models leave the range of the number format with the second
+    request.learned = times(*first, factor);
+    compare(request, "with weights that were learned");
+  }
+  request = base;
+  request.dtype = "f32";
+  for (const Form form : Network(*architecture, hyper, {.input = base.sequence->width}).forms()) {
+    request.form = std::string(to_string(form));
+    for (int time = 0; time < 2; ++time) compare(request, request.form + " in float32");
+  }
+  std::stop_source stop;
+  stop.request_stop();
+  run(builtin_registry(), base, {}, stop.get_token(), {}, &standing);
+  compare(base, "after a run that was stopped");
 }

@@ -20,12 +20,11 @@ class OneOutput final : public Loss {
  public:
   OneOutput(std::int64_t step, std::int64_t channel) : step_(step), channel_(channel) {}
   std::int64_t outputs() const override { return 0; }
-  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output,
-                 std::span<double> adjoint) const override {
-    if (step_ < first || step_ >= first + steps) return 0.0;
-    const auto at = static_cast<std::size_t>((step_ - first) * width + channel_);
-    if (!adjoint.empty()) adjoint[at] += 1.0;
-    return output[at];
+  LossForm form() const override { return {LossTerm::product, true}; }
+  void rows(std::int64_t first, std::span<double> weights, std::span<double> targets) const override {
+    if (step_ < first || step_ >= first + std::ssize(weights)) return;
+    weights[static_cast<std::size_t>(step_ - first)] = 1.0;
+    targets[static_cast<std::size_t>((step_ - first) * (std::ssize(targets) / std::ssize(weights)) + channel_)] = 1.0;
   }
 
  private:

@@ -19,11 +19,11 @@ bool isOfWeights(const Error& error, const Setup& setup) {
   return file != setup.weights.end() && error.where().file == file->second.string();
 }
 
-RunStage runOf(const RunWork::Subject& subject, const Report<RunStage>& report, const std::stop_token& stop) {
+RunStage runOf(const RunWork::Subject& subject, const Report<RunStage>& report, const std::stop_token& stop, StandingModel& standing) {
   const Setup& setup = *subject.key.setup;
   const auto publish = [&](TracePtr trace) { report.part({std::move(trace), {}}); };
   RunResult result = run(builtin_registry(), requestFor(setup, subject.library->presets.find(setup.preset), subject.key.recording),
-                         report.progress, stop, publish);
+                         report.progress, stop, publish, &standing);
   if (result.trace->info.outcome == Outcome::cancelled) throw Cancelled();  // what it recorded is freed here, not in the window's thread
   return {std::move(result.trace), std::make_shared<const FinalState>(std::move(result.state))};
 }
@@ -97,14 +97,15 @@ void RunWork::start(bool live) {
   const bool before = running();
   RunKey key = subject->key;
   misfit_ = std::make_shared<std::atomic<bool>>(false);
-  job_.start(std::move(key), [subject = *std::move(subject), misfit = misfit_](const Report<RunStage>& report, std::stop_token stop) {
-    try {
-      return runOf(subject, report, stop);
-    } catch (const Error& error) {
-      *misfit = isOfWeights(error, *subject.key.setup);
-      throw;
-    }
-  });
+  job_.start(std::move(key),
+             [subject = *std::move(subject), misfit = misfit_, standing = standing_](const Report<RunStage>& report, std::stop_token stop) {
+               try {
+                 return runOf(subject, report, stop, *standing);
+               } catch (const Error& error) {
+                 *misfit = isOfWeights(error, *subject.key.setup);
+                 throw;
+               }
+             });
   job_.announce(rest_.isActive());
   if (!before) emit runningChanged(true);
 }

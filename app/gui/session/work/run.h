@@ -7,6 +7,7 @@
 #include <chrono>
 #include <memory>
 
+#include "experiment/standing.h"
 #include "gui/jobs/job.h"
 #include "gui/session/requests.h"
 
@@ -64,6 +65,7 @@ class RunWork : public QObject {
   void end(const Ending& ending);
   void rest();  ///< no more moves are waited for
   std::function<std::optional<Subject>(bool)> subject_;
+  std::shared_ptr<StandingModel> standing_ = std::make_shared<StandingModel>();  ///< the job's alone, whose runs follow one another
   Job<RunKey, RunStage> job_;
   RecordingOptions asked_;
   bool live_ = false;        ///< the newest is one
