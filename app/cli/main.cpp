@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
+#include <map>
 #include <new>
 #include <system_error>
 
@@ -17,9 +19,9 @@
 #include "options.h"
 #include "parameters/nearest.h"
 #include "sequence/format.h"
+#include "study/subcommand.h"
 #include "terminal.h"
 #include "text.h"
-#include "timing/primitives.h"
 
 namespace {
 
@@ -132,13 +134,18 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     status = forms(forms_options, interrupt);
   });
 
-  BenchOptions bench_options;
-  sub = app.add_subcommand("bench", "Time the forms of a preset, or of a primitive (" + joined(primitive_names()) + "), against length");
-  add_bench(*sub, bench_options);
-  sub->callback([&] {
-    interrupt.watch();
-    status = bench(bench_options, interrupt);
-  });
+  std::map<std::string, StudyOptions> study_options;
+  const auto add_subcommand_of = [&](const Study& study) {
+    StudyOptions& options = study_options[study.id];
+    options.study = study.id;
+    sub = app.add_subcommand(study.command, study.summary);
+    add_study(*sub, options);
+    sub->callback([&] {
+      interrupt.watch();
+      status = run_study(options, interrupt);
+    });
+  };
+  add_subcommand_of(study("time"));
 
   TrainOptions train_options;
   sub = app.add_subcommand("train", "Train a preset on a task or a file, and go on with what was trained");
@@ -160,14 +167,8 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     status = complexities(complexities_options, interrupt);
   });
 
-  DistilOptions distil_options;
-  sub = app.add_subcommand("distill",
-                           "The long filters of a preset as a few modes: errors, Hankel singular values, and a model that runs them");
-  add_distil(*sub, distil_options);
-  sub->callback([&] {
-    interrupt.watch();
-    status = distil(distil_options, interrupt);
-  });
+  for (const Study& study : studies())
+    if (!study.command.empty() && !study_options.contains(study.id)) add_subcommand_of(study);
 
   TaskOptionsText task_options;
   sub = app.add_subcommand("task", "Write a synthetic sequence to a file");
@@ -219,8 +220,8 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     raise(SIGPIPE);
   }
   const bool exported = !run_options.folder.empty() || !train_options.folder.empty() || !train_options.resume.empty() ||
-                        !bench_options.file.empty() || !complexities_options.file.empty() || !task_options.file.empty() ||
-                        !distil_options.folder.empty();
+                        !complexities_options.file.empty() || !task_options.file.empty() ||
+                        std::ranges::any_of(study_options, [](const auto& one) { return one.second.is_set("--export"); });
   return complain("standard output cannot be written; is it closed, or the disk full?" +
                   std::string(exported ? " The export is whole." : ""));
 }

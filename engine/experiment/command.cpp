@@ -40,11 +40,7 @@ void CommandLine::option(const std::string& name, const std::string& value) {
 }
 
 void CommandLine::list(const std::string& name, const std::vector<std::string>& values) {
-  for (const std::string& value : values) {
-    std::string escaped;
-    for (const char c : value) escaped += c == ',' ? std::string("\\,") : std::string(1, c);
-    option(name, escaped);
-  }
+  for (const std::string& value : values) option(name, list_of_names({value}));
 }
 
 void CommandLine::joined(const std::string& name, const std::vector<std::string>& values) {
@@ -131,20 +127,6 @@ std::string shell_word(std::string_view text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";
-}
-
-std::vector<std::string> names_of_list(std::string_view list) {
-  std::vector<std::string> names(1);
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    if (list[i] == '\\' && i + 1 < list.size() && list[i + 1] == ',')
-      names.back() += list[++i];
-    else if (list[i] == ',')
-      names.emplace_back();
-    else
-      names.back() += list[i];
-  }
-  std::erase_if(names, [](const std::string& name) { return name.empty(); });
-  return names;
 }
 
 }  // namespace reclab

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "parameters/field.h"
 
 namespace reclab {
 
@@ -46,8 +47,5 @@ class CommandLine {
  private:
   std::string text_;
 };
-
-/// The names of a list as an option takes it, "a,b": a comma inside a name stands behind a backslash.
-std::vector<std::string> names_of_list(std::string_view list);
 
 }  // namespace reclab

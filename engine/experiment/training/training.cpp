@@ -2,12 +2,12 @@
 #include "experiment/training/training.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "array/backend.h"
 #include "experiment/command.h"
 #include "experiment/prepared.h"
-#include "trace/writers.h"
 
 namespace reclab {
 namespace {
@@ -21,12 +21,6 @@ std::unique_ptr<Examples> examples_of(TrainingRequest& request) {
   load.standardise = false;
   request.windows.standardise = request.load.standardise;
   return window_examples(std::make_shared<const Sequence>(load_sequence(request.file, load)), request.windows);
-}
-
-std::string number(double value) {
-  std::string text;
-  append_number(text, value);
-  return text;
 }
 
 }  // namespace
@@ -159,25 +153,11 @@ std::vector<std::string> arguments_of(const TrainingRequest& request) {
   };
   const auto count = [&](const std::string& name, auto value) { option(name, std::to_string(value)); };
   const auto list = [&](const std::string& name, const std::vector<std::string>& values) {
-    for (const std::string& value : values) {
-      std::string escaped;
-      for (const char c : value) escaped += c == ',' ? std::string("\\,") : std::string(1, c);
-      option(name, escaped);
-    }
+    for (const std::string& value : values) option(name, list_of_names({value}));
   };
   const auto fields = [&](bool of_file) {
-    for (const TrainingField& one : training_fields()) {
-      if (one.of_file != of_file) continue;
-      if (one.list) {
-        TrainingPlan plan = request;
-        list(one.flag, one.list(plan));
-      } else if (const HyperValue value = one.get(request); one.always || value != one.row.standard) {
-        if (one.row.kind == HyperKind::flag)
-          words.push_back(one.flag);
-        else
-          option(one.flag, one.row.kind == HyperKind::real ? number(std::get<double>(value)) : as_text(value));
-      }
-    }
+    for (const TrainingField& one : training_fields())
+      if (one.of_file == of_file) std::ranges::copy(words_of(one, one.get(request)), std::back_inserter(words));
   };
   if (request.file.empty()) {
     option("--task", request.task);
