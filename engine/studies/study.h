@@ -4,7 +4,6 @@
 // defines `Study <id>()`.
 #pragma once
 
-#include <any>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -13,6 +12,7 @@
 
 #include "experiment/experiment.h"
 #include "parameters/field.h"
+#include "trace/study_result.h"
 
 namespace reclab {
 
@@ -22,9 +22,6 @@ struct StudyInput {
   const PresetLibrary& presets;
   RunRequest run{};  ///< the model, its weights and the sequence; of no use to one that takes no model
 };
-
-/// A TracePtr where the study fills kinds, else a shared_ptr to a const value of its own type.
-using StudyResult = std::any;
 
 struct StudyReport {
   Progress progress{};
@@ -37,7 +34,7 @@ struct Study {
   std::vector<Field> fields{};                          ///< in the order of the command line
   FieldTexts in_window{};                               ///< where a window begins otherwise than with the defaults
   bool takes_model = true;                              ///< false: it is of a model of its own
-  Kinds fills{};                                        ///< which kinds of a trace it computes; none: its result is of its own type
+  Kinds fills{};                                        ///< which kinds of a trace its result has; none: it is of a type of its own
   bool measures = false;                                ///< time: nothing is to compute beside it
   /// Throws Error, and Cancelled where it is stopped. Fields that are not among the values have their defaults.
   std::function<StudyResult(const StudyInput&, const FieldTexts& values, const StudyReport&, std::stop_token)> compute{};

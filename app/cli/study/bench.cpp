@@ -225,7 +225,8 @@ StudyAsked asked(const StudyOptions& options, const PresetLibrary& all) {
 }
 
 void show_timing(const StudyAsked& what, const StudyResult& found, const StudyOutput& output) {
-  const Trace& trace = *std::any_cast<const TracePtr&>(found);
+  const TracePtr whole = found.get<Trace>();
+  const Trace& trace = *whole;
   const RunRequest& request = what.input.run;
   const TimingRequest timing = plan_of(timing_fields(), what.values);
   const std::vector<std::string> forms = forms_of(what.input, timing);

@@ -73,7 +73,8 @@ void print(const Distillation& found) {
 }
 
 void show_filters(const StudyAsked&, const StudyResult& result, const StudyOutput& output) {
-  const Distillation& found = *std::any_cast<const std::shared_ptr<const Distillation>&>(result);
+  const auto whole = result.get<Distillation>();
+  const Distillation& found = *whole;
   const std::string& folder = output.file;
   if (!folder.empty()) export_distillation(found, folder);
   if (output.json) {

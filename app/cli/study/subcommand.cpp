@@ -102,7 +102,7 @@ int run_study(const StudyOptions& options, Interrupt& interrupt) {
   StudyResult found;
   try {
     found = of.compute(asked.input, asked.values, {line.callback()}, interrupt.token());
-    if (const TracePtr* trace = std::any_cast<TracePtr>(&found); trace && (*trace)->info.outcome == Outcome::cancelled) throw Cancelled();
+    if (const TracePtr trace = found.get<Trace>(); trace && trace->info.outcome == Outcome::cancelled) throw Cancelled();
   } catch (const Cancelled&) {
     line.clear();
     return cancelled(of.cancelled_where);

@@ -10,7 +10,7 @@ Study compose() {
   Study made;
   made.takes_model = false;
   made.compute = [](const StudyInput& input, const FieldTexts& values, const StudyReport&, std::stop_token stop) {
-    return StudyResult(reclab::compose(input.registry, input.presets, values, std::move(stop)));
+    return reclab::compose(input.registry, input.presets, values, std::move(stop));
   };
   return made;
 }

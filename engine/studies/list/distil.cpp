@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The long filters of a model as a few modes: std::shared_ptr<const Distillation>.
+// The long filters of a model as a few modes: a Distillation.
 #include "distillation/distil.h"
 #include "studies/study.h"
 
@@ -38,7 +38,7 @@ Study distil() {
   made.compute = [](const StudyInput& input, const FieldTexts& values, const StudyReport& report, std::stop_token stop) {
     DistillRequest request = plan_of(fields(), values);
     request.model = input.run;
-    return StudyResult(std::make_shared<const Distillation>(reclab::distil(input.registry, request, report.progress, std::move(stop))));
+    return std::make_shared<Distillation>(reclab::distil(input.registry, request, report.progress, std::move(stop)));
   };
   return made;
 }

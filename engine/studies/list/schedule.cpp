@@ -24,9 +24,9 @@ Study schedule() {
   made.fields = {fields().begin(), fields().end()};
   made.fills = {Kind::schedule};
   made.compute = [](const StudyInput& input, const FieldTexts& values, const StudyReport&, std::stop_token stop) {
-    return StudyResult(form_schedule(input.registry, input.run, plan_of(fields(), values).steps, std::move(stop)));
+    return form_schedule(input.registry, input.run, plan_of(fields(), values).steps, std::move(stop));
   };
-  made.instead = [](const std::string& why) { return StudyResult(no_schedule(why)); };
+  made.instead = [](const std::string& why) { return no_schedule(why); };
   return made;
 }
 

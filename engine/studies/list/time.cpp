@@ -30,7 +30,7 @@ Study time() {
       if (key == "width") run.set.emplace_back(key, value);
     }
     const Publish publish = !report.part ? Publish() : [&](TracePtr part) { report.part(std::move(part)); };
-    return StudyResult(time_forms(input.registry, run, plan_of(timing_fields(), values), report.progress, std::move(stop), publish));
+    return time_forms(input.registry, run, plan_of(timing_fields(), values), report.progress, std::move(stop), publish);
   };
   return made;
 }

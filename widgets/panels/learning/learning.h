@@ -5,6 +5,7 @@
 
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
+#include "trace/learning.h"
 
 namespace reclab {
 
@@ -20,7 +21,8 @@ class LearningPanel : public PlotPanel {
   Kinds needs() const override { return {Kind::input}; }  ///< nothing of a run
   bool isOfRun() const override { return false; }
   QString fileModel(const QString& model) const override;
-  void setLearning(std::shared_ptr<const Learning> learning) override;
+  void setLearning(std::shared_ptr<const Learning> learning);
+  void setResult(const std::string& study, const StudyResult& result, const QString& problem) override;
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;
   FigureDrawing drawing(const FigureStyle& style) override;

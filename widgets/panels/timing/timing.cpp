@@ -60,7 +60,7 @@ TimingPanel::TimingPanel(QWidget* parent) : PlotPanel(parent) {
   makeControls();
   offer_->setText(tr("Time the forms"));
   offer_->setToolTip(tr("Run every exact form of this model at rising lengths; this takes some seconds."));
-  connect(offer_, &QPushButton::clicked, this, [this] { emit requested({Request::Act::compute, Kind::timing, choice()}); });
+  connect(offer_, &QPushButton::clicked, this, [this] { ask(StudyChoice::Act::compute); });
   copy_command_ = new QAction(tr("Copy the reclab line that repeats the timing"), this);
   connect(copy_command_, &QAction::triggered, this, &TimingPanel::copyCommand);
   addAction(copy_command_);
@@ -125,12 +125,7 @@ void TimingPanel::makeControls() {
   more_->setAutoRaise(true);
   time_ = new QPushButton;
   time_->setObjectName(QStringLiteral("timingStart"));
-  connect(time_, &QPushButton::clicked, this, [this] {
-    if (running_)
-      emit requested({Request::Act::stop, Kind::timing, {}});
-    else
-      emit requested({Request::Act::compute, Kind::timing, choice()});
-  });
+  connect(time_, &QPushButton::clicked, this, [this] { ask(state_.running ? StudyChoice::Act::stop : StudyChoice::Act::compute); });
   controls_->addWidget(segments_);
   controls_->addWidget(view_box_);
   controls_->addWidget(pass_row_);
@@ -148,7 +143,7 @@ void TimingPanel::makeControls() {
   connect(choices_, &TimingChoices::changed, this, [this] {
     changed_ = true;
     showButtons();
-    emit requested({Request::Act::choose, Kind::timing, choice()});
+    ask(StudyChoice::Act::choose);
   });
 
   bar_ = new QProgressBar;
@@ -180,7 +175,7 @@ void TimingPanel::arrange() {
   int level = 0;
   for (;; ++level) {
     more_->setText(level < 3 ? tr("Choices…") : QStringLiteral("…"));
-    time_->setText(running_ ? tr("Stop") : level < 2 ? tr("Time the forms") : tr("Time"));
+    time_->setText(state_.running ? tr("Stop") : level < 2 ? tr("Time the forms") : tr("Time"));
     if (level == 3) break;
     const bool sheet = !row || (passes && level == 2);
     const int taken = (!views ? 0 : wanted(level == 0 ? segments_ : static_cast<QWidget*>(view_box_))) +
@@ -238,11 +233,11 @@ void TimingPanel::setChoices(const QVariantMap& saved) {
 QString TimingPanel::whyEmpty() const {
   const QString said = noRunSentence(trace_.get(), tr("its forms can be timed here"));
   const bool none = !trace_ || timingsOf(*trace_).forms.empty();
-  offer_->setVisible(trace_ && none && !running_);
+  offer_->setVisible(trace_ && none && !state_.running);
   if (!trace_) return said;
   if (!none) return {};
-  if (running_) return doing() + u'…';
-  if (!waits_.isEmpty()) return waits_;
+  if (state_.running) return doing() + u'…';
+  if (!state_.waits.isEmpty()) return state_.waits;
   return tr(
       "Press “Time the forms” to see how long each execution form of this model takes on this machine. "
       "It also begins by itself when nothing runs and no hand moves for a while.");
@@ -343,58 +338,39 @@ void TimingPanel::showViews() {
 }
 
 void TimingPanel::showButtons() {
-  time_->setToolTip(safeTip(running_ ? tr("Stop the timing; what has been timed stays")
-                                     : tr("Time the forms that are chosen, at the lengths that are chosen")));
+  time_->setToolTip(safeTip(state_.running ? tr("Stop the timing; what has been timed stays")
+                                           : tr("Time the forms that are chosen, at the lengths that are chosen")));
   time_->setVisible(!offer_->isVisibleTo(this));
-  const bool stands_out = changed_ && !running_;
+  const bool stands_out = changed_ && !state_.running;
   if (time_->property("primary").toBool() != stands_out) {
     time_->setProperty("primary", stands_out);  // what is shown is not what is chosen
     time_->style()->unpolish(time_);
     time_->style()->polish(time_);
   }
-  bar_->setVisible(running_);
+  bar_->setVisible(state_.running);
   arrange();
 }
 
-void TimingPanel::setComputing(Kind kind, bool running) {
-  if (kind != Kind::timing) return;
-  running_ = running;
-  fraction_ = 0;
-  stage_.clear();
-  bar_->setValue(0);
-  if (running) {
-    changed_ = false;
-    waits_.clear();
-  }
+void TimingPanel::ask(StudyChoice::Act act) { emit requested(StudyChoice{"time", {choice().begin(), choice().end()}, act}); }
+
+void TimingPanel::setStudyState(const std::string& study, const StudyState& state) {
+  if (study != "time") return;
+  const bool toggled = std::exchange(state_, state).running != state.running;
+  if (toggled && state.running) changed_ = false;
+  bar_->setValue(static_cast<int>(std::lround(1000 * state_.fraction)));
   if (!emptyReason().isEmpty()) return refresh();
-  showButtons();
+  if (toggled) showButtons();
   showCaption();
   plot_->redraw();
 }
 
-void TimingPanel::setWaiting(Kind kind, const QString& why) {
-  if (kind != Kind::timing || why == waits_) return;
-  waits_ = why;
-  if (!emptyReason().isEmpty()) return refresh();
-  showCaption();
-  plot_->redraw();
+QString TimingPanel::doing() const {
+  return state_.stage.isEmpty() ? tr("The forms are being timed") : state_.stage.left(1).toUpper() + state_.stage.mid(1);
 }
-
-void TimingPanel::setProgress(Kind kind, double fraction, const QString& stage) {
-  if (kind != Kind::timing || !running_) return;
-  fraction_ = fraction;
-  stage_ = stage;
-  bar_->setValue(static_cast<int>(std::lround(1000 * fraction)));
-  if (!emptyReason().isEmpty()) return refresh();
-  showCaption();
-  plot_->redraw();
-}
-
-QString TimingPanel::doing() const { return stage_.isEmpty() ? tr("The forms are being timed") : stage_.left(1).toUpper() + stage_.mid(1); }
 
 void TimingPanel::showCaption() {
-  if (running_) return caption_->setText(doing() + tr(", %1 %").arg(std::lround(100 * fraction_)), true);
-  if (!waits_.isEmpty()) return caption_->setText(waits_, true);
+  if (state_.running) return caption_->setText(doing() + tr(", %1 %").arg(std::lround(100 * state_.fraction)), true);
+  if (!state_.waits.isEmpty()) return caption_->setText(state_.waits, true);
   // One line of it, with as much as it holds; resting the pointer on it tells the rest.
   QString text = circumstances(timings_.info);
   // What was measured holds for other seeds and numbers too, but Newton's iterations are those of the ones it was measured with.
