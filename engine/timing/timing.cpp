@@ -609,11 +609,10 @@ const std::vector<PlanField<TimingRequest>>& timing_fields() {
 }
 
 std::string command_of(const RunRequest& request, const TimingRequest& timing, const std::string& device) {
-  CommandLine line("reclab bench");
+  CommandLine line;
   line.model(request, device);
-  for (const auto& field : timing_fields())
-    for (const std::string& word : words_of(field, field.get(timing))) line.word(word);
-  return line.text();
+  for (const auto& field : timing_fields()) line.field(field, field.get(timing));
+  return line.text("reclab bench");
 }
 
 TracePtr time_forms(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress,
