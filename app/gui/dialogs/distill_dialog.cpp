@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "array/error.h"
+#include "gui/dialogs/field_editor.h"
 #include "gui/look/look.h"
 #include "gui/session/requests.h"
 #include "models/registry.h"
@@ -71,10 +72,8 @@ DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser choose
   const auto box = [&](const char* key, std::int64_t value) {
     const Field& field = *std::ranges::find(study("distil").fields, key, [](const Field& one) { return one.row.key; });
     auto* words = plainLabel(tr(field.form.label.c_str()), this);
-    auto* spin = new QSpinBox(this);
-    spin->setRange(static_cast<int>(field.form.low), static_cast<int>(field.form.high));
+    auto* spin = qobject_cast<QSpinBox*>(fieldEditor(field, this, [] {}));
     spin->setValue(static_cast<int>(value));
-    spin->setToolTip(safeTip(tr(field.form.tip.c_str())));
     words->setBuddy(spin);
     choices->addWidget(words);
     choices->addWidget(spin);
