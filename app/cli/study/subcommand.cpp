@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include "array/error.h"
 #include "models/registry.h"
@@ -13,8 +14,8 @@
 namespace reclab::cli {
 namespace {
 
-/// A line each: how its result is shown.
-StudyText text_of(const std::string& study) { return study == "time" ? bench_text() : distil_text(); }
+/// How the result of each study that has a subcommand is shown.
+const std::map<std::string, StudyText (*)()> texts{{"distil", distil_text}, {"time", bench_text}};
 
 StudyAsked usual(const StudyOptions& options, const PresetLibrary& all) {
   StudyAsked made{{builtin_registry(), all}, values_given(options)};
@@ -94,7 +95,7 @@ void add_study(CLI::App& app, StudyOptions& options) {
 int run_study(const StudyOptions& options, Interrupt& interrupt) {
   const PresetLibrary all = library();
   const Study& of = study(options.study);
-  const StudyText text = text_of(of.id);
+  const StudyText text = texts.at(of.id)();
   const StudyAsked asked = text.asked ? text.asked(options, all) : usual(options, all);
 
   ProgressLine line;
