@@ -32,7 +32,7 @@ class Panel : public QWidget {
 
   /// The run to show; null empties the panel. `pinned` are other runs shown beside it for comparison, colours as given by the window.
   struct Run {
-    std::shared_ptr<const Trace> trace;
+    std::shared_ptr<const Trace> trace;  ///< not null
     QColor colour;
     QString label;
     QString tip = {};   ///< how it differs from the run that is shown

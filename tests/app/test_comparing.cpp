@@ -21,6 +21,7 @@
 #include "gui/views/status_line.h"
 #include "models/registry.h"
 #include "panels/spectrum/spectrum.h"
+#include "plot/parts/table.h"
 #include "plot/plot.h"
 #include "plot/value_axis.h"
 #include "window_test.h"

@@ -123,7 +123,7 @@ class TestMap : public test::WindowTest {
     QTest::mouseClick(map()->viewport(), Qt::LeftButton, {}, map()->placeOf("gru"));
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == "gru", patience);
     QCOMPARE(map()->current(), QString("gru"));
-    QCOMPARE(window_->undoStack()->count(), 1);
+    QCOMPARE(window_->undoStack()->undoText(), QString("model gru"));
     window_->undoStack()->undo();
     QTRY_COMPARE_WITH_TIMEOUT(map()->current(), QString("lstm"), patience);
     // The name is as good as the dot; a click beside everything does nothing.

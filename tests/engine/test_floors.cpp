@@ -259,6 +259,23 @@ std::vector<std::string> oversized(const fs::path& root, std::set<std::string> a
   return found;
 }
 
+constexpr std::ptrdiff_t lines_of_widgets = 350;
+
+/// The files of the widgets that are longer than nearly all of them are to be, where they are more than one in twenty.
+std::vector<std::string> long_widgets(const fs::path& root, std::size_t* files_read = nullptr) {
+  std::vector<std::string> found;
+  std::size_t count = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root / "widgets")) {
+    if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+    ++count;
+    if (const auto lines = std::ranges::count(contents(entry.path()), '\n'); lines > lines_of_widgets)
+      found.push_back(entry.path().lexically_relative(root).string() + " has " + std::to_string(lines) + " lines");
+  }
+  if (files_read) *files_read = count;
+  if (20 * found.size() <= count) found.clear();
+  return found;
+}
+
 /// Assertions that some builds do not have.
 std::vector<std::string> asserts(const fs::path& root, std::size_t* demands = nullptr) {
   static const std::regex of_some(R"((^|[^\w])assert\s*\()"), of_all(R"(\bRECLAB_DEMAND\()");
@@ -610,6 +627,21 @@ TEST_CASE("a file of 701 lines, a folder of 21 files and a line of the list that
   CHECK_SAYS(listed.size() == 3 && listed[1] == "widgets/a.cpp is not too long any more: take it off the list" &&
                  listed[2].starts_with("widgets/gone.cpp"),
              said(listed));
+}
+
+TEST_CASE("of twenty files of the widgets one at most is longer than 350 lines") {
+  std::size_t files = 0;
+  const auto found = long_widgets(reclab::test::source(), &files);
+  CHECK_SAYS(files > 50, std::to_string(files) + " files read");
+  CHECK_SAYS(found.empty(), said(found));
+  const std::string longest(350, '\n');
+  Planted planted;
+  for (int i = 0; i < 19; ++i) planted.file("widgets/panels/gating/a" + std::to_string(i) + ".cpp", longest);
+  planted.file("widgets/plot/a.h", longest + "\n");
+  CHECK_SAYS(long_widgets(planted.root()).empty(), said(long_widgets(planted.root())));
+  planted.file("widgets/panels/gating/a7.cpp", longest + "\n");
+  const auto too_many = long_widgets(planted.root());
+  CHECK_SAYS(too_many.size() == 2 && std::ranges::count(too_many, "widgets/plot/a.h has 351 lines") == 1, said(too_many));
 }
 
 TEST_CASE("a panel that the window names is found, with file and line") {

@@ -13,7 +13,8 @@
 #include <csignal>
 #include <limits>
 
-#include "plot/heatmap.h"
+#include "plot/parts/heatmap.h"
+#include "plot/parts/table.h"
 #include "plot/plot.h"
 #include "synthetic/synthetic_trace.h"
 
@@ -489,12 +490,11 @@ class TestPlot : public QObject {
     QCOMPARE(colour(2, 3), viridis()[255]);
     QCOMPARE(colour(2, 0), viridis()[0]);
     QCOMPARE(QColor(colour(5, 3.2)), plot.theme().base);
-    std::int64_t step = -1, unit = -1;
-    double value = -1;
-    QVERIFY(map->at({rect->axis(QCPAxis::atBottom)->coordToPixel(7), rect->axis(QCPAxis::atLeft)->coordToPixel(3)}, &step, &unit, &value));
-    QCOMPARE(step, 7);
-    QCOMPARE(unit, 3);
-    QCOMPARE(value, 1.0);
+    const auto entry = map->at({rect->axis(QCPAxis::atBottom)->coordToPixel(7), rect->axis(QCPAxis::atLeft)->coordToPixel(3)});
+    QVERIFY(entry.has_value());
+    QCOMPARE(entry->step, 7);
+    QCOMPARE(entry->unit, 3);
+    QCOMPARE(entry->value, 1.0);
     map->setScale(-1, 3);
     QVERIFY(map->isDiverging());
     QCOMPARE(map->low(), -3.0);

@@ -22,8 +22,8 @@
 
 #include "panels/trajectories/past_view.h"
 #include "panels/trajectories/trajectories.h"
-#include "plot/components.h"
 #include "plot/plot.h"
+#include "scene/components.h"
 #include "scene/state_space.h"
 #include "scene/trajectory_view.h"
 #include "scene/vtk_frame.h"

@@ -24,6 +24,10 @@ class ShiftedPowers : public PowerTicker {
 
 }  // namespace
 
+QString powerText(double log10) {
+  return std::isfinite(log10) ? powerAsNumber(log10, 3) : log10 < 0 ? QStringLiteral("0") : QObject::tr("not finite");
+}
+
 PowerColours showPowers(Heatmap& heatmap, ColourBar& bar, const std::vector<double>& logarithms, std::int64_t units,
                         const std::vector<std::int64_t>& steps, double decades, const QString& label) {
   double high = -std::numeric_limits<double>::infinity(), low = -high;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "plot/heatmap.h"
+#include "plot/parts/heatmap.h"
 
 namespace reclab {
+
+/// 10 to a power as a number; "0" or "not finite" where there is none.
+QString powerText(double log10);
 
 /// The logarithms that colours stand for, and the least that there is.
 struct PowerColours {

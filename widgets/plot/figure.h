@@ -9,6 +9,8 @@
 
 namespace reclab {
 
+constexpr double mm_of_an_inch = 25.4;
+
 /// The words for a run, null for none.
 FigureText figureText(const QString& title, const Trace* trace);
 

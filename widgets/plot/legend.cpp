@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The texts of a plot: paragraphs and legends.
+// The texts of a plot, paragraphs and legends, and what a low plot leaves out of them.
 #include <algorithm>
 #include <cmath>
 
@@ -63,6 +63,14 @@ QSize Paragraph::minimumOuterSizeHint() const {
 }
 
 QSize Paragraph::maximumOuterSizeHint() const { return {QWIDGETSIZE_MAX, minimumOuterSizeHint().height()}; }
+
+void CursorText::say(const QString& text, bool muted) {
+  auto* plot = static_cast<Plot*>(mParentPlot);
+  const QSize before = minimumOuterSizeHint();
+  setText(text, muted);
+  if (minimumOuterSizeHint() != before) plot->redraw();
+  plot->redrawNow();
+}
 
 void Paragraph::draw(QCPPainter* painter) {
   const QString text = this->text();
@@ -224,6 +232,84 @@ void Legend::draw(QCPPainter* painter) {
     else
       painter->drawText(place.adjusted(22, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextDontClip, shownText(entry));
   }
+}
+
+// ------------------------------------------------------------------------------------------------------------------ room
+
+Plot::Beside Plot::beside() const {
+  constexpr int least_inside = 120, least_further = 70;  // of the first picture, and of one more under it
+  Beside all;
+  int pictures = 0, around = 0;
+  QCPLayoutGrid* grid = plotLayout();
+  for (int row = 0; row < grid->rowCount(); ++row) {
+    bool picture = false;
+    for (int column = 0; column < grid->columnCount(); ++column) {
+      const QCPLayoutElement* element = grid->hasElement(row, column) ? grid->element(row, column) : nullptr;
+      if (const auto* text = qobject_cast<const Paragraph*>(element)) {
+        all.texts.push_back(text);
+        all.wanted += text->wantedHeight();
+      } else if (const auto* names = qobject_cast<const Legend*>(element)) {
+        all.legends.push_back(names);
+        all.wanted += names->wantedHeight();
+      } else {
+        picture = picture || (element && element->visible());
+        const auto frame = [&](const QCPLayoutElement* one) {
+          if (const auto* rect = qobject_cast<const QCPAxisRect*>(one); rect && rect->visible())
+            around = std::max(around, rect->margins().top() + rect->margins().bottom());
+        };
+        frame(element);
+        if (element)
+          for (const QCPLayoutElement* one : element->elements(true)) frame(one);
+      }
+    }
+    pictures += picture;
+  }
+  const int least = least_picture_ > 0 ? least_picture_ : least_inside + around;
+  const int height = viewport().height(), spacing = grid->rowSpacing() * std::max(0, grid->rowCount() - 1);
+  all.room = height - least - least_further * std::max(0, pictures - 1) - spacing;
+  all.fair = share_ > 0.0 ? std::min(all.room, height - static_cast<int>(share_ * height) - spacing) : all.room;
+  return all;
+}
+
+Plot::Room Plot::roomFor(const QCPLayoutElement* one) const {
+  if (figure_) return figure_->caption || qobject_cast<const Paragraph*>(one) == nullptr ? Room::all : Room::none;
+  auto [texts, legends, wanted, room, fair] = beside();
+  Room its = Room::all;
+  for (auto text = texts.rbegin(); text != texts.rend() && wanted > fair; ++text) {
+    const bool brief = (*text)->brief();
+    wanted -= (*text)->wantedHeight() - (brief ? (*text)->lineHeight() : 0);
+    if (*text == one && !brief) return Room::none;
+    if (*text == one && (*text)->wantedHeight() > (*text)->lineHeight()) its = Room::line;
+  }
+  for (auto names = legends.rbegin(); names != legends.rend() && wanted > fair; ++names) {
+    wanted -= (*names)->wantedHeight() - (*names)->lineHeight();
+    if (*names == one && (*names)->wantedHeight() > (*names)->lineHeight()) its = Room::line;
+  }
+  for (auto text = texts.rbegin(); text != texts.rend() && wanted > room; ++text) {
+    if (!(*text)->brief()) continue;  // gone already
+    wanted -= (*text)->lineHeight();
+    if (*text == one) return Room::none;
+  }
+  for (auto names = legends.rbegin(); names != legends.rend() && wanted > room; ++names) {
+    wanted -= (*names)->lineHeight();
+    if (*names == one) its = Room::none;
+  }
+  return its;
+}
+
+QRect Plot::leftOutPlace() const { return {viewport().right() - 26, viewport().top(), 26, 16}; }
+
+QString Plot::leftOut() const {
+  QStringList parts;
+  for (QCPLayoutElement* element : plotLayout()->elements(false)) {
+    if (const auto* names = qobject_cast<const Legend*>(element)) {
+      if (const Room room = roomFor(names); room != Room::all) parts << names->namesAsHtml(room == Room::line);
+    } else if (const auto* text = qobject_cast<const Paragraph*>(element)) {
+      if (!text->text().isEmpty() && roomFor(text) != Room::all) parts << text->text().toHtmlEscaped();
+    }
+  }
+  parts.removeAll(QString());
+  return parts.join(QStringLiteral("<br>"));
 }
 
 }  // namespace reclab

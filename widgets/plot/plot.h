@@ -16,6 +16,7 @@
 #include "panel.h"
 #include "plot/figure.h"
 #include "plot/theme.h"
+#include "plot/tickers.h"
 
 namespace reclab {
 
@@ -44,6 +45,14 @@ class Paragraph : public QCPLayoutElement {
   bool muted_ = false, small_ = false, brief_ = false;
   mutable int width_ = -1, height_ = 0;  ///< wantedHeight() at a width, kept from one layout to the next
   mutable bool in_figure_ = false;       ///< and in which of both
+};
+
+/// What is said of the step at the cursor.
+class CursorText : public Paragraph {
+ public:
+  explicit CursorText(QCustomPlot* plot) : Paragraph(plot) { setLayer(QStringLiteral("overlay")); }
+  /// The plot is laid out anew only where the text takes another height.
+  void say(const QString& text, bool muted = true);
 };
 
 /// The names of curves in a row that wraps. A click on one hides what it names; it stays hidden when the entries are made anew. Where the
@@ -83,41 +92,6 @@ class Legend : public QCPLayoutElement {
   mutable QRect more_;  ///< "and 3 more", where not all are shown
   mutable int width_ = -1, height_ = 0;
   QSet<QString> hidden_;
-};
-
-/// Ticks at whole steps, or, when time is an even grid of something else, at round times.
-class StepTicker : public QCPAxisTicker {
- public:
-  /// The time of step s is origin + s * spacing.
-  void setTime(double origin, double spacing) { origin_ = origin, spacing_ = spacing, whole_ = origin == 0.0 && spacing == 1.0; }
-  /// Steps before the last one.
-  void setLag(double last) { origin_ = last, spacing_ = -1.0, whole_ = true; }
-  void generate(const QCPRange& range, const QLocale& locale, QChar formatChar, int precision, QVector<double>& ticks,
-                QVector<double>* subTicks, QVector<QString>* tickLabels) override;
-
- protected:
-  double getTickStep(const QCPRange& range) override;
-  int getSubTickCount(double) override { return 0; }
-
- private:
-  double origin_ = 0.0, spacing_ = 1.0;
-  bool whole_ = true;  ///< ticks are whole steps
-};
-
-/// Ticks at round numbers, written as number() writes them.
-class NumberTicker : public QCPAxisTicker {
- protected:
-  int getSubTickCount(double) override { return 0; }
-  QString getTickLabel(double tick, const QLocale&, QChar, int) override { return number(tick, 6); }
-};
-
-/// Ticks of an axis that holds log10 of something: whole powers of ten ("10⁻⁴⁰⁰"), or round numbers when few powers are in sight.
-class PowerTicker : public QCPAxisTicker {
- protected:
-  double getTickStep(const QCPRange& range) override;
-  QVector<double> createTickVector(double step, const QCPRange& range) override;
-  int getSubTickCount(double) override { return 0; }
-  QString getTickLabel(double tick, const QLocale&, QChar, int) override;
 };
 
 class RoomyRect;
@@ -182,6 +156,7 @@ class Plot : public QCustomPlot {
 
   /// Makes the left axis of a rect one that can be held, locked and zoomed; the panel gives its ranges to it.
   ValueAxis* addValueAxis(QCPAxisRect* rect);
+  void holdValues(bool hold);  ///< of all such axes
 
   /// The one rule of what a low plot leaves out, so that the picture keeps its height: texts from the last to the first, then legends but
   /// for one line, then these. What is left out is told where the pointer rests on the dots in the corner.
@@ -243,6 +218,7 @@ class Plot : public QCustomPlot {
   Beside beside() const;
   enum class Drag { none, pending, scrub, zoom, pan, values };
 
+  void addMarks();
   void applyTheme();
   void styleAxis(QCPAxis* axis);
   void schedule();
@@ -265,7 +241,6 @@ class Plot : public QCustomPlot {
   Theme theme_;
   QList<TimeRect> time_rects_;
   QSharedPointer<StepTicker> step_ticker_;
-  TimeCursor* time_cursor_ = nullptr;
   std::int64_t extent_first_ = 0, extent_last_ = -1, first_ = 0, last_ = 0, cursor_ = -1;
   Drag drag_ = Drag::none;
   QPointF press_;
@@ -290,11 +265,6 @@ class Plot : public QCustomPlot {
   std::function<void()> reset_;
   std::function<QString(const QPointF&)> hover_;
 };
-
-/// One cell of a CSV: quoted when it has to be.
-QString csvCell(const QString& text);
-/// A number that reads back to the same value; empty for NaN.
-QByteArray csvNumber(double value);
 
 inline const Theme& themeOf(const QCustomPlot* plot) { return static_cast<const Plot*>(plot)->theme(); }
 

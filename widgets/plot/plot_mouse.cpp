@@ -29,6 +29,10 @@ ValueAxis* Plot::addValueAxis(QCPAxisRect* rect) {
   return value_axes_.back();
 }
 
+void Plot::holdValues(bool hold) {
+  for (ValueAxis* axis : value_axes_) axis->hold(hold);
+}
+
 ValueAxis* Plot::valueAxisAt(const QPointF& position) const {
   for (ValueAxis* axis : value_axes_)
     if (axis->contains(position)) return axis;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plot/plot_panel.h"
+#include "box_layout.h"
 #include "plain_text.h"
 
-#include <QVBoxLayout>
+#include <QSignalBlocker>
 #include <algorithm>
 
 #include "trace/input_scale.h"
@@ -12,13 +13,9 @@ namespace reclab {
 
 PlotPanel::PlotPanel(QWidget* parent) : Panel(parent), plot_(new Plot) {
   auto* shown = new QWidget;
-  auto* column = new QVBoxLayout(shown);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
+  auto* column = boxLayout<QVBoxLayout>(shown, 0);
   control_row_ = new QWidget;
-  controls_ = new QHBoxLayout(control_row_);
-  controls_->setContentsMargins(8, 4, 8, 4);
-  controls_->setSpacing(8);
+  controls_ = boxLayout<QHBoxLayout>(control_row_, 8, {8, 4, 8, 4});
   column->addWidget(control_row_);
   column->addWidget(plot_, 1);
   control_row_->hide();
@@ -26,9 +23,7 @@ PlotPanel::PlotPanel(QWidget* parent) : Panel(parent), plot_(new Plot) {
   auto* empty = new QWidget;
   empty->setBackgroundRole(QPalette::Base);
   empty->setAutoFillBackground(true);
-  auto* words = new QVBoxLayout(empty);
-  words->setContentsMargins(24, 16, 24, 16);
-  words->setSpacing(8);
+  auto* words = boxLayout<QVBoxLayout>(empty, 8, {24, 16, 24, 16});
   sentence_ = plainLabel();
   sentence_->setWordWrap(true);
   sentence_->setAlignment(Qt::AlignCenter);
@@ -44,8 +39,7 @@ PlotPanel::PlotPanel(QWidget* parent) : Panel(parent), plot_(new Plot) {
   pages_ = new QStackedWidget;
   pages_->addWidget(shown);
   pages_->addWidget(empty);
-  auto* all = new QVBoxLayout(this);
-  all->setContentsMargins(0, 0, 0, 0);
+  auto* all = boxLayout<QVBoxLayout>(this);
   all->addWidget(pages_);
 
   connect(plot_, &Plot::timePicked, this, &Panel::timePicked);
@@ -60,6 +54,44 @@ void PlotPanel::setTrace(std::shared_ptr<const Trace> trace) {
     plot_->setTimeNames(*trace_);
   }
   refresh();
+}
+
+void PlotPanel::setPinned(const std::vector<Run>& runs) {
+  pinned_ = runs;
+  refresh();
+}
+
+void PlotPanel::lookAt(const QString& preset, const QString& detail, bool asked) {
+  if (detail.isEmpty() && !places().named.isEmpty()) return;
+  wanted_[preset] = detail;
+  if (asked) dropChoice(preset);
+  refresh();
+}
+
+QComboBox* PlotPanel::addChoice(const char* name, bool kept, const QString& tip, const QStringList& items) {
+  QComboBox* box = makeChoice(name, kept, tip, items);
+  controls_->addWidget(box);
+  return box;
+}
+
+QComboBox* PlotPanel::makeChoice(const char* name, bool kept, const QString& tip, const QStringList& items) {
+  auto* box = new QComboBox;
+  box->setObjectName(QLatin1String(name));
+  if (kept) box->setProperty("choice", name);
+  box->setToolTip(safeTip(tip));
+  box->addItems(items);
+  return box;
+}
+
+QString PlotPanel::fillLayers(QComboBox* box, const std::vector<const TraceArray*>& arrays, const QString& chosen) {
+  const QSignalBlocker quiet(box);
+  box->clear();
+  for (const TraceArray* array : arrays) {
+    const QString layer = QString::fromStdString(array->key).section(u'/', 1);
+    box->addItem(layerName(*trace_, layer), layer);
+  }
+  box->setCurrentIndex(std::max(0, box->findData(chosen)));
+  return box->currentData().toString();
 }
 
 void PlotPanel::setFormer(std::shared_ptr<const Trace> former) {
@@ -109,13 +141,7 @@ void PlotPanel::updateHeadline() {
 QString PlotPanel::figureTitle() const {
   QString text = title();
   if (const QString of = subject(); !of.isEmpty()) text += QStringLiteral(": ") + of;
-  if (trace_) {
-    QStringList run;
-    if (!trace_->info.title.empty()) run << QString::fromStdString(trace_->info.title);
-    if (!trace_->info.input_name.empty()) run << QString::fromStdString(input_words(trace_->info));
-    run << tr("seed %1").arg(trace_->info.seed);
-    text += QStringLiteral(" – ") + run.join(QStringLiteral(", "));
-  }
+  if (trace_) text += titleOfRun(*trace_);
   return text;
 }
 
@@ -150,6 +176,28 @@ QString notesOn(const Trace& trace, Kinds kinds) {
     if (kinds.has(kind) && !notes.contains(sentence)) notes << sentence;
   }
   return notes.join(u' ');
+}
+
+QString titleOfRun(const Trace& trace) {
+  QStringList run;
+  if (!trace.info.title.empty()) run << QString::fromStdString(trace.info.title);
+  if (!trace.info.input_name.empty()) run << QString::fromStdString(input_words(trace.info));
+  run << PlotPanel::tr("seed %1").arg(trace.info.seed);
+  return QStringLiteral(" – ") + run.join(QStringLiteral(", "));
+}
+
+QString modelName(const Trace& trace) {
+  return trace.info.title.empty() ? PlotPanel::tr("This model") : QString::fromStdString(trace.info.title);
+}
+
+QString endedEarly(const Trace& trace, const QString& lacks) {
+  if (trace.info.outcome != Outcome::diverged && trace.info.outcome != Outcome::cancelled) return {};
+  return PlotPanel::tr("%1, for it ended early: %2").arg(lacks, QString::fromStdString(trace.info.sentence));
+}
+
+QString whyAbsent(const Trace& trace, Kind kind) {
+  const auto absent = trace.info.absent.find(kind);
+  return absent == trace.info.absent.end() ? QString() : QString::fromStdString(absent->second);
 }
 
 QString noRunSentence(const Trace* trace, const QString& what) {

@@ -10,7 +10,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "plot/components.h"
+#include "scene/components.h"
 #include "scene/trajectory_scene.h"
 #include "trace/trace.h"
 

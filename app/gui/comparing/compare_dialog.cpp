@@ -17,6 +17,7 @@
 #include "gui/comparing/run_numbers.h"
 #include "gui/look/look.h"
 #include "plain_text.h"
+#include "plot/parts/table.h"
 #include "plot/plot.h"
 
 namespace reclab {

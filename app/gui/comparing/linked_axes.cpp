@@ -13,14 +13,14 @@ constexpr QCPAxis::AxisType sides[] = {QCPAxis::atBottom, QCPAxis::atLeft};
 
 }  // namespace
 
-LinkedAxes::LinkedAxes(const std::vector<QWidget*>& panels, QObject* parent) : QObject(parent) {
+LinkedAxes::LinkedAxes(const std::vector<Panel*>& panels, QObject* parent) : QObject(parent) {
   soon_.setSingleShot(true);
   soon_.setInterval(0);
   connect(&soon_, &QTimer::timeout, this, [this] {
     for (auto& group : free_) joinFree(group);
     hand_ = nullptr;
   });
-  for (QWidget* panel : panels) {
+  for (const Panel* panel : panels) {
     std::size_t axes = 0, rects = 0;
     for (Plot* plot : panel->findChildren<Plot*>()) {
       plots_.emplace_back(plot);
@@ -39,7 +39,8 @@ LinkedAxes::LinkedAxes(const std::vector<QWidget*>& panels, QObject* parent) : Q
         Free one;
         one.plot = plot;
         one.rect = rect;
-        for (const int side : {0, 1}) one.wanted[side] = rect->axis(sides[side])->range();
+        if (panel->emptyReason().isEmpty())
+          for (const int side : {0, 1}) one.wanted[side] = rect->axis(sides[side])->range();
         free_[rects++].push_back(one);
       }
     }
@@ -111,12 +112,12 @@ void LinkedAxes::joinFree(std::vector<Free>& group) {
     QCPRange all;
     bool any = false;
     for (const Free& one : group) {
-      if (!one.rect || !one.rect->realVisibility()) continue;
+      if (!one.rect || !one.rect->realVisibility() || !one.wanted[side]) continue;
       if (hand_ ? one.plot == hand_ : !any) {
-        all = one.wanted[side];
+        all = *one.wanted[side];
         any = true;
       } else if (!hand_) {
-        all.expand(one.wanted[side]);
+        all.expand(*one.wanted[side]);
       }
     }
     if (!any) continue;

@@ -5,8 +5,10 @@
 #include <QObject>
 #include <QPointer>
 #include <QTimer>
+#include <optional>
 #include <vector>
 
+#include "panel.h"
 #include "plot/plot.h"
 #include "plot/value_axis.h"
 
@@ -16,7 +18,7 @@ class LinkedAxes : public QObject {
   Q_OBJECT
  public:
   /// Of panels of one kind: their plots are alike, rect by rect.
-  LinkedAxes(const std::vector<QWidget*>& panels, QObject* parent);
+  LinkedAxes(const std::vector<Panel*>& panels, QObject* parent);
 
  protected:
   bool eventFilter(QObject* of, QEvent* event) override;
@@ -27,7 +29,8 @@ class LinkedAxes : public QObject {
   struct Free {
     QPointer<Plot> plot;
     QPointer<QCPAxisRect> rect;
-    QCPRange wanted[2], given[2] = {};
+    std::optional<QCPRange> wanted[2];  ///< none before it has a picture
+    QCPRange given[2] = {};
   };
   void join(const Group& group);
   void follow(const Group& group, const ValueAxis* hand);

@@ -186,7 +186,7 @@ void SideBySide::build() {
   for (QObject* link : std::exchange(links_, {})) delete link;
   links_.push_back(new AlignedTimes(sheet_));
   for (const QString& id : kinds_) {
-    std::vector<QWidget*> alike;
+    std::vector<Panel*> alike;
     for (std::size_t i = 0; i < cards_.size(); ++i) alike.push_back(panel(id, i));
     links_.push_back(new LinkedAxes(alike, this));
   }

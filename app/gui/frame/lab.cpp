@@ -252,10 +252,15 @@ bool Lab::eventFilter(QObject* watched, QEvent* event) {
   switch (event->type()) {
     case QEvent::MouseButtonPress:
     case QEvent::MouseButtonDblClick:
+    case QEvent::ShortcutOverride:  // comes before a key is pressed; the list of a combo box takes Return by it
     case QEvent::KeyPress:
     case QEvent::Wheel:
+      if (soon_.isActive()) {  // the gesture before is done
+        soon_.stop();
+        compare();
+      }
       // The first of a gesture; an event goes on to the parents of a widget that does not take it.
-      if (!std::exchange(pressed_, true) && !soon_.isActive()) settle();
+      if (!std::exchange(pressed_, true)) settle();
       for (const QObject* one = watched; one != nullptr; one = one->parent())
         if (const auto* panel = qobject_cast<const Panel*>(one)) touched_ << panel->id();
       if (event->type() == QEvent::Wheel) soon_.start();

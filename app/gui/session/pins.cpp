@@ -280,9 +280,12 @@ QString Pins::nameOfShown(const std::vector<Facets>& all) const {
 }
 
 std::vector<LearningRun> Pins::named(const Learning& learning) const {
-  std::vector<Facets> all;
-  for (const Pin& pin : pins_) all.push_back(facets(pin));
-  const QString own = nameOfShown(all);
+  // A curve is of all steps of its training: the step whose weights are looked at is no part of its name.
+  const auto withoutStep = [](Facets its) {
+    std::erase_if(its, [](const Facet& one) { return one.key == u"weights"; });
+    return its;
+  };
+  const QString own = pins_.empty() ? QString() : runNames(withoutStep(facets(pins_.front())), {withoutStep(facetsOfShown())}).front();
   std::vector<LearningRun> runs;
   for (const LearningCurvePtr& curve : learning.trainings) {
     LearningRun run{curve->training, curve->name, {}};

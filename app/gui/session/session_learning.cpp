@@ -145,7 +145,7 @@ SessionController::Fork SessionController::forkTraining() {
             tellLearning();
           },
           [this, fork] {
-            if (!trainings_.bringBack(fork)) emit said(tr("That fork was taken back too long ago."), Tone::warning);
+            trainings_.comeBackTo(fork);
             tellLearning();
           }};
 }

@@ -26,7 +26,11 @@ class ComposerPanel : public Panel {
   explicit ComposerPanel(QWidget* parent = nullptr);
   QString id() const override { return QStringLiteral("composer"); }
   QString title() const override { return tr("Composer"); }
-  QString hint() const override;
+  QString hint() const override {
+    return tr(
+        "Put a linear-complexity model together from its four parts; see at once its equation, the named model nearest to it, its exact "
+        "forms, and what it keeps of each token. “Open as a model” runs it everywhere.");
+  }
   Kinds needs() const override { return {Kind::input}; }  ///< nothing of a run but which model it is of
   bool isOfRun() const override { return false; }
   QString fileModel(const QString& model) const override;
@@ -70,6 +74,9 @@ class ComposerPanel : public Panel {
   void numberEdited(double value);
   void open();
   void openNamed(const QString& preset);
+  static constexpr std::size_t beside_each_other = 2;  ///< rows of no more tiles share a line
+  static constexpr int slider_positions = 1000;
+  void makeWidgets();
   void arrange();
   int widthOfTiles(int width) const;
   int placeTiles(int width);

@@ -7,7 +7,7 @@
 
 #include "panels/panel_info.h"
 #include "plain_text.h"
-#include "plot/pinned.h"
+#include "plot/parts/pinned.h"
 #include "plot/value_axis.h"
 
 namespace reclab {
@@ -18,92 +18,42 @@ constexpr int bins = 20;
 constexpr int room_for_shares = 350, room_for_curve = 230, height_of_strip = 44;  // of the plot, and of the curve where there are no shares
 constexpr std::int64_t entries_a_pass = 400'000;  // statistics are computed for so many entries of the visible range at most
 
-QString percent(double share) {
-  const double hundred = 100.0 * share;
-  return QStringLiteral("%1 %").arg(hundred > 0 && hundred < 1 ? number(hundred, 1) : QString::number(std::lround(hundred)));
-}
-
-/// "unit", or what the engine calls the entries of a gate: "head".
-bool isOfHeads(const TraceArray& gate) { return gate.axes.size() > 1 && gate.axes[1].name == "head" && gate.row_size() == gate.shape[1]; }
-QString entryOf(const TraceArray& gate) { return isOfHeads(gate) ? GatingPanel::tr("head") : GatingPanel::tr("unit"); }
-QString entriesOf(const TraceArray& gate) { return isOfHeads(gate) ? GatingPanel::tr("heads") : GatingPanel::tr("units"); }
-
-QString gateName(const TraceArray& gate) { return QString::fromStdString(gate.key).section(u'/', 2); }
-
-/// The names of the gates of a run that have the ends of another one, so that both go on one axis.
-QStringList gatesLike(const Trace& trace, const TraceArray& other) {
-  QStringList names;
-  for (const TraceArray* one : trace.of(Kind::gate))
-    if (one->has_rows() && one->low == other.low && one->high == other.high && !names.contains(gateName(*one))) names << gateName(*one);
-  return names;
-}
-
-QString gateLabel(const Trace& trace, const std::string& key) {
-  const QString name = QString::fromStdString(key);
-  const QString gate = name.section(u'/', 2).replace(u'_', u' ');
-  return trace.info.layers > 1 ? GatingPanel::tr("%1, %2").arg(gate, layerName(trace, name.section(u'/', 1, 1))) : gate;
-}
-
 }  // namespace
 
-GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
-  gates_ = new QComboBox;
-  gates_->setProperty("choice", "gate");
-  gates_->setObjectName(QStringLiteral("gate"));
-  gates_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  controls_->addWidget(gates_);
-  beside_ = new QComboBox;
-  beside_->setProperty("choice", "beside");
-  beside_->setObjectName(QStringLiteral("beside"));
-  beside_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  beside_->setToolTip(tr("Pinned runs without a gate of this name are drawn by the gate that is chosen here."));
+GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent), map_(plot_, [this] { fitRows(); }) {
+  gates_ = addChoice("gate", true);
+  beside_ = addChoice("beside", true, tr("Pinned runs without a gate of this name are drawn by the gate that is chosen here."));
   beside_->hide();
-  controls_->addWidget(beside_);
+  for (QComboBox* box : {gates_, beside_}) box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   controls_->addStretch();
 
   connect(plot_, &QCustomPlot::beforeReplot, this, &GatingPanel::fitHeight);
   plot_->setLeastPicture(252);  // the map, the curve under it and their axis
-  said_ = new Paragraph(plot_);
-  said_->setLayer(QStringLiteral("overlay"));  // it moves with the cursor
-  grid_ = new QCPLayoutGrid;
-  plot_->plotLayout()->addElement(0, 0, grid_);
+  said_ = new CursorText(plot_);
+  QCPLayoutGrid* grid = closeGrid();
   legend_ = new Legend(plot_);
-  plot_->plotLayout()->addElement(1, 0, legend_);
-  plot_->plotLayout()->addElement(2, 0, said_);
-  grid_->setRowSpacing(2);
-  grid_->setColumnSpacing(2);
-  map_rect_ = plot_->makeRect([this] { fitRows(); });
+  stack(plot_, {grid, legend_, said_});
   mean_rect_ = plot_->makeRect();
   share_rect_ = plot_->makeRect();
   histogram_rect_ = plot_->makeRect([this] { histogram_rect_->axis(QCPAxis::atBottom)->setLabel(labelOfBars()); });
-  bar_ = new ColourBar(plot_);
-  grid_->addElement(0, 0, map_rect_);
-  grid_->addElement(0, 1, bar_);
-  grid_->addElement(1, 0, share_rect_);
-  grid_->addElement(2, 0, mean_rect_);
-  grid_->addElement(2, 1, histogram_rect_);
-  grid_->setColumnStretchFactor(0, 3.6);
-  grid_->setColumnStretchFactor(1, 1);
-  grid_->setRowStretchFactor(0, 2.2);
-  grid_->setRowStretchFactor(1, 0.6);
-  grid_->setRowStretchFactor(2, 1.0);
-  auto* left = new QCPMarginGroup(plot_);
-  for (QCPAxisRect* rect : {map_rect_, mean_rect_, share_rect_}) {
-    rect->setMarginGroup(QCP::msLeft | QCP::msRight, left);
-    if (rect != mean_rect_) rect->axis(QCPAxis::atBottom)->setTickLabels(false);
-  }
-  auto* across = new QCPMarginGroup(plot_);
-  for (QCPAxisRect* rect : {mean_rect_, histogram_rect_}) rect->setMarginGroup(QCP::msTop | QCP::msBottom, across);
-  bar_->setMarginGroup(QCP::msTop | QCP::msBottom, new QCPMarginGroup(plot_));
-  map_rect_->setMarginGroup(QCP::msTop | QCP::msBottom, bar_->marginGroup(QCP::msTop));
+  grid->addElement(0, 0, map_.rect);
+  grid->addElement(0, 1, map_.bar);
+  grid->addElement(1, 0, share_rect_);
+  grid->addElement(2, 0, mean_rect_);
+  grid->addElement(2, 1, histogram_rect_);
+  grid->setColumnStretchFactor(0, 3.6);
+  grid->setColumnStretchFactor(1, 1);
+  grid->setRowStretchFactor(0, 2.2);
+  grid->setRowStretchFactor(1, 0.6);
+  grid->setRowStretchFactor(2, 1.0);
+  lineUp({map_.rect, mean_rect_, share_rect_}, QCP::msLeft | QCP::msRight);
+  lineUp({mean_rect_, histogram_rect_}, QCP::msTop | QCP::msBottom);
+  for (QCPAxisRect* rect : {map_.rect, share_rect_}) rect->axis(QCPAxis::atBottom)->setTickLabels(false);
 
-  plot_->addTimeRect(map_rect_);
+  plot_->addTimeRect(map_.rect);
   plot_->addTimeRect(mean_rect_);
-  plot_->addTimeRect(share_rect_, percent);
-  map_rect_->axis(QCPAxis::atLeft)->setLabel(tr("unit"));
-  map_rect_->axis(QCPAxis::atBottom)->grid()->setVisible(false);
-  map_rect_->axis(QCPAxis::atLeft)->grid()->setVisible(false);
-  map_rect_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new StepTicker));
+  plot_->addTimeRect(share_rect_, gatePercent);
+  map_.rect->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new StepTicker));
   mean_rect_->axis(QCPAxis::atLeft)->setLabel(tr("value"));
   share_rect_->axis(QCPAxis::atLeft)->setLabel(tr("share"));
   share_rect_->axis(QCPAxis::atLeft)->setRange(-0.03, 1.03);
@@ -116,7 +66,6 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
   histogram_rect_->setRangeDrag({});
   histogram_rect_->setRangeZoom({});
 
-  heatmap_ = new Heatmap(map_rect_->axis(QCPAxis::atBottom), map_rect_->axis(QCPAxis::atLeft));
   const Theme& theme = plot_->theme();
   q10_ = plot_->addCurve(mean_rect_, theme.shown(), 0.8);
   q90_ = plot_->addCurve(mean_rect_, theme.shown(), 0.8);
@@ -134,7 +83,7 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
 
   connect(gates_, &QComboBox::activated, this, [this](int index) {
     key_ = gates_->itemData(index).toString();
-    if (trace_) chosen_[QString::fromStdString(trace_->info.preset)] = key_;
+    if (trace_) chosen_[preset()] = key_;
     refresh();
   });
   connect(beside_, &QComboBox::activated, this, [this](int index) {
@@ -154,41 +103,9 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
   refresh();
 }
 
-QString GatingPanel::hint() const {
-  return tr("What each gate lets through, unit by unit: a gate that stays near 0 or 1 is saturated, and passes next to no gradient.");
-}
-
-QString GatingPanel::subject() const { return gate_ ? gateLabel(*trace_, gate_->key) : QString(); }
-
-QString GatingPanel::whyEmpty() const {
-  if (const QString said = noRunSentence(trace_.get(), tr("its gates appear here")); !trace_) return said;
-  for (const TraceArray* array : trace_->of(Kind::gate))
-    if (array->has_rows()) return {};
-  if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
-    return tr("This run has no gates to show, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
-  const QString model = trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title);
-  // The window knows what the model has; without one everything was recorded.
-  if (property("modelHas").toStringList().contains(QStringLiteral("gates")))
-    return tr("The gates of this run were not recorded. Press Run.");
-  const QString others = pinsThatHave(pinned_, {Kind::gate});
-  return tr("%1 has no gates.").arg(model) + u' ' + (others.isEmpty() ? tr("Choose a gated model, such as LSTM, GRU or Mamba.") : others);
-}
-
-void GatingPanel::setPinned(const std::vector<Run>& runs) {
-  pinned_ = runs;
-  refresh();
-}
-
-void GatingPanel::lookAt(const QString& preset, const QString& detail, bool asked) {
-  if (detail.isEmpty()) return;
-  wanted_[preset] = detail;
-  if (asked) chosen_.remove(preset);
-  refresh();
-}
-
 /// What was picked by hand for this model, else what its preset names ("forget": the first gate of that name), else what was looked at.
 QString GatingPanel::gateToShow() const {
-  const QString preset = QString::fromStdString(trace_->info.preset), by_hand = chosen_.value(preset), named = wanted_.value(preset);
+  const QString by_hand = chosen_.value(preset()), named = wanted();
   QString found;
   for (const TraceArray* array : trace_->of(Kind::gate)) {
     const QString key = QString::fromStdString(array->key);
@@ -214,7 +131,7 @@ const TraceArray* GatingPanel::gateOf(const Trace& pinned) const {
 void GatingPanel::fillBeside() {
   QStringList names;
   for (const Run& run : pinned_)
-    if (const TraceArray* same = run.trace ? run.trace->find(gate_->key) : nullptr; run.trace && (same == nullptr || !same->has_rows()))
+    if (const TraceArray* same = run.trace->find(gate_->key); same == nullptr || !same->has_rows())
       for (const QString& name : gatesLike(*run.trace, *gate_))
         if (!names.contains(name)) names << name;
   const QSignalBlocker quiet(beside_);
@@ -235,7 +152,6 @@ void GatingPanel::makePins() {
   pins_.clear();
   legend_->clear();
   for (const Run& run : pinned_) {
-    if (!run.trace) continue;
     const TraceArray* gate = gateOf(*run.trace);
     if (gate == nullptr) {
       const QString its = gatesLike(*run.trace, *gate_).join(QStringLiteral(", ")).replace(u'_', u' '),
@@ -286,10 +202,10 @@ void GatingPanel::rebuild() {
   fillBeside();
 
   values_ = realValues(*gate_);
-  heatmap_->setData(values_, units(), steps());
+  map_.heatmap->setData(values_, units(), steps());
   const QCPRange before(low_, high_);
-  low_ = bounded() ? gate_->low : heatmap_->dataLow();
-  high_ = bounded() ? gate_->high : heatmap_->dataHigh();
+  low_ = bounded() ? gate_->low : map_.heatmap->dataLow();
+  high_ = bounded() ? gate_->high : map_.heatmap->dataHigh();
   if (!(high_ > low_)) low_ -= 0.5, high_ += 0.5;
   if (!bounded() && key_ == fitted_key_ && (held_ || lock_->isChecked())) {
     const QCPRange kept = lock_->isChecked() ? before : ValueAxis::kept(before, {low_, high_});
@@ -297,12 +213,12 @@ void GatingPanel::rebuild() {
     high_ = kept.upper;
   }
   fitted_key_ = key_;
-  heatmap_->setScale(low_, high_);
-  map_rect_->axis(QCPAxis::atLeft)->setRange(-0.5, static_cast<double>(units()) - 0.5);
-  map_rect_->axis(QCPAxis::atLeft)->setLabel(entryOf(*gate_));
+  map_.heatmap->setScale(low_, high_);
+  map_.setUnits(units());
+  map_.rect->axis(QCPAxis::atLeft)->setLabel(entryOf(*gate_));
   histogram_rect_->axis(QCPAxis::atBottom)->setLabel(entriesOf(*gate_));
-  bar_->show(*heatmap_, gateLabel(*trace_, gate_->key) +
-                            (gate_->unit.empty() ? QString() : QStringLiteral(" (%1)").arg(QString::fromStdString(gate_->unit))));
+  map_.bar->show(*map_.heatmap, gateLabel(*trace_, gate_->key) +
+                                    (gate_->unit.empty() ? QString() : QStringLiteral(" (%1)").arg(QString::fromStdString(gate_->unit))));
   makePins();
   const double pad = 0.04 * (high_ - low_);
   for (QCPAxisRect* rect : {mean_rect_, histogram_rect_}) rect->axis(QCPAxis::atLeft)->setRange(low_ - pad, high_ + pad);
@@ -327,8 +243,8 @@ void GatingPanel::rebuild() {
   histogram_->setPen(Qt::NoPen);
   histogram_->setBrush(mixed(theme.shown(), theme.base, 0.8));
 
-  bar_label_ = bar_->axis()->label();
-  showShares(bounded() && !low_plot_);
+  bar_label_ = map_.bar->axis()->label();
+  foldShares();
   drawStatistics();
 }
 
@@ -339,40 +255,21 @@ void GatingPanel::fitHeight() {
   low_plot_ = low;
   lowest_plot_ = lowest;
   for (QCPAxisRect* rect : {mean_rect_, histogram_rect_}) {
-    rect->setVisible(!lowest);
-    rect->setMinimumSize(lowest ? QSize(0, 0) : QSize(30, 22));
-    rect->setMaximumSize(QWIDGETSIZE_MAX, lowest ? 0 : low ? height_of_strip : QWIDGETSIZE_MAX);
-    for (const QCPAxis::AxisType side : {QCPAxis::atLeft, QCPAxis::atBottom}) rect->axis(side)->setVisible(!lowest);
-    rect->setAutoMargins(lowest ? QCP::msLeft | QCP::msRight : QCP::msAll);
-    if (lowest) rect->setMargins(QMargins());
+    fold(rect, lowest);
+    if (low && !lowest) rect->setMaximumSize(QWIDGETSIZE_MAX, height_of_strip);
   }
-  map_rect_->axis(QCPAxis::atBottom)->setTickLabels(lowest);  // else those of the curve
-  map_rect_->axis(QCPAxis::atBottom)->setLabel(QString());    // which names the time too
-  showShares(bounded() && !low_plot_);
+  map_.rect->axis(QCPAxis::atBottom)->setTickLabels(lowest);  // else those of the curve
+  map_.rect->axis(QCPAxis::atBottom)->setLabel(QString());    // which names the time too
+  foldShares();
 }
 
 /// Without a range there is no saturation, and in a low panel no room for it: its row goes.
-void GatingPanel::showShares(bool shares) {
-  share_rect_->setVisible(shares);
-  share_rect_->setMinimumSize(shares ? QSize(30, 22) : QSize(0, 0));
-  share_rect_->setMaximumSize(shares ? QSize(QWIDGETSIZE_MAX, QWIDGETSIZE_MAX) : QSize(QWIDGETSIZE_MAX, 0));
-  for (const QCPAxis::AxisType side : {QCPAxis::atLeft, QCPAxis::atBottom}) share_rect_->axis(side)->setVisible(shares);
-  share_rect_->setAutoMargins(shares ? QCP::msAll : QCP::msLeft | QCP::msRight);
-  if (!shares) share_rect_->setMargins(QMargins());
-}
-
-/// In a figure without the cursor, which step it is, where there is room.
-QString GatingPanel::labelOfBars() const {
-  const QString at = tr("units, step %1").arg(grouped(step_));
-  return !plot_->drawsCursor() && QFontMetrics(plot_->theme().normal, plot_).horizontalAdvance(at) <= histogram_rect_->width()
-             ? at
-             : tr("units");
-}
+void GatingPanel::foldShares() { fold(share_rect_, !bounded() || low_plot_); }
 
 /// The label of the bar is written when it fits beside it.
 void GatingPanel::fitRows() {
   const QFontMetrics metrics(plot_->theme().small, plot_);
-  bar_->axis()->setLabel(metrics.horizontalAdvance(bar_label_) <= map_rect_->height() ? bar_label_ : QString());
+  map_.bar->axis()->setLabel(metrics.horizontalAdvance(bar_label_) <= map_.rect->height() ? bar_label_ : QString());
 }
 
 void GatingPanel::drawStatistics() {
@@ -405,11 +302,6 @@ void GatingPanel::drawStatistics() {
   plot_->redraw();
 }
 
-GateStatistics GatingPanel::statisticsAtCursor() const {
-  std::vector<double> scratch;
-  return gateStatistics(row(trace_->row_of_step(*gate_, step_)), gate_->low, gate_->high, scratch);
-}
-
 void GatingPanel::moveTime() {
   const std::int64_t at = trace_->row_of_step(*gate_, step_);
   const std::vector<int> counts = gateHistogram(row(at), low_, high_, bins);
@@ -430,92 +322,7 @@ void GatingPanel::moveTime() {
     pin.outline->setData(along << 0.0, up << high_);
   }
 
-  const std::int64_t recorded = steps()[static_cast<std::size_t>(at)];
-  QString text = recorded == step_ ? tr("At step %1,").arg(grouped(step_))
-                                   : tr("At step %1, the nearest to step %2 that was recorded,").arg(grouped(recorded), grouped(step_));
-  if (bounded()) {
-    const GateStatistics found = statisticsAtCursor();
-    const QString closed = tr("nearly closed (below %1)").arg(number(gate_->low + 0.1 * (gate_->high - gate_->low)));
-    const QString open = tr("nearly open (above %1)").arg(number(gate_->low + 0.9 * (gate_->high - gate_->low)));
-    if (units() == 1)
-      text += tr(" the one %1 is %2.")
-                  .arg(entryOf(*gate_), found.below > 0   ? closed
-                                        : found.above > 0 ? open
-                                                          : tr("neither %1 nor %2").arg(closed, open));
-    else
-      text += tr(" %1 of %2 %6 are %3, %4 %5. Band: 10 to 90 % of the %6.")
-                  .arg(percent(found.below), grouped(units()), closed, percent(found.above), open, entriesOf(*gate_));
-  } else {
-    text += tr(" the mean is %1. This gate has no upper and lower end, so it cannot saturate.").arg(number(statisticsAtCursor().mean));
-    if (units() > 1) text += tr(" Band: 10 to 90 % of the %1.").arg(entriesOf(*gate_));
-  }
-  const QSize before = said_->minimumOuterSizeHint();
-  said_->setText(text, true);
-  if (said_->minimumOuterSizeHint() != before) plot_->redraw();
-  plot_->redrawNow();
-}
-
-QString GatingPanel::makeHeadline() const {
-  const GateStatistics found = statisticsAtCursor();
-  return bounded() ? tr("%1 saturated").arg(percent(found.below + found.above)) : tr("mean %1").arg(number(found.mean));
-}
-
-QString GatingPanel::tipAt(const QPointF& position) const {
-  if (!gate_) return {};
-  std::int64_t step = 0, unit = 0;
-  double value = 0;
-  if (heatmap_->at(position, &step, &unit, &value))
-    return tr("%1 %2 at step %3: %4").arg(entryOf(*gate_), grouped(unit), grouped(step), number(value, 4));
-  if (mean_rect_->rect().contains(position.toPoint()))
-    return tr("The mean over all %1, and the band that holds 80 % of them.").arg(entriesOf(*gate_));
-  if (share_rect_->visible() && share_rect_->rect().contains(position.toPoint()))
-    return tr("The share of %1 above 0.9 and below 0.1 of the gate's range.").arg(entriesOf(*gate_));
-  if (histogram_rect_->rect().contains(position.toPoint())) return tr("How many %1 have which value at the cursor.").arg(entriesOf(*gate_));
-  return {};
-}
-
-QString GatingPanel::dataAsCsv() const {
-  if (!trace_ || !emptyReason().isEmpty()) return {};
-  const std::int64_t n = units();
-  QByteArray text = "step,time,mean,quantile_10,quantile_90";
-  if (bounded()) text += ",share_below,share_above";
-  for (std::int64_t j = 0; j < n; ++j)
-    text += ',' + csvCell(QString::fromStdString(gate_->key)).toUtf8() + '/' + QByteArray::number(static_cast<qlonglong>(j));
-  std::vector<std::pair<const PinnedGate*, std::size_t>> others;  // and how far their rows were read
-  for (const Run& run : pinned_)
-    for (const PinnedGate& pin : pins_)
-      if (pin.trace == run.trace) {
-        text +=
-            ',' + csvCell((pin.gate->key == gate_->key ? QStringLiteral("mean [%1]")
-                                                       : QStringLiteral("mean of %2 [%1]").arg(QStringLiteral("%1"), gateName(*pin.gate)))
-                              .arg(run.label))
-                      .toUtf8();
-        others.emplace_back(&pin, 0);
-      }
-  text += '\n';
-  std::vector<double> scratch;
-  const std::vector<std::int64_t>& at = steps();
-  for (std::int64_t r = 0; r < gate_->shape[0]; ++r) {
-    const std::int64_t step = at[static_cast<std::size_t>(r)], in_trace = trace_->row_of_step(step);
-    const bool has_time = in_trace >= 0 && trace_->steps[static_cast<std::size_t>(in_trace)] == step;
-    const GateStatistics found = gateStatistics(row(r), gate_->low, gate_->high, scratch);
-    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' +
-            (has_time ? csvNumber(trace_->time[static_cast<std::size_t>(in_trace)]) : QByteArray());
-    text += ',' + csvNumber(found.mean) + ',' + csvNumber(found.q10) + ',' + csvNumber(found.q90);
-    if (bounded()) text += ',' + csvNumber(found.below) + ',' + csvNumber(found.above);
-    for (const double v : row(r)) text += ',' + csvNumber(v);
-    for (auto& [pin, at_row] : others) {
-      const std::vector<std::int64_t>& its = pin->steps();
-      while (at_row < its.size() && its[at_row] < step) ++at_row;
-      text += ',';
-      if (at_row < its.size() && its[at_row] == step)
-        text += csvNumber(
-            gateStatistics(rowOf(*pin->gate, *pin->values, static_cast<std::int64_t>(at_row)), pin->gate->low, pin->gate->high, scratch)
-                .mean);
-    }
-    text += '\n';
-  }
-  return QString::fromUtf8(text);
+  said_->say(saidAtCursor());
 }
 
 RECLAB_PANEL_IS(gating, GatingPanel)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QComboBox>
-
 #include "panels/gating/gating_statistics.h"
-#include "plot/heatmap.h"
+#include "plot/parts/curves.h"
+#include "plot/parts/layout.h"
 #include "plot/plot_panel.h"
 
 namespace reclab {
@@ -16,15 +15,14 @@ class GatingPanel : public PlotPanel {
   explicit GatingPanel(QWidget* parent = nullptr);
   QString id() const override { return QStringLiteral("gating"); }
   QString title() const override { return tr("Gating"); }
-  QString hint() const override;
+  QString hint() const override {
+    return tr("What each gate lets through, unit by unit: a gate that stays near 0 or 1 is saturated, and passes next to no gradient.");
+  }
   Kinds needs() const override { return {Kind::gate}; }
   Places places() const override { return {.views = {}, .named = tr("a gate"), .example = "forget"}; }
-  void setPinned(const std::vector<Run>& runs) override;
-  void lookAt(const QString& preset, const QString& detail, bool asked) override;
   QString dataAsCsv() const override;
   void holdAxes(bool hold) override { held_ = hold; }
-  Legend* legend() const { return legend_; }
-  const Heatmap& heatmap() const { return *heatmap_; }
+  const Heatmap& heatmap() const { return *map_.heatmap; }
   QString saturation() const { return said_->text(); }
 
  protected:
@@ -34,6 +32,7 @@ class GatingPanel : public PlotPanel {
   void moveTime() override;
   QString makeHeadline() const override;
   QString subject() const override;
+  void dropChoice(const QString& preset) override { chosen_.remove(preset); }
 
  private:
   bool bounded() const { return gate_->low < gate_->high; }
@@ -42,7 +41,7 @@ class GatingPanel : public PlotPanel {
   static std::span<const double> rowOf(const TraceArray& array, const std::vector<double>& values, std::int64_t index) {
     return {values.data() + index * array.row_size(), static_cast<std::size_t>(array.row_size())};
   }
-  const std::vector<std::int64_t>& steps() const { return gate_->steps.empty() ? trace_->steps : gate_->steps; }
+  const std::vector<std::int64_t>& steps() const { return stepsOf(*trace_, *gate_); }
   GateStatistics statisticsAtCursor() const;
   /// The gate of the chosen key in a pinned run, its mean over time and its histogram at the cursor.
   struct PinnedGate {
@@ -51,7 +50,7 @@ class GatingPanel : public PlotPanel {
     std::shared_ptr<const std::vector<double>> values;
     QCPGraph* mean;
     QCPCurve* outline;
-    const std::vector<std::int64_t>& steps() const { return gate->steps.empty() ? trace->steps : gate->steps; }
+    const std::vector<std::int64_t>& steps() const { return stepsOf(*trace, *gate); }
   };
   void drawStatistics();
   void makePins();
@@ -63,34 +62,40 @@ class GatingPanel : public PlotPanel {
     std::int64_t first, last, stride;
   };
   Rows visibleRows(const std::vector<std::int64_t>& at, const TraceArray& array) const;
-  void showShares(bool shares);
+  void foldShares();
   void fitHeight();
   void fitRows();
   QString labelOfBars() const;
+  QString saidAtCursor() const;
   QString tipAt(const QPointF& position) const;
 
   QComboBox *gates_, *beside_;
-  Legend* legend_;  ///< of pinned runs
-  std::vector<Run> pinned_;
   std::vector<PinnedGate> pins_;
   QString key_;
   bool low_plot_ = false, lowest_plot_ = false;
-  QHash<QString, QString> chosen_, wanted_;  ///< the gate that was picked by hand, and that which the preset names, by preset
-  QHash<QString, QString> stands_;           ///< of a gate's name: the gate that stands for it in pinned runs without one
-  const TraceArray* gate_ = nullptr;         // of trace_
+  QHash<QString, QString> chosen_;    ///< the gate that was picked by hand, by preset
+  QHash<QString, QString> stands_;    ///< of a gate's name: the gate that stands for it in pinned runs without one
+  const TraceArray* gate_ = nullptr;  // of trace_
   std::shared_ptr<const std::vector<double>> values_;
   double low_ = 0.0, high_ = 1.0;  // of the value axis
 
-  QCPLayoutGrid* grid_;
-  QCPAxisRect *map_rect_, *mean_rect_, *histogram_rect_, *share_rect_;
-  Heatmap* heatmap_;
-  ColourBar* bar_;
+  MapPicture map_;
+  QCPAxisRect *mean_rect_, *histogram_rect_, *share_rect_;
+  CursorText* said_;
   QCPGraph *mean_, *q10_, *q90_, *below_, *above_;
   QCPBars* histogram_;
-  Paragraph* said_;
   QString bar_label_, fitted_key_;
   bool held_ = false;
   QAction* lock_;
 };
+
+QString gatePercent(double share);  ///< "62 %"; below one percent with a digit more
+/// "unit", or what the engine calls the entries of a gate: "head".
+QString entryOf(const TraceArray& gate);
+QString entriesOf(const TraceArray& gate);
+QString gateName(const TraceArray& gate);                       ///< "forget"
+QString gateLabel(const Trace& trace, const std::string& key);  ///< with its layer, where there are several
+/// The names of the gates of a run that have the ends of another one, so that both go on one axis.
+QStringList gatesLike(const Trace& trace, const TraceArray& other);
 
 }  // namespace reclab

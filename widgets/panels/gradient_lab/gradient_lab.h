@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QComboBox>
 #include <QToolButton>
 
 #include "panels/gradient_lab/lab_settings.h"
 #include "panels/power_colours.h"
-#include "plot/heatmap.h"
+#include "plot/parts/layout.h"
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
 
@@ -20,7 +19,11 @@ class GradientLabPanel : public PlotPanel {
   explicit GradientLabPanel(QWidget* parent = nullptr);
   QString id() const override { return QStringLiteral("gradient-lab"); }
   QString title() const override { return tr("Gradient lab"); }
-  QString hint() const override;
+  QString hint() const override {
+    return tr(
+        "Why a gradient vanishes or explodes: ∂s_T/∂s_t beside the bound that the recurrent matrix sets, what each factor of a step does, "
+        "and |∂s_t/∂s_s| over all pairs, under the sliders of the model.");
+  }
   Kinds needs() const override {
     return {Kind::gradient,        Kind::jacobian,       Kind::jacobian_pairs, Kind::jacobian_bound,
             Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment};
@@ -30,13 +33,7 @@ class GradientLabPanel : public PlotPanel {
     return {.views = {QStringLiteral("bounds"), QStringLiteral("factors"), QStringLiteral("pairs"), QStringLiteral("alignment")},
             .named = {}};
   }
-  void lookAt(const QString& preset, const QString& detail, bool asked) override;
-  void setPinned(const std::vector<Run>& runs) override;
   void setSettings(const std::vector<Setting>& settings) override;
-  void holdAxes(bool hold) override {
-    values_->hold(hold);
-    factor_values_->hold(hold);
-  }
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;
   QString dataAsCsv() const override;
@@ -44,13 +41,14 @@ class GradientLabPanel : public PlotPanel {
   enum class View : std::uint8_t { bounds, factors, pairs, alignment };
   View view() const;
   QString said() const { return said_->text(); }
-  Legend* legend() const { return legend_; }
   QCPAxisRect* normRect() const { return norm_rect_; }
   QCPAxisRect* factorRect() const { return factor_rect_; }
-  Heatmap* heatmap() const { return heatmap_; }
+  Heatmap* heatmap() const { return map_picture_.heatmap; }
   QCPItemRect* window() const { return window_; }
-  QCPItemStraightLine* clipLine() const { return clip_; }
+  StraightLine* clipLine() const { return clip_; }
   QString tipAt(const QPointF& position) const;
+  /// The columns of a step's factors.
+  static constexpr int gate_factor = 0, slope_factor = 1, matrix_factor = 2, step_factor = 3;
 
  protected:
   QString whyEmpty() const override;
@@ -59,6 +57,7 @@ class GradientLabPanel : public PlotPanel {
   void moveTime() override;
   QString makeHeadline() const override;
   QString subject() const override;
+  void dropChoice(const QString&) override { by_hand_ = false; }
   void resizeEvent(QResizeEvent* event) override;
 
  private:
@@ -71,28 +70,26 @@ class GradientLabPanel : public PlotPanel {
   void showFactors(const TraceArray& factors);
   void showMap();
   void showTraining();
+  QStringList saidOfMap() const;
+  QStringList saidOfBounds() const;
   void arrange();
   QCPGraph* curve(QCPAxisRect* rect, const Trace& trace, const TraceArray& array, std::int64_t column, const QPen& pen);
 
   QComboBox *view_, *layer_;
   QToolButton* beside_;
   LabSettings* settings_;
-  Legend* legend_;
   QCPLayoutGrid* grid_;
-  QCPAxisRect *norm_rect_, *factor_rect_, *map_rect_;
-  Heatmap* heatmap_;
-  ColourBar* bar_;
+  QCPAxisRect *norm_rect_, *factor_rect_;
+  MapPicture map_picture_;
   ValueAxis *values_, *factor_values_;
-  Paragraph* said_;
-  QCPItemRect* window_;  ///< the steps that truncated backpropagation sees from the end
-  QCPItemStraightLine *clip_, *one_, *input_;
-  std::vector<QCPItemStraightLine*> updates_;  ///< where the weights were changed
-  std::vector<std::int64_t> rows_;             ///< steps of the map's rows, and its columns'
+  CursorText* said_;
+  StraightLine *clip_, *one_, *input_;
+  std::vector<StraightLine*> updates_;  ///< where the weights were changed
+  QCPItemRect* window_;                 ///< the steps that truncated backpropagation sees from the end
+  std::vector<std::int64_t> rows_;      ///< steps of the map's rows, and its columns'
   const TraceArray* map_ = nullptr;
   bool norms_ = true, low_ = false;  ///< whether ds_T/ds_t is drawn; what isLow() said
   PowerColours colours_;             ///< of the map of pairs
-  std::vector<Run> pinned_;
-  QHash<QString, QString> wanted_;
   bool by_hand_ = false;
 };
 

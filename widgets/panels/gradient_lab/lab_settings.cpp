@@ -8,10 +8,10 @@
 #include <QLabel>
 #include <QSlider>
 #include <QSpinBox>
-#include <QVBoxLayout>
 #include <QWheelEvent>
 #include <memory>
 
+#include "box_layout.h"
 #include "plain_text.h"
 
 namespace reclab {
@@ -52,13 +52,9 @@ LabSettings::LabSettings(QWidget* parent) : QScrollArea(parent) {
   setWidgetResizable(true);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   auto* all = new QWidget;
-  auto* column = new QVBoxLayout(all);
-  column->setContentsMargins(8, 6, 8, 6);
-  column->setSpacing(6);
+  auto* column = boxLayout<QVBoxLayout>(all, 6, {8, 6, 8, 6});
   cells_ = new QWidget;
-  rows_ = new QVBoxLayout(cells_);
-  rows_->setContentsMargins(0, 0, 0, 0);
-  rows_->setSpacing(4);
+  rows_ = boxLayout<QVBoxLayout>(cells_, 4);
   column->addWidget(cells_);
   auto* form = new QFormLayout;
   form->setContentsMargins(0, 0, 0, 0);
@@ -134,9 +130,7 @@ void LabSettings::setSettings(const std::vector<Panel::Setting>& settings) {
 
 LabSettings::Editor LabSettings::number(const Panel::Setting& setting) {
   auto* cell = new QWidget;
-  auto* column = new QVBoxLayout(cell);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
+  auto* column = boxLayout<QVBoxLayout>(cell, 0);
   auto* name = plainLabel();
   name->setTextFormat(Qt::RichText);
   name->setWordWrap(true);
@@ -179,9 +173,7 @@ LabSettings::Editor LabSettings::number(const Panel::Setting& setting) {
 
 LabSettings::Editor LabSettings::choice(const Panel::Setting& setting) {
   auto* cell = new QWidget;
-  auto* column = new QVBoxLayout(cell);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(0);
+  auto* column = boxLayout<QVBoxLayout>(cell, 0);
   auto* name = plainLabel();
   name->setTextFormat(Qt::RichText);
   name->setText(setting.label);

@@ -3,41 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <limits>
 
 #include "panels/panel_info.h"
 #include "panels/state_place.h"
-#include "plot/pinned.h"
+#include "plot/parts/curves.h"
+#include "plot/parts/layout.h"
+#include "plot/parts/pinned.h"
 
 namespace reclab {
 
 namespace {
-
-constexpr double gap_value = std::numeric_limits<double>::quiet_NaN();
-
-const std::vector<std::int64_t>& stepsOf(const Trace& trace, const TraceArray& array) {
-  return array.steps.empty() ? trace.steps : array.steps;
-}
-
-/// Column j of [T] or [T, k].
-std::vector<double> column(const TraceArray& array, std::int64_t j) {
-  const std::int64_t rows = array.shape.empty() ? 0 : array.shape[0], k = array.row_size();
-  std::vector<double> values(static_cast<std::size_t>(rows));
-  for (std::int64_t row = 0; row < rows; ++row)
-    values[static_cast<std::size_t>(row)] = (*array.real)[static_cast<std::size_t>(row * k + j)];
-  return values;
-}
-
-/// What is not finite (the logarithm of an exact zero) is a gap. Each step is drawn so many steps later.
-void fill(QCPGraph* graph, const std::vector<std::int64_t>& steps, const std::vector<double>& values, std::int64_t later = 0) {
-  QVector<QCPGraphData> points(static_cast<qsizetype>(std::min(steps.size(), values.size())));
-  for (qsizetype i = 0; i < points.size(); ++i) {
-    const double v = values[static_cast<std::size_t>(i)];
-    points[i] = {static_cast<double>(steps[static_cast<std::size_t>(i)] + later), std::isfinite(v) ? v : gap_value};
-  }
-  graph->data()->set(points, true);
-}
 
 /// The norms of the gradients of the states.
 std::vector<const TraceArray*> ofStates(const Trace& trace) { return trace.matching(key_of(Kind::gradient, prefix_of(Kind::state))); }
@@ -58,27 +33,15 @@ std::int64_t stepsOfLoss(const Trace& trace) {
 GradientsPanel::GradientsPanel(QWidget* parent) : PlotPanel(parent) {
   sentence_ = new Paragraph(plot_);
   legend_ = new Legend(plot_);
-  rect_ = plot_->makeRect([this] {  // a name longer than the axis would be cut
-    QCPAxis* values = rect_->axis(QCPAxis::atLeft);
-    const QString name = tr("gradient norm, singular value");
-    values->setLabel(QFontMetrics(plot_->theme().normal, plot_).horizontalAdvance(name) <= rect_->height() ? name : tr("norm"));
-  });
-  plot_->plotLayout()->addElement(0, 0, sentence_);
-  plot_->plotLayout()->addElement(1, 0, legend_);
-  plot_->plotLayout()->addElement(2, 0, rect_);
+  rect_ = plot_->makeRect([this] { nameValues(rect_, tr("gradient norm, singular value"), tr("norm")); });
   loss_ = new Paragraph(plot_);
   loss_->setSmall(true);
-  plot_->plotLayout()->addElement(3, 0, loss_);
+  stack(plot_, {sentence_, legend_, rect_, loss_});
   plot_->addTimeRect(rect_, [](double v) { return powerAsNumber(v, 2); });
   rect_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
   values_ = plot_->addValueAxis(rect_);
-  one_ = new QCPItemStraightLine(plot_);
-  one_->setLayer(QStringLiteral("grid"));
-  one_->setSelectable(false);
-  one_->setClipAxisRect(rect_);
-  for (QCPItemPosition* point : {one_->point1, one_->point2}) point->setAxes(rect_->axis(QCPAxis::atBottom), rect_->axis(QCPAxis::atLeft));
-  one_->point1->setCoords(0, 0);
-  one_->point2->setCoords(1, 0);
+  one_ = new StraightLine(rect_, QStringLiteral("grid"));
+  one_->setLevel(0.0);
   lag_ = new QAction(tr("Count steps back from the end"), this);
   lag_->setCheckable(true);
   lag_->setToolTip(tr("The time axis as steps before the last one, by which runs of other lengths are compared."));
@@ -95,10 +58,6 @@ GradientsPanel::GradientsPanel(QWidget* parent) : PlotPanel(parent) {
   connect(plot_, &Plot::timeRangeChanged, this, &GradientsPanel::fitValues);
   connect(plot_, &Plot::curvesToggled, this, &GradientsPanel::fitValues);
   refresh();
-}
-
-QString GradientsPanel::hint() const {
-  return tr("How much of the loss's gradient reaches the state of each earlier step: a falling line to the left is a model that forgets.");
 }
 
 std::vector<GradientsPanel::Curve> GradientsPanel::curves(const Trace& trace) const {
@@ -137,13 +96,11 @@ QString GradientsPanel::whyEmpty() const {
   if (const QString said = noRunSentence(trace_.get(), tr("the gradient's way back through time appears here")); !trace_) return said;
   const std::vector<Curve> found = curves(*trace_);
   if (!found.empty()) return {};
-  if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
-    return tr("This run has no gradients, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
+  if (const QString said = endedEarly(*trace_, tr("This run has no gradients")); !said.isEmpty()) return said;
   if (property("modelHas").toStringList().contains(QStringLiteral("states")))
     return tr("The gradients of this run were not recorded. Press Run.");
   const QString others = pinsThatHave(pinned_, {Kind::gradient, Kind::jacobian});
-  return tr("%1 has no state that one step hands to the next, so no gradient of one runs back through time.")
-             .arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title)) +
+  return tr("%1 has no state that one step hands to the next, so no gradient of one runs back through time.").arg(modelName(*trace_)) +
          u' ' + (others.isEmpty() ? tr("Choose another model.") : others);
 }
 
@@ -162,7 +119,7 @@ void GradientsPanel::judge() {
     const std::vector<const TraceArray*> arrays = jacobian ? trace_->of(Kind::jacobian) : ofStates(*trace_);
     std::vector<Verdict> verdicts;
     // The state that the preset names, where this run has it.
-    const QString named = wanted_.value(QString::fromStdString(trace_->info.preset));
+    const QString named = wanted();
     const auto is_named = [&](const TraceArray* array) {
       return !jacobian && !named.isEmpty() && QString::fromStdString(array->key).section(u'/', 3) == named;
     };
@@ -178,7 +135,8 @@ void GradientsPanel::judge() {
                   : trace_->info.layers > 1 ? tr("The gradient of %1 in %2").arg(key.section(u'/', 3), layerName(*trace_, layer))
                                             : tr("The gradient of %1").arg(key.section(u'/', 3));
       }
-      const std::vector<double> values = column(*array, 0);
+      std::vector<double> values;
+      for (std::int64_t row = 0; row < array->shape[0]; ++row) values.push_back(entryOf(*array, row));
       verdicts.push_back(gradientVerdict(stepsOf(*trace_, *array), values, subject, backward));
     }
     if (!verdicts.empty()) {
@@ -203,7 +161,6 @@ void GradientsPanel::judge() {
 void GradientsPanel::drawPins() {
   const Theme& theme = plot_->theme();
   for (const Run& run : pinned_) {
-    if (!run.trace) continue;
     QStringList states, layers;
     QList<QCPLayerable*> shown;
     const std::vector<Curve> found = curves(*run.trace);
@@ -223,8 +180,7 @@ void GradientsPanel::drawPins() {
       // At the cursor each of several runs has one number, that of its first state: more would pile up over the curves.
       if (!gradient || layers.size() > 1 || (pinned_.size() > 1 && states.indexOf(curve.state) > 0)) Plot::setQuiet(graph);
       // Counted back from the end, runs of other lengths end together.
-      fill(graph, stepsOf(*run.trace, *curve.array), column(*curve.array, 0),
-           plot_->lag() ? trace_->info.length - run.trace->info.length : 0);
+      fillCurve(graph, *run.trace, *curve.array, 0, plot_->lag() ? trace_->info.length - run.trace->info.length : 0);
       shown << graph;
     }
     if (shown.isEmpty()) {
@@ -299,7 +255,7 @@ void GradientsPanel::rebuild() {
     // While weights are learned the picture is of what they come to, however far from that the former ones were.
     graph->setProperty("aside", curve.former && trace_->info.learned.has_value());
     if (!alone || curve.former || (!gradient && pinned_.size() > 1)) Plot::setQuiet(graph);
-    fill(graph, stepsOf(*curve.of, *curve.array), column(*curve.array, 0));
+    fillCurve(graph, *curve.of, *curve.array);
     const QString what = gradient ? QStringLiteral("|∂L/∂s| ") + curve.state : curve.kind == Kind::jacobian ? tr("σ max") : tr("σ min");
     const QString key = alone ? curve.name : what;
     const auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.key == key; });
@@ -345,24 +301,13 @@ void GradientsPanel::fitValues() {
   else if (least < low)
     low = std::max(least, low - std::max((high - low) / 3.0, 4.0));
   if (!(low <= high)) return;
-  const double pad = std::max(0.5, 0.05 * (high - low));
-  values_->fit({low - pad, high + pad});
+  values_->fit(padded({low, high}, 0.05, 0.5));
   plot_->redraw();
 }
 
 QVariantMap GradientsPanel::choices() const { return {{QStringLiteral("lag"), plot_->lag()}}; }
 
 void GradientsPanel::setChoices(const QVariantMap& saved) { plot_->setLag(saved.value(QStringLiteral("lag")).toString() == u"true"); }
-
-void GradientsPanel::lookAt(const QString& preset, const QString& detail, bool) {
-  wanted_[preset] = detail;
-  refresh();
-}
-
-void GradientsPanel::setPinned(const std::vector<Run>& runs) {
-  pinned_ = runs;
-  refresh();
-}
 
 QString GradientsPanel::makeHeadline() const {
   if (verdict_.fate == Fate::unknown) return {};
@@ -373,51 +318,18 @@ QString GradientsPanel::makeHeadline() const {
 
 QString GradientsPanel::dataAsCsv() const {
   if (!trace_) return {};
-  // One line a recorded step; arrays with steps of their own leave cells empty between theirs.
-  struct Column {
-    const Trace* trace;
-    const TraceArray* array;
-    std::int64_t j;
-    std::size_t row = 0;
-  };
-  std::vector<Column> columns;
-  QStringList header = {QStringLiteral("step"), QStringLiteral("time")};
-  std::vector<std::int64_t> all = trace_->steps;
+  StepTable table(*trace_);
   const auto add = [&](const Trace& trace, const QString& run) {
+    table.addSteps(trace.steps);
     for (const Curve& curve : curves(trace)) {
       const std::int64_t k = curve.array->row_size();
-      for (std::int64_t j = 0; j < k; ++j) {
-        header << csvCell(QStringLiteral("log10 ") + curve.name + (k > 1 ? QStringLiteral("/%1").arg(j) : QString()) + run);
-        columns.push_back({&trace, curve.array, j});
-      }
+      for (std::int64_t j = 0; j < k; ++j)
+        table.add(QStringLiteral("log10 ") + curve.name + (k > 1 ? QStringLiteral("/%1").arg(j) : QString()) + run, trace, curve.array, j);
     }
   };
   add(*trace_, {});
-  for (const Run& run : pinned_) {
-    if (!run.trace) continue;
-    add(*run.trace, QStringLiteral(" [%1]").arg(run.label));
-    // It may have been recorded at other steps.
-    std::vector<std::int64_t> both;
-    std::set_union(all.begin(), all.end(), run.trace->steps.begin(), run.trace->steps.end(), std::back_inserter(both));
-    all = std::move(both);
-  }
-  QByteArray text = header.join(u',').toUtf8() + '\n';
-  std::size_t row = 0;
-  for (const std::int64_t step : all) {
-    while (row < trace_->steps.size() && trace_->steps[row] < step) ++row;
-    const bool timed = row < trace_->time.size() && row < trace_->steps.size() && trace_->steps[row] == step;
-    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' + (timed ? csvNumber(trace_->time[row]) : QByteArray());
-    for (Column& column_ : columns) {
-      const std::vector<std::int64_t>& steps = stepsOf(*column_.trace, *column_.array);
-      while (column_.row < steps.size() && steps[column_.row] < step) ++column_.row;
-      text += ',';
-      if (column_.row < steps.size() && steps[column_.row] == step && static_cast<std::int64_t>(column_.row) < column_.array->shape[0])
-        text += csvNumber((
-            *column_.array->real)[column_.row * static_cast<std::size_t>(column_.array->row_size()) + static_cast<std::size_t>(column_.j)]);
-    }
-    text += '\n';
-  }
-  return QString::fromUtf8(text);
+  for (const Run& run : pinned_) add(*run.trace, QStringLiteral(" [%1]").arg(run.label));
+  return table.csv();
 }
 
 RECLAB_PANEL_IS(gradients, GradientsPanel)

@@ -7,6 +7,8 @@
 
 namespace reclab {
 
+class StraightLine;
+
 /// The norm of dL/ds_t and the singular values of ds_T/ds_t through time, as powers of ten, with a verdict in words.
 class GradientsPanel : public PlotPanel {
   Q_OBJECT
@@ -14,17 +16,16 @@ class GradientsPanel : public PlotPanel {
   explicit GradientsPanel(QWidget* parent = nullptr);
   QString id() const override { return QStringLiteral("gradients"); }
   QString title() const override { return tr("Gradients"); }
-  QString hint() const override;
+  QString hint() const override {
+    return tr(
+        "How much of the loss's gradient reaches the state of each earlier step: a falling line to the left is a model that forgets.");
+  }
   Kinds needs() const override { return {Kind::gradient, Kind::jacobian, Kind::jacobian_min}; }
   Places places() const override { return {.views = {}, .named = tr("a state"), .example = "h"}; }
-  void setPinned(const std::vector<Run>& runs) override;
-  void lookAt(const QString& preset, const QString& detail, bool asked) override;
-  void holdAxes(bool hold) override { values_->hold(hold); }
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;
   QString dataAsCsv() const override;
   const Verdict& verdict() const { return verdict_; }
-  Legend* legend() const { return legend_; }
   QString lossText() const { return loss_->text(); }
   QCPAxisRect* rect() const { return rect_; }
   ValueAxis* values() const { return values_; }
@@ -49,14 +50,11 @@ class GradientsPanel : public PlotPanel {
   void fitValues();
 
   Paragraph* sentence_;
-  Legend* legend_;
   QCPAxisRect* rect_;
   ValueAxis* values_;
-  QCPItemStraightLine* one_;  ///< where a gradient is as large as it was
+  StraightLine* one_;  ///< where a gradient is as large as it was
   QAction* lag_;
-  std::vector<Run> pinned_;
-  QHash<QString, QString> wanted_;  ///< the state that a preset's verdict is on, by preset
-  Paragraph* loss_;                 ///< what the gradients are of
+  Paragraph* loss_;  ///< what the gradients are of
   Verdict verdict_;
 };
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QComboBox>
 #include <QMap>
 #include <optional>
 
 #include "panels/kernels/kernel_data.h"
-#include "plot/heatmap.h"
+#include "plot/parts/layout.h"
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
 
@@ -19,25 +18,25 @@ class KernelsPanel : public PlotPanel {
   explicit KernelsPanel(QWidget* parent = nullptr);
   QString id() const override { return QStringLiteral("kernels"); }
   QString title() const override { return tr("Kernels"); }
-  QString hint() const override;
+  QString hint() const override {
+    return tr(
+        "What a memory that is the same at every step returns after an impulse, how long it remembers, and which frequencies it passes.");
+  }
   Kinds needs() const override { return {Kind::kernel, Kind::response, Kind::time_constant}; }
   Places places() const override {
     return {{QStringLiteral("kernel"), QStringLiteral("response"), QStringLiteral("map")}, tr("a state"), QStringLiteral("h")};
   }
-  void setPinned(const std::vector<Run>& runs) override;
   void lookAt(const QString& preset, const QString& detail, bool asked) override;
-  void holdAxes(bool hold) override;
   QString dataAsCsv() const override;
   QVariantMap choices() const override { return {{QStringLiteral("view"), left_ ? left_->view : view_}}; }
   void setChoices(const QVariantMap& saved) override;
 
   QString note() const { return note_->text(); }
-  Legend* legend() const { return legend_; }
   QCPAxisRect* kernelRect() const { return kernel_rect_; }
   QCPAxisRect* gainRect() const { return gain_rect_; }
   QCPAxisRect* phaseRect() const { return phase_rect_; }
-  QCPAxisRect* mapRect() const { return map_rect_; }
-  Heatmap* heatmap() const { return heatmap_; }
+  QCPAxisRect* mapRect() const { return map_.rect; }
+  Heatmap* heatmap() const { return map_.heatmap; }
   QString tipAt(const QPointF& position) const;
 
  protected:
@@ -46,6 +45,7 @@ class KernelsPanel : public PlotPanel {
   void forget() override { memory_ = {}, frequencies_ = {}; }
   QString makeHeadline() const override;
   QString subject() const override;
+  void dropChoice(const QString& preset) override { by_hand_.remove(preset); }
 
  private:
   void makeControls();
@@ -63,31 +63,27 @@ class KernelsPanel : public PlotPanel {
   void writeNote();
   QString spanOf(double steps) const;
   QString describedFrequency(double cycles) const;
-  void pickOnMap(const QPointF& position);
+  QString saidOf(std::int64_t lag, std::int64_t channel) const;
   void pickChannel(std::int64_t channel);
 
   QComboBox *views_, *memories_, *channels_;
-  Legend* legend_;
   QCPLayoutGrid* pictures_;
-  QCPAxisRect *kernel_rect_, *gain_rect_, *phase_rect_, *map_rect_;
+  QCPAxisRect *kernel_rect_, *gain_rect_, *phase_rect_;
+  MapPicture map_;
   ValueAxis *kernel_values_, *gain_values_, *phase_values_;
-  QCPItemStraightLine* constant_;  // the time constant, in the kernel
-  Heatmap* heatmap_;
-  ColourBar* bar_;
+  StraightLine* constant_;  // the time constant, in the kernel
   Paragraph* note_;
   KernelMemory memory_;  // of trace_, what is shown
   std::span<const double> frequencies_;
   std::optional<StepTime> time_;
   QString view_ = QStringLiteral("kernel"), key_;
   std::int64_t channel_ = 0;
-  QMap<QString, QString> wanted_;  // by preset: the place that it names
   struct Left {
     QString view, key;
   };
   std::optional<Left> left_;                      // what was looked at before a preset named a place of its own
   QMap<QString, QStringList> by_hand_;            // by preset: the view and the memory that were chosen
   QMap<QString, std::int64_t> channels_by_hand_;  // by preset
-  std::vector<Run> pinned_;
 };
 
 }  // namespace reclab

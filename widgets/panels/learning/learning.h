@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QComboBox>
-
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
 #include "trace/learning.h"
 
 namespace reclab {
+
+class StraightLine;
 
 /// How trainings go, step by step: loss or metric beside what the best constant has, and below it the gradient's norm before and after
 /// clipping, how much each weight changes, or the rate. A click looks at the weights of that step.
@@ -17,12 +17,18 @@ class LearningPanel : public PlotPanel {
   explicit LearningPanel(QWidget* parent = nullptr);
   QString id() const override { return QStringLiteral("learning"); }
   QString title() const override { return tr("Learning"); }
-  QString hint() const override;
+  QString hint() const override {
+    return tr(
+        "How training goes, step by step: the loss falls below what the best constant has, or it does not. Click on a curve to look at the "
+        "weights that its run had at that step.");
+  }
   Kinds needs() const override { return {Kind::input}; }  ///< nothing of a run
   bool isOfRun() const override { return false; }
   QString fileModel(const QString& model) const override;
   void setLearning(std::shared_ptr<const Learning> learning);
   void setResult(const std::string& study, const StudyResult& result, const QString& problem) override;
+  void setPinned(const std::vector<Run>&) override {}
+  void holdAxes(bool) override {}
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;
   FigureDrawing drawing(const FigureStyle& style) override;
@@ -31,7 +37,6 @@ class LearningPanel : public PlotPanel {
   enum class Lower : std::uint8_t { norms, changes, rate };
   QString verdict() const { return sentence_->text(); }
   QString note() const { return note_->text(); }
-  Legend* legend() const { return legend_; }
   QCPAxisRect* upper() const { return upper_; }
   QCPAxisRect* lower() const { return lower_; }
   QString tipAt(const QPointF& position) const;
@@ -43,13 +48,14 @@ class LearningPanel : public PlotPanel {
   QString makeHeadline() const override;
 
  private:
+  static constexpr std::size_t most_named_weights = 8;
   bool showsMetric() const { return what_->currentIndex() == 1; }
   bool logarithmic() const;
   QString judged() const;
   QString noted() const;
   QString nameOf(const LearningCurve& curve) const;
   const LearningCurve& ofTheLine() const;
-  void nameValues();
+  void nameUpper();
   std::uint64_t trainingAt(const QPointF& position) const;
   void drawTraining(const LearningCurve& curve, const QPen& pen, bool current);
   void drawChanges(const LearningCurve& curve);
@@ -58,10 +64,9 @@ class LearningPanel : public PlotPanel {
   void pick(const QPointF& position, bool moving);
   std::shared_ptr<const Learning> learning_;
   Paragraph* sentence_;
-  Legend* legend_;
   QCPAxisRect *upper_, *lower_;
+  StraightLine *upper_mark_, *lower_mark_, *clip_;
   ValueAxis *upper_values_, *lower_values_;
-  QCPItemStraightLine *upper_mark_, *lower_mark_, *clip_;
   Paragraph* note_;
   QComboBox *what_, *below_;
   std::uint64_t picked_ = 0;  ///< the training on whose curve the mouse was pressed

@@ -1,49 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "panels/lyapunov/lyapunov.h"
 
-#include <QSignalBlocker>
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <numbers>
 
 #include "panels/panel_info.h"
-#include "plot/pinned.h"
+#include "plot/parts/curves.h"
+#include "plot/parts/layout.h"
+#include "plot/parts/pinned.h"
 
 namespace reclab {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity(), no_value = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t most_curves = 48;
 
 bool usable(const TraceArray* array) {
   return array && array->real && !array->shape.empty() && array->shape[0] > 0 && array->row_size() > 0;
 }
-const std::vector<std::int64_t>& stepsIn(const Trace& trace, const TraceArray& array) {
-  return array.steps.empty() ? trace.steps : array.steps;
-}
 
-/// Those of a row; of the last by default, which is the mean over most of the sequence. A layer that runs backward ends at the first.
-std::span<const double> rowOf(const TraceArray& array, std::int64_t row) {
-  const auto k = static_cast<std::size_t>(array.row_size());
-  return std::span<const double>(*array.real).subspan(static_cast<std::size_t>(row) * k, k);
-}
+/// The last row, which is the mean over most of the sequence. A layer that runs backward ends at the first.
 std::span<const double> lastOf(const Trace& trace, const TraceArray& array) {
   const bool backward = runsBackward(trace, QString::fromStdString(array.key).section(u'/', 1));
-  return rowOf(array, backward ? 0 : array.shape[0] - 1);
-}
-
-/// What is not finite (a direction that is forgotten at once) is a gap.
-void fill(QCPGraph* graph, const Trace& trace, const TraceArray& array, std::int64_t rank) {
-  const std::vector<std::int64_t>& steps = stepsIn(trace, array);
-  QVector<QCPGraphData> points(static_cast<qsizetype>(std::min<std::int64_t>(std::ssize(steps), array.shape[0])));
-  for (qsizetype i = 0; i < points.size(); ++i) {
-    const double value = rowOf(array, i)[static_cast<std::size_t>(rank)];
-    points[i] = {static_cast<double>(steps[static_cast<std::size_t>(i)]), std::isfinite(value) ? value : no_value};
-  }
-  graph->data()->set(points, true);
+  const auto k = static_cast<std::size_t>(array.row_size());
+  return std::span<const double>(*array.real).subspan(backward ? 0 : static_cast<std::size_t>(array.shape[0] - 1) * k, k);
 }
 
 QString rank(std::int64_t i) {
@@ -67,36 +50,19 @@ std::optional<double> kaplanYorke(std::span<const double> exponents) {
 }
 
 LyapunovPanel::LyapunovPanel(QWidget* parent) : PlotPanel(parent) {
-  layers_ = new QComboBox;
-  layers_->setProperty("choice", "layer");
-  layers_->setObjectName(QStringLiteral("layer"));
-  layers_->setToolTip(tr("The layer whose exponents are shown."));
-  controls_->addWidget(layers_);
+  layers_ = addChoice("layer", true, tr("The layer whose exponents are shown."));
   controls_->addStretch();
   sentence_ = new Paragraph(plot_);
   legend_ = new Legend(plot_);
-  rect_ = plot_->makeRect([this] {  // a name longer than the axis would be cut
-    QCPAxis* values = rect_->axis(QCPAxis::atLeft);
-    const QString name = tr("exponent, 1/step");
-    values->setLabel(QFontMetrics(plot_->theme().normal, plot_).horizontalAdvance(name) <= rect_->height() ? name : tr("1/step"));
-  });
+  rect_ = plot_->makeRect([this] { nameValues(rect_, tr("exponent, 1/step"), tr("1/step")); });
   note_ = new Paragraph(plot_);
   note_->setSmall(true);
-  plot_->plotLayout()->addElement(0, 0, sentence_);
-  plot_->plotLayout()->addElement(1, 0, legend_);
-  plot_->plotLayout()->addElement(2, 0, rect_);
-  plot_->plotLayout()->addElement(3, 0, note_);
+  stack(plot_, {sentence_, legend_, rect_, note_});
   plot_->addTimeRect(rect_, signedNumber);
   rect_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new NumberTicker));
   values_ = plot_->addValueAxis(rect_);
-  zero_ = new QCPItemStraightLine(plot_);
-  zero_->setLayer(QStringLiteral("grid"));
-  zero_->setSelectable(false);
-  zero_->setClipAxisRect(rect_);
-  for (QCPItemPosition* point : {zero_->point1, zero_->point2})
-    point->setAxes(rect_->axis(QCPAxis::atBottom), rect_->axis(QCPAxis::atLeft));
-  zero_->point1->setCoords(0, 0);
-  zero_->point2->setCoords(1, 0);
+  zero_ = new StraightLine(rect_, QStringLiteral("grid"));
+  zero_->setLevel(0.0);
   addActions({values_->lockAction(), values_->resetAction()});
   connect(layers_, &QComboBox::activated, this, [this](int index) {
     layer_ = layers_->itemData(index).toString();
@@ -107,30 +73,16 @@ LyapunovPanel::LyapunovPanel(QWidget* parent) : PlotPanel(parent) {
   refresh();
 }
 
-QString LyapunovPanel::hint() const {
-  return tr(
-      "How fast states that begin close to each other part, direction by direction: above 0 gradients explode, below 0 the past is "
-      "forgotten.");
-}
-
 QString LyapunovPanel::subject() const { return layers_->count() > 1 ? layerName(*trace_, layer_) : QString(); }
 
 QString LyapunovPanel::whyEmpty() const {
   if (const QString said = noRunSentence(trace_.get(), tr("its Lyapunov exponents appear here")); !trace_) return said;
   for (const TraceArray* array : trace_->of(Kind::lyapunov))
     if (usable(array)) return {};
-  if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
-    return tr("This run has no Lyapunov exponents, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
+  if (const QString said = endedEarly(*trace_, tr("This run has no Lyapunov exponents")); !said.isEmpty()) return said;
   if (const QString said = notesOn(*trace_, {Kind::lyapunov}); !said.isEmpty())
-    return (tr("%1: %2").arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title), said) + u' ' +
-            pinsThatHave(pinned_, {Kind::lyapunov}))
-        .trimmed();
+    return (tr("%1: %2").arg(modelName(*trace_), said) + u' ' + pinsThatHave(pinned_, {Kind::lyapunov})).trimmed();
   return tr("This run has no Lyapunov exponents yet: they come after states and gradients. If they do not, press Run.");
-}
-
-void LyapunovPanel::setPinned(const std::vector<Run>& runs) {
-  pinned_ = runs;
-  refresh();
 }
 
 /// The largest exponent and what follows from it.
@@ -170,16 +122,9 @@ QString LyapunovPanel::noted() const {
 }
 
 void LyapunovPanel::rebuild() {
-  const QSignalBlocker quiet(layers_);
-  layers_->clear();
-  for (const TraceArray* array : trace_->of(Kind::lyapunov))
-    if (usable(array)) {
-      const QString layer = QString::fromStdString(array->key).section(u'/', 1);
-      layers_->addItem(layerName(*trace_, layer), layer);
-    }
-  const int index = std::max(0, layers_->findData(layer_));
-  layers_->setCurrentIndex(index);
-  layer_ = layers_->itemData(index).toString();
+  std::vector<const TraceArray*> arrays = trace_->of(Kind::lyapunov);
+  std::erase_if(arrays, [](const TraceArray* array) { return !usable(array); });
+  layer_ = fillLayers(layers_, arrays, layer_);
   control_row_->setVisible(layers_->count() > 1);
   array_ = trace_->find(key_of(Kind::lyapunov, layer_.toLongLong()));
   plot_->clearPlottables();
@@ -202,14 +147,14 @@ void LyapunovPanel::drawExponents() {
     const double part = static_cast<double>(i) / static_cast<double>(std::max<std::int64_t>(drawn - 1, 1));
     QCPGraph* graph = plot_->addCurve(rect_, mixed(theme.muted, theme.base, 0.9 - 0.55 * part), 0.8);
     Plot::setQuiet(graph);
-    fill(graph, *trace_, *array_, drawn == 1 ? 0 : i * (finite - 1) / (drawn - 1));
+    fillCurve(graph, *trace_, *array_, drawn == 1 ? 0 : i * (finite - 1) / (drawn - 1));
     others << graph;
     if (i == std::max<std::int64_t>(1, drawn / 2)) pen = graph->pen();
   }
   if (drawn == 0) return;
   QCPGraph* largest = plot_->addCurve(rect_, theme.shown(), 1.8);
   largest->setName(rank(1));
-  fill(largest, *trace_, *array_, 0);
+  fillCurve(largest, *trace_, *array_, 0);
   legend_->add(QStringLiteral("largest"), rank(1), largest->pen(), {largest},
                tr("The largest exponent: how fast nearby states part in the direction that grows most."));
   if (!others.isEmpty())
@@ -220,7 +165,6 @@ void LyapunovPanel::drawExponents() {
 /// Pinned runs have their largest exponent in the same layer.
 void LyapunovPanel::drawPins() {
   for (const Run& run : pinned_) {
-    if (!run.trace) continue;
     const TraceArray* array = run.trace->find(array_->key);
     if (!usable(array)) {
       addPinWithout(legend_, run, plot_->theme(), layers_->count() > 1 ? tr("no %1").arg(layerName(*trace_, layer_)) : tr("no exponents"),
@@ -228,7 +172,7 @@ void LyapunovPanel::drawPins() {
       continue;
     }
     QCPGraph* graph = plot_->addCurve(rect_, run.colour, 1.2);
-    fill(graph, *run.trace, *array, 0);
+    fillCurve(graph, *run.trace, *array, 0);
     addPin(legend_, run, QPen(run.colour, 1.2), {graph}, {},
            tr("Its largest exponent, at the end %1 a step.").arg(signedNumber(lastOf(*run.trace, *array).front())));
   }
@@ -271,46 +215,18 @@ QString LyapunovPanel::makeHeadline() const {
 
 QString LyapunovPanel::dataAsCsv() const {
   if (!trace_) return {};
-  // One line a step; pinned runs, and layers with steps of their own, leave cells empty between theirs.
-  struct Column {
-    const Trace* trace;
-    const TraceArray* array;
-    std::size_t row = 0;
-  };
-  std::vector<Column> columns;
-  QStringList header{QStringLiteral("step"), QStringLiteral("time")};
-  std::vector<std::int64_t> all;
+  StepTable table(*trace_);
   const auto add = [&](const Trace& trace, const QString& run) {
     for (const TraceArray* array : trace.of(Kind::lyapunov)) {
       if (!usable(array)) continue;
+      table.addSteps(stepsOf(trace, *array));
       for (std::int64_t i = 0; i < array->row_size(); ++i)
-        header << csvCell(QStringLiteral("%1/%2").arg(QString::fromStdString(array->key)).arg(i) + run);
-      columns.push_back({&trace, array});
-      std::vector<std::int64_t> both;
-      std::ranges::set_union(all, stepsIn(trace, *array), std::back_inserter(both));
-      all = std::move(both);
+        table.add(QStringLiteral("%1/%2").arg(QString::fromStdString(array->key)).arg(i) + run, trace, array, i);
     }
   };
   add(*trace_, {});
-  for (const Run& run : pinned_)
-    if (run.trace) add(*run.trace, QStringLiteral(" [%1]").arg(run.label));
-  QByteArray text = header.join(u',').toUtf8() + '\n';
-  for (const std::int64_t step : all) {
-    const std::int64_t row = trace_->row_of_step(step);
-    const bool timed = row >= 0 && trace_->steps[static_cast<std::size_t>(row)] == step;
-    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' +
-            (timed ? csvNumber(trace_->time[static_cast<std::size_t>(row)]) : QByteArray());
-    for (Column& column : columns) {
-      const std::vector<std::int64_t>& steps = stepsIn(*column.trace, *column.array);
-      while (column.row < steps.size() && steps[column.row] < step) ++column.row;
-      const bool there = column.row < steps.size() && steps[column.row] == step;
-      for (std::int64_t i = 0; i < column.array->row_size(); ++i)
-        text += ',' + (there ? csvNumber(rowOf(*column.array, static_cast<std::int64_t>(column.row))[static_cast<std::size_t>(i)])
-                             : QByteArray());
-    }
-    text += '\n';
-  }
-  return QString::fromUtf8(text);
+  for (const Run& run : pinned_) add(*run.trace, QStringLiteral(" [%1]").arg(run.label));
+  return table.csv();
 }
 
 RECLAB_PANEL_IS(lyapunov, LyapunovPanel)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QComboBox>
 #include <optional>
 #include <span>
 
@@ -9,6 +8,8 @@
 #include "plot/value_axis.h"
 
 namespace reclab {
+
+class StraightLine;
 
 /// The dimension of Kaplan and Yorke (1979) for exponents that fall: as many as sum to 0 or more, and the part of the next that brings the
 /// sum to 0. Nothing where all of them together do not fall below 0, or one is NaN.
@@ -21,14 +22,15 @@ class LyapunovPanel : public PlotPanel {
   explicit LyapunovPanel(QWidget* parent = nullptr);
   QString id() const override { return QStringLiteral("lyapunov"); }
   QString title() const override { return tr("Lyapunov"); }
-  QString hint() const override;
+  QString hint() const override {
+    return tr(
+        "How fast states that begin close to each other part, direction by direction: above 0 gradients explode, below 0 the past is "
+        "forgotten.");
+  }
   Kinds needs() const override { return {Kind::lyapunov}; }
-  void setPinned(const std::vector<Run>& runs) override;
-  void holdAxes(bool hold) override { values_->hold(hold); }
   QString dataAsCsv() const override;
   QString verdict() const { return sentence_->text(); }
   QString note() const { return note_->text(); }
-  Legend* legend() const { return legend_; }
   QCPAxisRect* rect() const { return rect_; }
 
  protected:
@@ -46,16 +48,14 @@ class LyapunovPanel : public PlotPanel {
   void fitValues();
 
   Paragraph* sentence_;
-  Legend* legend_;
   QCPAxisRect* rect_;
   ValueAxis* values_;
-  QCPItemStraightLine* zero_;
+  StraightLine* zero_;
   Paragraph* note_;
   QComboBox* layers_;
   const TraceArray* array_ = nullptr;  // of trace_, the layer that is shown
   QString layer_ = QStringLiteral("0");
   std::int64_t drawn_ = 0, below_ = 0;  // exponents that have a curve; curves that the value axis leaves out
-  std::vector<Run> pinned_;
 };
 
 }  // namespace reclab

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QComboBox>
-#include <QHash>
 #include <QLineEdit>
 
 #include "panels/output/output_data.h"
@@ -19,12 +17,15 @@ class OutputPanel : public PlotPanel {
   explicit OutputPanel(QWidget* parent = nullptr);
   QString id() const override { return QStringLiteral("output"); }
   QString title() const override { return tr("Output"); }
-  QString hint() const override;
+  QString hint() const override {
+    return tr(
+        "What the model returns at every step, beside the target where the sequence brings one, and beside the best constant, which needs "
+        "no "
+        "memory at all.");
+  }
   Kinds needs() const override { return {Kind::output, Kind::target, Kind::mask}; }
   Places places() const override { return {.views = {}, .named = tr("an output"), .example = "0"}; }
   void setPinned(const std::vector<Run>& runs) override;
-  void lookAt(const QString& preset, const QString& detail, bool asked) override;
-  void holdAxes(bool hold) override { values_->hold(hold); }
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;
   QString dataAsCsv() const override;
@@ -32,7 +33,6 @@ class OutputPanel : public PlotPanel {
   const std::vector<std::int64_t>& chosen() const { return chosen_; }  ///< the channels in colour
   QString verdict() const { return sentence_->text(); }
   QString note() const { return note_->text(); }
-  Legend* legend() const { return legend_; }
   QCPAxisRect* rect() const { return rect_; }
   QString tipAt(const QPointF& position) const;
 
@@ -42,6 +42,7 @@ class OutputPanel : public PlotPanel {
   void forget() override { data_ = {}; }
   QString makeHeadline() const override;
   QString subject() const override;
+  void dropChoice(const QString& preset) override { by_hand_.remove(preset); }
 
  private:
   bool probabilities() const { return data_.classes() && scale_->currentIndex() == 0; }
@@ -50,6 +51,7 @@ class OutputPanel : public PlotPanel {
   void choose();
   QString judged() const;
   QString noted() const;
+  static constexpr std::size_t most_in_colour = 7;  ///< as many as one tells apart
   void drawOthers();
   void drawPins();
   void drawChosen();
@@ -57,7 +59,6 @@ class OutputPanel : public PlotPanel {
   void fitValues();
 
   Paragraph* sentence_;
-  Legend* legend_;
   QCPAxisRect* rect_;
   ValueAxis* values_;
   Paragraph* note_;
@@ -66,10 +67,9 @@ class OutputPanel : public PlotPanel {
   OutputData data_;  // of trace_
   std::optional<OutputScore> score_;
   std::vector<std::int64_t> chosen_;
-  QStringList unknown_;                       ///< what was asked for and is no output
-  QHash<QString, QString> by_hand_, wanted_;  ///< what was typed, and what a preset names, by preset
-  std::vector<Run> pinned_;
-  std::vector<OutputData> pins_;  ///< of the runs with a trace, in their order
+  QStringList unknown_;              ///< what was asked for and is no output
+  QHash<QString, QString> by_hand_;  ///< what was typed, by preset
+  std::vector<OutputData> pins_;     ///< of the runs with a trace, in their order
 };
 
 }  // namespace reclab

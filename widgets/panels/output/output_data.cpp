@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "plot/heatmap.h"
+#include "plot/parts/heatmap.h"
 
 namespace reclab {
 

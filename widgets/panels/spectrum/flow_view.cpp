@@ -6,6 +6,8 @@
 #include <limits>
 #include <numbers>
 
+#include "plot/parts/table.h"
+
 namespace reclab {
 
 using Complex = std::complex<double>;

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QComboBox>
 #include <QDoubleSpinBox>
-#include <QHash>
 #include <QLabel>
 #include <QSlider>
 #include <complex>
@@ -25,10 +23,13 @@ class SpectrumPanel : public PlotPanel {
   explicit SpectrumPanel(QWidget* parent = nullptr);
   QString id() const override { return QStringLiteral("spectrum"); }
   QString title() const override { return tr("Spectrum"); }
-  QString hint() const override;
+  QString hint() const override {
+    return tr(
+        "The eigenvalues that carry the state from one step to the next: inside the circle a mode fades, on it it stays, outside it grows. "
+        "The cloud is every computed step.");
+  }
   Kinds needs() const override { return {Kind::spectrum, Kind::flow}; }
   Places places() const override { return {.views = {"continuous"}, .named = {}}; }
-  void lookAt(const QString& preset, const QString& detail, bool asked) override;
   void setPinned(const std::vector<Run>& runs) override;
   void holdAxes(bool hold) override { held_ = hold; }
   QString dataAsCsv() const override;
@@ -39,7 +40,6 @@ class SpectrumPanel : public PlotPanel {
   /// Where an eigenvalue is drawn, in the plot's pixels.
   QPointF pixelOf(std::complex<double> eigenvalue) const;
   QString note() const { return note_->text(); }
-  Legend* legend() const { return legend_; }
   const SpectrumTrail& trail() const { return trail_; }
   const FlowView& flow() const { return *flow_; }
   QCPAxisRect* planeRect() const { return plane_; }
@@ -51,6 +51,7 @@ class SpectrumPanel : public PlotPanel {
   void moveTime() override;
   QString makeHeadline() const override;
   QString subject() const override;
+  void dropChoice(const QString& preset) override { by_hand_.remove(preset); }
 
  private:
   friend class SpectrumPicture;
@@ -67,8 +68,7 @@ class SpectrumPanel : public PlotPanel {
   void writeNote();
   void showPins();
 
-  Paragraph* note_;
-  Legend* legend_;                          ///< of pinned runs
+  CursorText* note_;
   std::vector<SpectrumPicture*> pictures_;  ///< one for each that has a spectrum
   QCPAxisRect* rect_;
   SpectrumPicture* cloud_;
@@ -82,14 +82,13 @@ class SpectrumPanel : public PlotPanel {
   QCPLayoutGrid* grid_;
   QCPAxisRect* plane_;  ///< the half-plane
   FlowView* flow_;
-  QHash<QString, bool> by_hand_, wanted_;  ///< by preset: whether the view from continuous time was picked, and whether the preset names it
-  const TraceArray* array_ = nullptr;      // of trace_, the layer that is shown
+  QHash<QString, bool> by_hand_;       ///< by preset: whether the view from continuous time was picked
+  const TraceArray* array_ = nullptr;  // of trace_, the layer that is shown
   /// Whose rows are the cloud: array_, or, while that has the cursor's step alone, the same layer's of the run before.
   const TraceArray* cloudArray_ = nullptr;
   SpectrumInfo info_;
   SpectrumTrail trail_;
   QString layer_ = QStringLiteral("0");
-  std::vector<Run> pinned_;
   QCPRange home_re_, home_im_;  // what holds all eigenvalues but those that are far from all others
   QCPRange kept_re_, kept_im_;  // what keepRound() left
   bool imposed_ = false;        // they were changed since by somebody else, and not by a hand, which locks them

@@ -35,6 +35,10 @@ class ScheduleView : public QCPLayoutElement {
   void draw(QCPPainter* painter) override;
 
  private:
+  using Place = StepSchedule::Place;
+  using Drawing = StepSchedule::Drawing;
+  static constexpr int gap = 8;                  ///< pixels at the edges
+  static constexpr double lowest_error = -16.0;  ///< log10
   struct Frame {
     QRectF area;
     double column = 1, row = 1;  // pixels

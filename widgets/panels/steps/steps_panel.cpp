@@ -3,13 +3,14 @@
 
 #include <QKeyEvent>
 #include <QMouseEvent>
-#include <QPainter>
 #include <QSignalBlocker>
 #include <algorithm>
 #include <cmath>
 
+#include "box_layout.h"
 #include "panels/panel_info.h"
-#include "plain_text.h"
+#include "panels/steps/glyph_button.h"
+#include "plot/parts/layout.h"
 
 namespace reclab {
 
@@ -18,66 +19,16 @@ namespace {
 constexpr int round_ms = 900;  // at 1×
 constexpr int narrow = 520;    // pixels, below which the controls take two rows
 
-/// A button with a triangle or bars on it, in the colour of the palette.
-class GlyphButton : public QToolButton {
- public:
-  enum class Glyph { play, back, forward };
-  GlyphButton(Glyph glyph, const QString& name, const QString& tip) : glyph_(glyph) {
-    setObjectName(name);
-    setToolTip(safeTip(tip));
-    setAccessibleName(tip);
-    setFixedSize(26, 24);
-    setFocusPolicy(Qt::NoFocus);
-  }
-  void setPause(bool on) {
-    pause_ = on;
-    update();
-  }
-
- protected:
-  void paintEvent(QPaintEvent* event) override {
-    QToolButton::paintEvent(event);
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::Antialiasing);
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, QPalette::ButtonText));
-    const QPointF c = QRectF(rect()).center();
-    const auto triangle = [&](double x, double way) {
-      painter.drawPolygon(QPolygonF({c + QPointF(x + 5 * way, 0), c + QPointF(x - 4 * way, -5), c + QPointF(x - 4 * way, 5)}));
-    };
-    if (glyph_ == Glyph::play && pause_) {
-      painter.drawRect(QRectF(c.x() - 4.5, c.y() - 5, 3, 10));
-      painter.drawRect(QRectF(c.x() + 1.5, c.y() - 5, 3, 10));
-    } else if (glyph_ == Glyph::play) {
-      triangle(0, 1);
-    } else {
-      const double way = glyph_ == Glyph::forward ? 1 : -1;
-      triangle(-2 * way, way);
-      painter.drawRect(QRectF(c.x() + (way > 0 ? 4 : -6), c.y() - 5, 2, 10));
-    }
-  }
-
- private:
-  Glyph glyph_;
-  bool pause_ = false;
-};
-
 QString counted(double n) { return grouped(std::llround(n)); }
 
 }  // namespace
 
 StepsPanel::StepsPanel(QWidget* parent) : PlotPanel(parent) {
-  forms_ = new QComboBox;
-  forms_->setProperty("choice", "form");
-  forms_->setObjectName(QStringLiteral("form"));
+  forms_ = makeChoice("form", true, tr("Which exact form of this model is drawn"));
   forms_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  forms_->setToolTip(tr("Which exact form of this model is drawn"));
-  steps_ = new QComboBox;
-  steps_->setProperty("choice", "steps");
-  steps_->setObjectName(QStringLiteral("steps"));
+  steps_ = makeChoice("steps", true, tr("How many steps of the sequence are drawn"));
   for (const int steps : {8, 16, 32, 64}) steps_->addItem(tr("%1 steps").arg(steps), steps);
   steps_->setCurrentIndex(1);
-  steps_->setToolTip(tr("How many steps of the sequence are drawn"));
   using Glyph = GlyphButton::Glyph;
   back_ = new GlyphButton(Glyph::back, QStringLiteral("back"), tr("One round back (left arrow)"));
   play_ = new GlyphButton(Glyph::play, QStringLiteral("play"), tr("Play round by round, or pause (space)"));
@@ -87,20 +38,15 @@ StepsPanel::StepsPanel(QWidget* parent) : PlotPanel(parent) {
   round_->setMinimumWidth(50);
   round_->setFocusPolicy(Qt::ClickFocus);
   round_->setToolTip(tr("The round under way"));
-  speed_ = new QComboBox;
-  speed_->setProperty("choice", "speed");
-  speed_->setObjectName(QStringLiteral("speed"));
+  speed_ = makeChoice("speed", true, tr("Speed: at 1× about a round a second"));
   for (const auto& [text, value] : {std::pair{"½×", 0.5}, {"1×", 1.0}, {"2×", 2.0}, {"4×", 4.0}})
     speed_->addItem(QString::fromUtf8(text), value);
   speed_->setCurrentIndex(1);
-  speed_->setToolTip(tr("Speed: at 1× about a round a second"));
 
   // Two groups, in one row where there is room.
   const auto row = [](std::initializer_list<QWidget*> widgets) {
     auto* group = new QWidget;
-    auto* line = new QHBoxLayout(group);
-    line->setContentsMargins(0, 0, 0, 0);
-    line->setSpacing(4);
+    auto* line = boxLayout<QHBoxLayout>(group, 4);
     for (QWidget* one : widgets) line->addWidget(one, qobject_cast<QSlider*>(one) ? 1 : 0);
     return group;
   };
@@ -118,9 +64,7 @@ StepsPanel::StepsPanel(QWidget* parent) : PlotPanel(parent) {
   why_ = new Paragraph(plot_);
   view_ = new ScheduleView(plot_);
   plot_->setFigureShape(0.75);
-  plot_->plotLayout()->addElement(0, 0, said_);
-  plot_->plotLayout()->addElement(1, 0, why_);
-  plot_->plotLayout()->addElement(2, 0, view_);
+  stack(plot_, {said_, why_, view_});
   plot_->plotLayout()->setRowSpacing(0);
   plot_->setFocusPolicy(Qt::StrongFocus);
   plot_->installEventFilter(this);
@@ -150,12 +94,6 @@ void StepsPanel::setPinned(const std::vector<Run>& runs) {
   if (runs.empty() == !pinned_) return;
   pinned_ = !runs.empty();
   refresh();
-}
-
-QString StepsPanel::hint() const {
-  return tr(
-      "Why a form is parallel: the pieces of work it falls into for the first few steps, which of them wait for which, and what runs side "
-      "by side, round by round.");
 }
 
 bool StepsPanel::outOfDate() const {
@@ -252,57 +190,6 @@ void StepsPanel::advance() {
   if (view_->position() == round_->maximum()) setPlaying(false);
 }
 
-/// "scan: 26 compositions in 7 rounds; step by step: 16 in 16"
-QString StepsPanel::worded(const StepSchedule& schedule, bool in_full) const {
-  QString text = tr("%1: %2 %3 in %4 rounds").arg(schedule.form, counted(schedule.work), schedule.unit, counted(schedule.rounds));
-  if (schedule.drawing == StepSchedule::Drawing::iterations)
-    text = tr("%1: %2 iterations, %3 rounds").arg(schedule.form, counted(schedule.iterations()), counted(schedule.rounds));
-  if (stepByStep_ && schedule.form != stepByStep_->form)
-    text +=
-        (in_full ? tr("; step by step: %1 %3 in %2 rounds").arg(counted(stepByStep_->work), counted(stepByStep_->rounds), stepByStep_->unit)
-                 : tr("; step by step: %1 in %2").arg(counted(stepByStep_->work), counted(stepByStep_->rounds)));
-  return text;
-}
-
-QString StepsPanel::makeHeadline() const { return view_->schedule() ? worded(*view_->schedule()) : QString(); }
-
-QString StepsPanel::subject() const {
-  return view_->schedule() ? tr("%1 of %2 steps").arg(form_).arg(view_->schedule()->steps) : QString();
-}
-
-/// Why the form is parallel, and where that is no gain.
-QString StepsPanel::whole(const StepSchedule& schedule) const {
-  const bool gain = !stepByStep_ || schedule.form == stepByStep_->form || schedule.rounds < stepByStep_->rounds || schedule.steps == 1;
-  return gain ? schedule.why
-              : schedule.why + u' ' +
-                    tr("So short a sequence gains nothing by it; a long one can, since its rounds are fewer than its steps.");
-}
-
-void StepsPanel::say() {
-  if (!view_->schedule()) return;
-  const StepSchedule& schedule = *view_->schedule();
-  const int position = view_->position();
-  QString text = worded(schedule, true);
-  text[0] = text[0].toUpper();
-  text += u'.';
-  if (schedule.drawing == StepSchedule::Drawing::iterations) {
-    const int right = schedule.exactAfter(position);
-    const QString so_far = position == 0 ? tr("At the guess") : tr("After iteration %1 of %2").arg(position).arg(schedule.iterations());
-    text += u' ' + (right == schedule.steps ? tr("%1 all %2 steps are right.").arg(so_far).arg(right)
-                                            : tr("%1 the first %2 of %3 steps are right.").arg(so_far).arg(right).arg(schedule.steps));
-  } else if (position > 0) {
-    int count = 0;
-    for (const auto& node : schedule.nodes) count += node.round > 0 && node.begin <= position && position <= node.round ? 1 : 0;
-    text += u' ' + (count == 1 ? tr("Round %1 of %2: one piece, alone.").arg(position).arg(schedule.rounds)
-                               : tr("Round %1 of %2: %3 pieces side by side.").arg(position).arg(schedule.rounds).arg(count));
-  } else {
-    text += u' ' + tr("Before the first round: what is given.");
-  }
-  said_->setText(text);
-  why_->setText(pinned_ ? whole(schedule) + u' ' + tr("Pinned runs are not here: this is how one run is computed.") : whole(schedule),
-                true);
-}
-
 void StepsPanel::point(const QPointF& at) {
   if (!view_->schedule() || view_->schedule()->drawing == StepSchedule::Drawing::iterations) return;
   const int node = view_->nodeAt(at), shown = node >= 0 ? node : held_;
@@ -359,6 +246,57 @@ void StepsPanel::resizeEvent(QResizeEvent* event) {
 }
 
 void StepsPanel::arrange() { rows_->setDirection(width() < narrow ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight); }
+
+/// "scan: 26 compositions in 7 rounds; step by step: 16 in 16"
+QString StepsPanel::worded(const StepSchedule& schedule, bool in_full) const {
+  QString text = tr("%1: %2 %3 in %4 rounds").arg(schedule.form, counted(schedule.work), schedule.unit, counted(schedule.rounds));
+  if (schedule.drawing == StepSchedule::Drawing::iterations)
+    text = tr("%1: %2 iterations, %3 rounds").arg(schedule.form, counted(schedule.iterations()), counted(schedule.rounds));
+  if (stepByStep_ && schedule.form != stepByStep_->form)
+    text +=
+        (in_full ? tr("; step by step: %1 %3 in %2 rounds").arg(counted(stepByStep_->work), counted(stepByStep_->rounds), stepByStep_->unit)
+                 : tr("; step by step: %1 in %2").arg(counted(stepByStep_->work), counted(stepByStep_->rounds)));
+  return text;
+}
+
+QString StepsPanel::makeHeadline() const { return view_->schedule() ? worded(*view_->schedule()) : QString(); }
+
+QString StepsPanel::subject() const {
+  return view_->schedule() ? tr("%1 of %2 steps").arg(form_).arg(view_->schedule()->steps) : QString();
+}
+
+/// Why the form is parallel, and where that is no gain.
+QString StepsPanel::whole(const StepSchedule& schedule) const {
+  const bool gain = !stepByStep_ || schedule.form == stepByStep_->form || schedule.rounds < stepByStep_->rounds || schedule.steps == 1;
+  return gain ? schedule.why
+              : schedule.why + u' ' +
+                    tr("So short a sequence gains nothing by it; a long one can, since its rounds are fewer than its steps.");
+}
+
+void StepsPanel::say() {
+  if (!view_->schedule()) return;
+  const StepSchedule& schedule = *view_->schedule();
+  const int position = view_->position();
+  QString text = worded(schedule, true);
+  text[0] = text[0].toUpper();
+  text += u'.';
+  if (schedule.drawing == StepSchedule::Drawing::iterations) {
+    const int right = schedule.exactAfter(position);
+    const QString so_far = position == 0 ? tr("At the guess") : tr("After iteration %1 of %2").arg(position).arg(schedule.iterations());
+    text += u' ' + (right == schedule.steps ? tr("%1 all %2 steps are right.").arg(so_far).arg(right)
+                                            : tr("%1 the first %2 of %3 steps are right.").arg(so_far).arg(right).arg(schedule.steps));
+  } else if (position > 0) {
+    int count = 0;
+    for (const auto& node : schedule.nodes) count += node.round > 0 && node.begin <= position && position <= node.round ? 1 : 0;
+    text += u' ' + (count == 1 ? tr("Round %1 of %2: one piece, alone.").arg(position).arg(schedule.rounds)
+                               : tr("Round %1 of %2: %3 pieces side by side.").arg(position).arg(schedule.rounds).arg(count));
+  } else {
+    text += u' ' + tr("Before the first round: what is given.");
+  }
+  said_->setText(text);
+  why_->setText(pinned_ ? whole(schedule) + u' ' + tr("Pinned runs are not here: this is how one run is computed.") : whole(schedule),
+                true);
+}
 
 QString StepsPanel::dataAsCsv() const {
   if (!trace_) return {};

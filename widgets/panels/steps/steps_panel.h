@@ -19,7 +19,12 @@ class StepsPanel : public PlotPanel {
   explicit StepsPanel(QWidget* parent = nullptr);
   QString id() const override { return QStringLiteral("steps"); }
   QString title() const override { return tr("Parallel form"); }
-  QString hint() const override;
+  QString hint() const override {
+    return tr(
+        "Why a form is parallel: the pieces of work it falls into for the first few steps, which of them wait for which, and what runs "
+        "side "
+        "by side, round by round.");
+  }
   Kinds needs() const override { return {Kind::schedule}; }
   void setPinned(const std::vector<Run>& runs) override;
   QString dataAsCsv() const override;

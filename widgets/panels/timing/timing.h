@@ -2,7 +2,6 @@
 #pragma once
 
 #include <QButtonGroup>
-#include <QComboBox>
 #include <QProgressBar>
 #include <QToolButton>
 #include <functional>
@@ -26,13 +25,16 @@ class TimingPanel : public PlotPanel {
   explicit TimingPanel(QWidget* parent = nullptr);
   QString id() const override { return QStringLiteral("timing"); }
   QString title() const override { return tr("Timing"); }
-  QString hint() const override;
+  QString hint() const override {
+    return tr(
+        "How long each execution form of this model takes here, against the length of the sequence: its slope is the exponent. Also what "
+        "memory "
+        "it takes, how near it comes to what this machine can do at most, how exact it is, and how Newton's forms converge.");
+  }
   Kinds needs() const override { return {Kind::timing}; }
-  void setPinned(const std::vector<Run>& runs) override;
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;
   QString dataAsCsv() const override;
-  Legend* legend() const { return legend_; }
 
   /// A view without data is kept in mind and shown once there are; until then it is the time.
   void setView(View view);
@@ -88,7 +90,6 @@ class TimingPanel : public PlotPanel {
   void copyCommand();
 
   Timings timings_;
-  std::vector<Run> pinned_;
   View wanted_ = View::time;
   Pass pass_ = Pass::sum;
   bool changed_ = false;
@@ -96,7 +97,6 @@ class TimingPanel : public PlotPanel {
   std::vector<Point> points_;
   double least_x_ = 0, most_x_ = 0, least_y_ = 0, most_y_ = 0;  ///< what has been drawn
 
-  Legend* legend_;
   QCPAxisRect* rect_;
   Paragraph *said_, *caption_;
   PointNames* names_;

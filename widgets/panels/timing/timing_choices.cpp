@@ -2,12 +2,11 @@
 #include "panels/timing/timing_choices.h"
 
 #include <QGridLayout>
-#include <QHBoxLayout>
 #include <QScreen>
 #include <QStandardItemModel>
-#include <QVBoxLayout>
 #include <algorithm>
 
+#include "box_layout.h"
 #include "plain_text.h"
 #include "plot/theme.h"
 
@@ -32,8 +31,7 @@ std::string lengthsFrom(const QString& from, const QString& to) {
 Popup::Popup(QWidget* parent) : QFrame(parent, Qt::Popup) {
   setObjectName(QStringLiteral("popup"));
   setFrameShape(QFrame::StyledPanel);
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(12, 10, 12, 10);
+  auto* column = boxLayout<QVBoxLayout>(this, -1, {12, 10, 12, 10});
   column->setSizeConstraint(QLayout::SetFixedSize);
 }
 
@@ -55,17 +53,13 @@ TimingChoices::TimingChoices(QWidget* parent) : QWidget(parent) {
   form_button_->setObjectName(QStringLiteral("field"));
   form_button_->setToolTip(tr("Which execution forms are timed; only exact ones are offered"));
   form_list_ = new QWidget;
-  auto* list = new QVBoxLayout(form_list_);
-  list->setContentsMargins(0, 0, 0, 0);
-  list->setSpacing(6);
+  boxLayout<QVBoxLayout>(form_list_, 6);
   form_popup_ = new Popup(this);
   connect(form_button_, &QToolButton::clicked, this, [this] { form_popup_->openUnder(form_button_); });
   fields_.push_back({plainLabel(tr("forms")), form_button_});
 
   lengths_ = new QWidget;
-  auto* range = new QHBoxLayout(lengths_);
-  range->setContentsMargins(0, 0, 0, 0);
-  range->setSpacing(4);
+  auto* range = boxLayout<QHBoxLayout>(lengths_, 4);
   from_ = new QComboBox;
   to_ = new QComboBox;
   from_->setObjectName(QStringLiteral("timingFrom"));

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 
+#include "plot/parts/table.h"
 #include "plot/plot.h"
 #include "plot/theme.h"
 #include "trace/crossing.h"

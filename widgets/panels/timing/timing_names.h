@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "plot/plot.h"
+#include "panels/timing/timing.h"
 
 namespace reclab {
 
@@ -27,6 +27,26 @@ class PointNames : public QCPLayerable {
   };
   Plot* plot_;
   std::vector<Name> names_;
+};
+
+/// What the views are called.
+struct TimingViewText {
+  TimingPanel::View view;
+  const char *name, *text, *tip;
+};
+inline constexpr TimingViewText view_texts[] = {
+    {TimingPanel::View::time, "time", QT_TRANSLATE_NOOP("reclab::TimingPanel", "time"),
+     QT_TRANSLATE_NOOP("reclab::TimingPanel", "Time against length; the slope is the exponent")},
+    {TimingPanel::View::throughput, "throughput", QT_TRANSLATE_NOOP("reclab::TimingPanel", "throughput"),
+     QT_TRANSLATE_NOOP("reclab::TimingPanel", "Steps of all sequences of the batch a second, against length")},
+    {TimingPanel::View::memory, "memory", QT_TRANSLATE_NOOP("reclab::TimingPanel", "memory"),
+     QT_TRANSLATE_NOOP("reclab::TimingPanel", "Bytes that the arrays of a form take, against length")},
+    {TimingPanel::View::roofline, "roofline", QT_TRANSLATE_NOOP("reclab::TimingPanel", "roofline"),
+     QT_TRANSLATE_NOOP("reclab::TimingPanel", "Operations a second against operations a byte, under what this machine can do at most")},
+    {TimingPanel::View::error, "error", QT_TRANSLATE_NOOP("reclab::TimingPanel", "error"),
+     QT_TRANSLATE_NOOP("reclab::TimingPanel", "What each form differs from the sequential one in float64, against its time")},
+    {TimingPanel::View::newton, "newton", QT_TRANSLATE_NOOP("reclab::TimingPanel", "Newton"),
+     QT_TRANSLATE_NOOP("reclab::TimingPanel", "How many iterations Newton's forms take, against length")},
 };
 
 }  // namespace reclab

@@ -5,16 +5,15 @@
 #include <cmath>
 #include <limits>
 
+#include "plot/parts/curves.h"
+#include "plot/parts/layout.h"
+#include "plot/parts/table.h"
+
 namespace reclab {
 
 namespace {
 
-constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
-
 bool holds(const TraceArray* array, std::size_t rank) { return array && array->real && array->shape.size() == rank && array->size() > 0; }
-
-/// log10 of the error in percent; what is nothing or not known is a gap.
-double logOf(double error) { return error > 0.0 && std::isfinite(error) ? std::log10(100.0 * error) : not_known; }
 
 /// No more ticks than there is room for, in an axis that is often only a few lines high.
 class FewPowers : public PowerTicker {
@@ -42,23 +41,14 @@ PastView::PastView(QWidget* parent) : Plot(parent) {
   copy_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   copy_->setMinimumContentsLength(7);
   copy_->setMaxVisibleItems(20);
-  said_ = new Paragraph(this);
-  said_->setLayer(QStringLiteral("overlay"));  // it moves with the cursor
+  said_ = new CursorText(this);
   legend_ = new Legend(this);
   above_ = makeRect();
-  below_ = makeRect([this] {  // a name longer than the axis would be cut
-    QCPAxis* values = below_->axis(QCPAxis::atLeft);
-    const QString name = tr("error (%)");
-    values->setLabel(QFontMetrics(theme().normal, this).horizontalAdvance(name) <= below_->height() ? name : tr("%"));
-  });
-  plotLayout()->addElement(0, 0, said_);
-  plotLayout()->addElement(1, 0, legend_);
-  plotLayout()->addElement(2, 0, above_);
-  plotLayout()->addElement(3, 0, below_);
+  below_ = makeRect([this] { nameValues(below_, tr("error (%)"), tr("%")); });
+  stack(this, {said_, legend_, above_, below_});
   plotLayout()->setRowStretchFactor(2, 2.0);
   below_->setMinimumSize(30, 36);
-  auto* level = new QCPMarginGroup(this);
-  for (QCPAxisRect* rect : {above_, below_}) rect->setMarginGroup(QCP::msLeft | QCP::msRight, level);
+  lineUp({above_, below_}, QCP::msLeft | QCP::msRight);
   above_->axis(QCPAxis::atBottom)->setTickLabels(false);
   addTimeRect(above_);
   addTimeRect(below_, [](double v) { return powerAsNumber(v, 2) + QStringLiteral(" %"); });
@@ -160,16 +150,8 @@ void PastView::rebuild() {
   read_ = addCurve(above_, theme().shown(), 2.0);
   read_->setLayer(QStringLiteral("now"));
   setQuiet(read_);
-  QVector<QCPGraphData> signal, errors;
-  signal.reserve(rows);
-  errors.reserve(rows);
+  fillCurve(signal_, trace_->steps, rows, [&](std::int64_t row) { return valueAt(signalArray_, row); });
   const bool known = holds(error_, 2) && error_->shape[1] == copies_;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const auto step = static_cast<double>(trace_->steps[static_cast<std::size_t>(row)]);
-    signal.append({step, valueAt(signalArray_, row)});
-    if (known && row < error_->shape[0]) errors.append({step, logOf(valueAt(error_, row))});
-  }
-  signal_->data()->set(signal, true);
   legend_->add("signal", tr("signal"), signal_->pen(), {signal_}, QString::fromStdString(signalArray_->text));
   legend_->add("read", tr("read back from the state"), read_->pen(), {read_},
                tr("The state at the cursor's step as a function of time: its coefficients times their polynomials, over the steps that it "
@@ -183,7 +165,8 @@ void PastView::rebuild() {
   }
   if (known) {
     errors_ = addCurve(below_, theme().series(1), 1.4);
-    errors_->data()->set(errors, true);
+    fillCurve(errors_, trace_->steps, std::min(rows, error_->shape[0]),
+              [&](std::int64_t row) { return std::log10(100.0 * valueAt(error_, row)); });
     legend_->add("error", tr("error"), errors_->pen(), {errors_}, QString::fromStdString(error_->text));
   }
   below_->setVisible(known);
@@ -232,7 +215,7 @@ void PastView::moveTime() {
   if (!signal_) return;
   const std::int64_t row = trace_->row_of_step(*stateArray_, step_);
   QVector<QCPGraphData> points;
-  double error = not_known;
+  double error = no_value;
   const bool known = row >= 0 && row < window_->shape[0] && std::isfinite((*window_->real)[static_cast<std::size_t>(row)]);
   if (known) {
     const std::vector<double> values = readBack(row);
@@ -247,12 +230,7 @@ void PastView::moveTime() {
     if (known)
       for (const double y : {values.lower, values.upper}) oldest_->addData(stepOf(row, 0), y);
   }
-  const int before = said_->minimumOuterSizeHint().height();
   say(known ? row : -1, error);
-  if (said_->minimumOuterSizeHint().height() != before)
-    redraw();
-  else
-    redrawNow();
 }
 
 void PastView::say(std::int64_t row, double error) {
@@ -282,7 +260,7 @@ void PastView::say(std::int64_t row, double error) {
       brief = tr("%1 are off by %2").arg(span, amount);
     }
   }
-  said_->setText(text);
+  said_->say(text, false);
   if (brief == headline_) return;
   headline_ = brief;
   emit headlineChanged();
@@ -297,7 +275,7 @@ QString PastView::tipAt(const QPointF& at) const {
   if (row < 0) return {};
   const std::int64_t step = trace_->steps[static_cast<std::size_t>(row)];
   if (below_->rect().contains(pixel)) {
-    const double error = errors_ && row < error_->shape[0] ? valueAt(error_, row) : not_known;
+    const double error = errors_ && row < error_->shape[0] ? valueAt(error_, row) : no_value;
     return std::isfinite(error) ? tr("The state at step %1 gives its past to %2 %").arg(grouped(step), number(100.0 * error, 3))
                                 : QString();
   }

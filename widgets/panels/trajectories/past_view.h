@@ -56,7 +56,7 @@ class PastView : public Plot {
   bool finite_ = true;  ///< the window is so many steps, not the whole past
 
   QComboBox* copy_;
-  Paragraph* said_;
+  CursorText* said_;
   Legend* legend_;
   QCPAxisRect *above_, *below_;
   QCPGraph *signal_ = nullptr, *read_ = nullptr, *errors_ = nullptr, *oldest_ = nullptr;

@@ -24,6 +24,7 @@
 #include "scene/state_space.h"
 
 class QBoxLayout;
+class QCPRange;
 class QSortFilterProxyModel;
 
 namespace reclab {
@@ -45,7 +46,15 @@ class TrajectoriesPanel : public Panel {
 
   QString id() const override { return "trajectories"; }
   QString title() const override { return tr("Trajectories"); }
-  QString hint() const override;
+  QString hint() const override {
+    return tr(
+        "The way of the state through time: in 3-D along the directions in which it moves most, as a map of all units, or as lines of a "
+        "few; "
+        "or, for a memory of polynomial coefficients, the past that it still holds. "
+        "Drag turns the 3-D picture, the wheel zooms, Shift and drag moves it, a double click puts it back, a click on the curve picks "
+        "that "
+        "time.");
+  }
   Kinds needs() const override { return {Kind::state, Kind::signal, Kind::basis, Kind::reconstruction}; }
   Places places() const override { return {.views = {"3-D", "map", "past", "lines"}, .named = tr("a state"), .example = "h"}; }
   void setTrace(std::shared_ptr<const Trace> trace) override;
@@ -89,7 +98,7 @@ class TrajectoriesPanel : public Panel {
   void request();        ///< a new picture of wanted_
   void take(StateColumns columns, StatePicture picture);
   std::vector<PinnedState> pinnedStates() const;  ///< of the chosen layer and array
-  void drawPinnedLines(double& low, double& high);
+  void drawPinnedLines(std::optional<QCPRange>& all);
   void turnPage();  ///< the page that view and picture call for
   void showMap();
   void showLines();

@@ -5,13 +5,12 @@
 
 #include "panels/trajectories/past_view.h"
 #include "panels/trajectories/trajectories.h"
-#include "plot/heatmap.h"
-#include "plot/pinned.h"
+#include "plot/parts/heatmap.h"
+#include "plot/parts/pinned.h"
 #include "plot/plot.h"
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
 #include "scene/trajectory_view.h"
-#include "trace/input_scale.h"
 
 namespace reclab {
 
@@ -22,11 +21,7 @@ QString TrajectoriesPanel::figureTitle() const {
     text += tr(": the past in %1").arg(past_->stateName());
   else if (array_->count() > 0)
     text += ": " + array_->currentText();
-  QStringList run;
-  if (!trace_->info.title.empty()) run << QString::fromStdString(trace_->info.title);
-  if (!trace_->info.input_name.empty()) run << QString::fromStdString(input_words(trace_->info));
-  run << tr("seed %1").arg(trace_->info.seed);
-  return text + QStringLiteral(" – ") + run.join(", ");
+  return text + titleOfRun(*trace_);
 }
 
 QSize TrajectoriesPanel::figureSize() const { return scene_->width() < 200 || scene_->height() < 140 ? QSize(640, 420) : scene_->size(); }
@@ -67,59 +62,37 @@ FigureDrawing TrajectoriesPanel::drawing(const FigureStyle& style) {
 QString TrajectoriesPanel::dataAsCsv() const {
   if (!emptyReason().isEmpty()) return {};
   if (view_ == View::past) return past_->dataAsCsv();
-  // The row of a pinned run at the same step, -1 when it has none.
-  const auto rowOf = [this](const std::vector<PinnedState>& pinned, std::size_t which, std::int64_t row,
-                            std::int64_t rows) -> std::int64_t {
-    const std::int64_t step = columns_.steps()[std::size_t(row)], its = pinned[which].columns.rowOfStep(step);
-    return its >= 0 && its < rows && pinned[which].columns.steps()[std::size_t(its)] == step ? its : -1;
-  };
-  const bool timed = trace_->time_name != "step";
-  QByteArray csv = "step";
-  if (timed) csv += ',' + csvCell(QString::fromStdString(trace_->time_name)).toUtf8();
-  const auto start = [&](std::int64_t row) {
-    csv += '\n' + QByteArray::number(static_cast<qlonglong>(columns_.steps()[std::size_t(row)]));
-    if (timed) csv += ',' + csvNumber(columns_.time()[std::size_t(row)]);
-  };
+  StepTable table(*trace_, true);
+  const std::vector<std::int64_t>& steps = columns_.steps();
+  table.addSteps({steps.begin(), steps.begin() + picture_.rows});
+  const std::vector<PinnedState> pinned = view_ == View::map ? std::vector<PinnedState>() : pinnedStates();
+  const auto named = [](const QString& name, const QString& run) { return QStringLiteral("%1 [%2]").arg(name, run); };
   if (view_ == View::scene) {
-    for (const QString& name : picture_.trajectory->names) csv += ',' + csvCell(name).toUtf8();
-    const std::vector<PinnedState> pinned = pinnedStates();
-    const std::vector<CompanionWay>& ways = picture_.trajectory->companions;
-    for (const CompanionWay& way : ways)
-      if (!way.points.empty())
-        for (const QString& name : picture_.trajectory->names)
-          csv += ',' + csvCell(QStringLiteral("%1 [%2]").arg(name, way.label)).toUtf8();
-    for (std::int64_t row = 0; row < picture_.rows; ++row) {
-      start(row);
-      for (double x : picture_.trajectory->points[std::size_t(row)]) csv += ',' + csvNumber(x);
-      for (std::size_t w = 0; w < ways.size(); ++w) {
-        if (ways[w].points.empty()) continue;
-        const std::int64_t its = rowOf(pinned, w, row, static_cast<std::int64_t>(ways[w].points.size()));
-        for (std::size_t k = 0; k < 3; ++k) csv += ',' + (its < 0 ? QByteArray() : csvNumber(ways[w].points[std::size_t(its)][k]));
-      }
-    }
-  } else {
-    std::vector<std::int64_t> shown = chosen_;
-    if (view_ == View::map) {
-      shown.resize(static_cast<std::size_t>(columns_.width()));
-      std::iota(shown.begin(), shown.end(), 0);
-    }
-    for (std::int64_t column : shown) csv += ',' + csvCell(columns_.columnName(column)).toUtf8();
-    const std::vector<PinnedState> pinned = view_ == View::lines ? pinnedStates() : std::vector<PinnedState>();
-    for (const PinnedState& state : pinned)
-      if (state.columns.width() > 0)
-        for (std::int64_t column : shown)
-          csv += ',' + csvCell(QStringLiteral("%1 [%2]").arg(columns_.columnName(column), state.label)).toUtf8();
-    for (std::int64_t row = 0; row < picture_.rows; ++row) {
-      start(row);
-      for (std::int64_t column : shown) csv += ',' + csvNumber(columns_.value(row, column));
-      for (std::size_t p = 0; p < pinned.size(); ++p) {
-        if (pinned[p].columns.width() == 0) continue;
-        const std::int64_t its = rowOf(pinned, p, row, pinned[p].columns.rows());
-        for (std::int64_t column : shown) csv += ',' + (its < 0 ? QByteArray() : csvNumber(pinned[p].columns.value(its, column)));
-      }
-    }
+    const Trajectory& way = *picture_.trajectory;
+    const auto add = [&](const QString& name, const std::vector<std::int64_t>& its, const std::vector<Point3>& points, std::size_t k) {
+      table.add(name, its, [&points, k](std::int64_t row) {
+        return row < std::ssize(points) ? csvNumber(points[std::size_t(row)][k]) : QByteArray();
+      });
+    };
+    for (std::size_t k = 0; k < 3; ++k) add(way.names[k], steps, way.points, k);
+    for (std::size_t w = 0; w < way.companions.size(); ++w)
+      for (std::size_t k = 0; k < 3 && !way.companions[w].points.empty(); ++k)
+        add(named(way.names[k], way.companions[w].label), pinned[w].columns.steps(), way.companions[w].points, k);
+    return table.csv();
   }
-  return QString::fromUtf8(csv + '\n');
+  std::vector<std::int64_t> shown = chosen_;
+  if (view_ == View::map) {
+    shown.resize(static_cast<std::size_t>(columns_.width()));
+    std::iota(shown.begin(), shown.end(), 0);
+  }
+  const auto add = [&](const StateColumns& of, std::int64_t column, const QString& name) {
+    table.add(name, of.steps(), [&of, column](std::int64_t row) { return csvNumber(of.value(row, column)); });
+  };
+  for (const std::int64_t column : shown) add(columns_, column, columns_.columnName(column));
+  for (const PinnedState& state : pinned)
+    for (const std::int64_t column : state.columns.width() > 0 ? shown : std::vector<std::int64_t>())
+      add(state.columns, column, named(columns_.columnName(column), state.label));
+  return table.csv();
 }
 
 }  // namespace reclab

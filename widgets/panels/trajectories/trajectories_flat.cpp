@@ -5,8 +5,9 @@
 
 #include "panels/trajectories/past_view.h"
 #include "panels/trajectories/trajectories.h"
-#include "plot/heatmap.h"
-#include "plot/pinned.h"
+#include "plot/parts/curves.h"
+#include "plot/parts/layout.h"
+#include "plot/parts/pinned.h"
 #include "plot/plot.h"
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
@@ -15,7 +16,14 @@
 namespace reclab {
 namespace {
 
-constexpr std::int64_t lineRows = 100'000;  // beyond it a line is drawn by the extremes of neighbouring rows
+constexpr std::int64_t mostPoints = 200'000;  // of a line; of more rows the extremes of neighbouring ones
+
+/// One column as a curve.
+void fillLine(QCPGraph* graph, const StateColumns& columns, std::int64_t rows, std::int64_t column, std::optional<QCPRange>& all) {
+  fillCurve(graph, columns.steps(), rows, [&](std::int64_t row) { return columns.value(row, column); }, mostPoints);
+  bool found = false;
+  if (const QCPRange its = graph->getValueRange(found); found) all = all ? all->expanded(its) : its;
+}
 
 }  // namespace
 
@@ -35,13 +43,9 @@ void TrajectoriesPanel::showMap() {
     for (const StateColumns::Part& part : columns_.parts()) {
       names->addTick(static_cast<double>(part.first) + 0.5 * static_cast<double>(part.width - 1), part.name);
       if (part.first == 0) continue;
-      auto* border = new QCPItemStraightLine(map_);
+      auto* border = new StraightLine(map_->axisRect(), QStringLiteral("main"));
       border->setPen(QPen(map_->theme().axis, 1));
-      border->point1->setAxes(map_->axisRect()->axis(QCPAxis::atBottom), units);
-      border->point2->setAxes(map_->axisRect()->axis(QCPAxis::atBottom), units);
-      border->setClipAxisRect(map_->axisRect());
-      border->point1->setCoords(0, static_cast<double>(part.first) - 0.5);
-      border->point2->setCoords(1, static_cast<double>(part.first) - 0.5);
+      border->setLevel(static_cast<double>(part.first) - 0.5);
     }
     units->setTicker(names);
     units->setTickLength(0, 0);
@@ -60,48 +64,21 @@ void TrajectoriesPanel::showMap() {
   map_->redraw();
 }
 
-namespace {
-/// One column as a curve; very many rows by the extremes of neighbouring ones.
-void fillLine(QCPGraph* graph, const StateColumns& columns, std::int64_t rows, std::int64_t column, bool& any, double& low, double& high) {
-  QVector<QCPGraphData> points;
-  const auto add = [&](std::int64_t row, double v) { points.append({static_cast<double>(columns.steps()[std::size_t(row)]), v}); };
-  const std::int64_t together = (rows + lineRows - 1) / lineRows;
-  points.reserve(static_cast<qsizetype>(std::min(rows, 2 * lineRows)));
-  for (std::int64_t first = 0; first < rows; first += together) {
-    std::int64_t least = first, largest = first;
-    double bottom = columns.value(first, column), top = bottom;
-    for (std::int64_t row = first + 1; row < std::min(rows, first + together); ++row) {
-      const double v = columns.value(row, column);
-      if (v < bottom) bottom = v, least = row;
-      if (v > top) top = v, largest = row;
-    }
-    add(std::min(least, largest), least < largest ? bottom : top);
-    if (least != largest) add(std::max(least, largest), least < largest ? top : bottom);
-    low = any ? std::min(low, bottom) : bottom;
-    high = any ? std::max(high, top) : top;
-    any = true;
-  }
-  graph->data()->set(points, true);
-}
-}  // namespace
-
 /// The same units of pinned runs, thin, in the run's colour; the units by their dashes.
-void TrajectoriesPanel::drawPinnedLines(double& low, double& high) {
+void TrajectoriesPanel::drawPinnedLines(std::optional<QCPRange>& all) {
   const std::vector<PinnedState> states = pinnedStates();
   std::size_t at = 0;
   for (const Run& run : pinned_) {
-    if (!run.trace) continue;
     const PinnedState& state = states[at++];
     if (state.columns.width() == 0) {
       addPinWithout(legend_, run, lines_->theme(), state.label.mid(run.label.size() + 2));
       continue;
     }
     QList<QCPLayerable*> shown;
-    bool any = true;
     for (std::size_t i = 0; i < chosen_.size(); ++i) {
       QCPGraph* graph = lines_->addCurve(lines_->axisRect(), run.colour, 1.0, curveStyle(static_cast<int>(i)));
       Plot::setQuiet(graph);
-      fillLine(graph, state.columns, state.columns.finiteRows(), chosen_[i], any, low, high);
+      fillLine(graph, state.columns, state.columns.finiteRows(), chosen_[i], all);
       shown << graph;
     }
     addPin(legend_, run, QPen(run.colour, 1.0), shown, {}, tr("The same units, in the order of their names: solid, dashed, dash and dot."));
@@ -123,19 +100,17 @@ void TrajectoriesPanel::showLines() {
   lines_->clearGraphs();
   legend_->clear();
   const std::int64_t rows = picture_.rows;
-  double low = 0.0, high = 0.0;
-  bool any = false;
+  std::optional<QCPRange> all;
   for (std::size_t i = 0; i < chosen_.size(); ++i) {
     const QPen pen = lines_->theme().curve(static_cast<int>(i), 1.5);
     QCPGraph* graph = lines_->addCurve(lines_->axisRect(), pen.color(), pen.widthF(), pen.style());
-    fillLine(graph, columns_, rows, chosen_[i], any, low, high);
+    fillLine(graph, columns_, rows, chosen_[i], all);
     const QString name = columns_.columnName(chosen_[i]);
     legend_->add(name, name, graph->pen(), {graph});
   }
-  drawPinnedLines(low, high);
+  drawPinnedLines(all);
   QCPAxis* values = lines_->axisRect()->axis(QCPAxis::atLeft);
-  const double room = high > low ? 0.05 * (high - low) : std::max(1e-3, 0.05 * std::abs(high));
-  values_->fit({low - room, high + room});
+  values_->fit(widened(all.value_or(QCPRange()), 0.05));
   values->setLabel(columns_.parts().size() == 1 ? columns_.parts().front().name : tr("state"));
   lines_->setCursorStep(step_);
   applyRange();

@@ -376,12 +376,27 @@ std::shared_ptr<TrainingWork::Forgotten> TrainingWork::fork(const LibraryPtr& li
 }
 
 void TrainingWork::leave(const std::shared_ptr<Forgotten>& fork, const Forgotten& before) {
-  forget(fork);
-  if (current_ || !before.current || std::ranges::find(all_, before.current) == all_.end()) return;
-  together_ = before.together;
-  std::erase_if(together_, [this](const auto& one) { return std::ranges::find(all_, one) == all_.end(); });
-  current_ = before.current;
-  begunBy_ = before.begunBy;
+  if (fork->current && fork->current->waits()) forget(fork);
+  if (const auto there = [this](const auto& one) { return std::ranges::find(all_, one) != all_.end(); };
+      before.current && there(before.current) && (!current_ || current_ == fork->current)) {
+    pause();
+    together_ = before.together;
+    std::erase_if(together_, [&](const auto& one) { return !there(one); });
+    current_ = before.current;
+    begunBy_ = before.begunBy;
+  }
+  emit moved();
+}
+
+void TrainingWork::comeBackTo(const std::shared_ptr<Forgotten>& fork) {
+  if (std::ranges::find(all_, fork->current) == all_.end()) {
+    if (!bringBack(fork)) emit said(tr("That fork was taken back too long ago."), Tone::warning);
+    return;
+  }
+  pause();
+  together_ = fork->together;
+  current_ = fork->current;
+  begunBy_ = fork->begunBy;
   emit moved();
 }
 

@@ -120,8 +120,10 @@ class TrainingWork : public QObject {
   };
   /// From the weights that the setup has learned, when train() is asked for it, with what is chosen then. Null where it has learned none.
   std::shared_ptr<Forgotten> fork(const LibraryPtr& library, const Setup& setup);
-  /// Those that learned in turn before the fork was made are current again, where they are still there.
+  /// Those that learned in turn before the fork was made are current again, where they are still there. A fork that waits goes; one that
+  /// has learned stays in the list.
   void leave(const std::shared_ptr<Forgotten>& fork, const Forgotten& before);
+  void comeBackTo(const std::shared_ptr<Forgotten>& fork);
   Forgotten inTurn() const { return {together_, current_, begunBy_}; }
   void pause();
   static constexpr std::size_t mostForgotten = 4;  ///< that can be brought back; of older ones the trainings go

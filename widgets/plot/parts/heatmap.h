@@ -31,8 +31,12 @@ class Heatmap : public QCPAbstractPlottable {
   double dataLow() const { return data_low_; }
   double dataHigh() const { return data_high_; }
   std::int64_t units() const { return units_; }
-  /// The value under a position in the plot's pixels, in *step and *unit; false outside.
-  bool at(const QPointF& position, std::int64_t* step, std::int64_t* unit, double* value) const;
+  struct Entry {
+    std::int64_t step = 0, unit = 0;
+    double value = 0.0;
+  };
+  /// Under a position in the plot's pixels; nothing outside.
+  std::optional<Entry> at(const QPointF& position) const;
   const ColourMap& colours() const;
 
   double selectTest(const QPointF&, bool, QVariant* = nullptr) const override { return -1; }

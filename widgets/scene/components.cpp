@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plot/components.h"
+#include "scene/components.h"
 
 #include <Eigen/Eigenvalues>
 #include <Eigen/QR>

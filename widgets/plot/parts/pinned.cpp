@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plot/pinned.h"
+#include "plot/parts/pinned.h"
 #include "plain_text.h"
 
 #include <algorithm>
@@ -32,8 +32,7 @@ void addPinsWithout(Legend* legend, const std::vector<Panel::Run>& runs, const T
 QString pinsThatHave(const std::vector<Panel::Run>& runs, Kinds kinds) {
   QStringList names;
   for (const Panel::Run& run : runs)
-    if (run.trace &&
-        std::ranges::any_of(kind_table(), [&](const KindInfo& row) { return kinds.has(row.kind) && run.trace->has(row.kind); }))
+    if (std::ranges::any_of(kind_table(), [&](const KindInfo& row) { return kinds.has(row.kind) && run.trace->has(row.kind); }))
       names << run.label;
   if (names.isEmpty()) return {};
   if (names.size() == 1) return Panel::tr("%1, which is pinned, has: see them side by side (Ctrl+B).").arg(names.front());

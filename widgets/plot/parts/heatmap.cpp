@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "plot/heatmap.h"
+#include "plot/parts/heatmap.h"
 
 #include <algorithm>
 #include <cmath>
@@ -99,17 +99,15 @@ std::int64_t Heatmap::rowOf(double step) const {
   return row > 0 && step - static_cast<double>(*(after - 1)) < static_cast<double>(*after) - step ? row - 1 : row;
 }
 
-bool Heatmap::at(const QPointF& position, std::int64_t* step, std::int64_t* unit, double* value) const {
-  if (steps_.empty() || !clipRect().contains(position.toPoint())) return false;
+std::optional<Heatmap::Entry> Heatmap::at(const QPointF& position) const {
+  if (steps_.empty() || !clipRect().contains(position.toPoint())) return {};
   double key = 0, j = 0;
   pixelsToCoords(position, key, j);
-  *unit = std::llround(j);
-  if (*unit < 0 || *unit >= units_ || key < static_cast<double>(steps_.front()) - 0.5 || key > static_cast<double>(steps_.back()) + 0.5)
-    return false;
+  const std::int64_t unit = std::llround(j);
+  if (unit < 0 || unit >= units_ || key < static_cast<double>(steps_.front()) - 0.5 || key > static_cast<double>(steps_.back()) + 0.5)
+    return {};
   const std::int64_t row = rowOf(key);
-  *step = steps_[static_cast<std::size_t>(row)];
-  *value = (*values_)[static_cast<std::size_t>(row * units_ + *unit)];
-  return true;
+  return Entry{steps_[static_cast<std::size_t>(row)], unit, (*values_)[static_cast<std::size_t>(row * units_ + unit)]};
 }
 
 QImage Heatmap::rendered(const QCPRange& keys, const QCPRange& range, QSize size) const {
