@@ -14,8 +14,7 @@
 
 #include "drawing.h"
 #include "request.h"
-#include "trace/composition.h"
-#include "trace/learning.h"
+#include "trace/study_result.h"
 #include "trace/trace.h"
 
 namespace reclab {
@@ -82,28 +81,18 @@ class Panel : public QWidget {
   };
   virtual Places places() const { return {}; }
 
-  /// Of what is computed beside the run, and only of kinds that it needs: that it began or ended; how far it is; why it waits, a
-  /// sentence, or was stopped by something else, empty when that is over.
-  virtual void setComputing(Kind kind, bool computing) {
-    Q_UNUSED(kind);
-    Q_UNUSED(computing);
+  /// How a study goes that is computed beside the run.
+  virtual void setStudyState(const std::string& study, const StudyState& state) {
+    Q_UNUSED(study);
+    Q_UNUSED(state);
   }
-  virtual void setProgress(Kind kind, double fraction, const QString& stage) {
-    Q_UNUSED(kind);
-    Q_UNUSED(fraction);
-    Q_UNUSED(stage);
-  }
-  virtual void setWaiting(Kind kind, const QString& why) {
-    Q_UNUSED(kind);
-    Q_UNUSED(why);
-  }
-  /// The model that was asked for with a CompositionChoice, which is no part of a run, or why there is none, a sentence.
-  virtual void setComposition(std::shared_ptr<const Composition> composition, const QString& problem) {
-    Q_UNUSED(composition);
+  /// What a study came to that is no part of a run, a value of its own type: of "compose" a Composition, of "train"
+  /// Learning. Or why there is none, a sentence.
+  virtual void setResult(const std::string& study, const StudyResult& result, const QString& problem) {
+    Q_UNUSED(study);
+    Q_UNUSED(result);
     Q_UNUSED(problem);
   }
-  /// How trainings go, which are no part of a run.
-  virtual void setLearning(std::shared_ptr<const Learning> learning) { Q_UNUSED(learning); }
   /// A hyper-parameter of the model that is looked at, for a panel that offers it beside its picture and asks for another value with a
   /// SettingChoice.
   struct Setting {

@@ -3,28 +3,34 @@
 #pragma once
 
 #include <QMetaType>
+#include <QString>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "checkpoint_choice.h"
-#include "timing_choice.h"
-#include "trace/kinds.h"
-
 namespace reclab {
 
-/// How a form falls into pieces of work, for so many steps.
-struct ScheduleChoice {
-  std::int64_t steps = 16;
-  bool operator==(const ScheduleChoice& other) const = default;
+/// A study to be computed beside the run: its id, and values by the keys of its fields, as text; those that are not said have their
+/// defaults.
+struct StudyChoice {
+  enum class Act : std::uint8_t {
+    compute,  ///< now, or as soon as what runs is done; instead of what is being computed of this study
+    choose,   ///< this, when it is computed next
+    stop      ///< what was computed until now stays
+  };
+  std::string study;
+  std::vector<std::pair<std::string, std::string>> values = {};
+  Act act = Act::compute;
 };
 
-/// The model of these settings, beside the run; none: as its preset has them.
-struct CompositionChoice {
-  std::vector<std::pair<std::string, std::string>> settings = {};
-  bool operator==(const CompositionChoice& other) const = default;
+/// What a panel is told of a study that it shows.
+struct StudyState {
+  bool running = false;
+  double fraction = 0.0;
+  QString stage = {};  ///< what is being computed, in words
+  QString waits = {};  ///< a sentence: why it waits, or was stopped by something else
 };
 
 /// A model to be looked at: a preset, and what is changed of it.
@@ -41,19 +47,14 @@ struct SettingChoice {
   int gesture = 0;
 };
 
-struct Request {
-  enum class Act : std::uint8_t {
-    compute,  ///< now, or as soon as what runs is done; instead of what is being computed of this kind
-    choose,   ///< this, when it is computed next
-    stop,     ///< what was computed until now stays
-    open      ///< it becomes what is looked at everywhere
-  };
-  Act act = Act::compute;
-  Kind kind = Kind::timing;
-  std::variant<std::monostate, TimingChoice, ScheduleChoice, CompositionChoice, ModelChoice, TrainingWish, CheckpointChoice,
-               SettingChoice>
-      choice;  ///< of the kind's own type, but for stop
+/// Weights of a training to be looked at: those that are kept nearest to a step of it.
+struct CheckpointChoice {
+  std::uint64_t training = 0;
+  std::int64_t step = 0;
+  bool moving = false;  ///< more are about to follow
 };
+
+using Request = std::variant<StudyChoice, ModelChoice, CheckpointChoice, SettingChoice>;
 
 }  // namespace reclab
 

@@ -39,6 +39,8 @@ struct ModelOptions {
   std::string input, task, length, task_seed, time, missing, standardise, loss;
   std::vector<std::string> columns, target, task_set;
   bool trained = false;
+  std::map<std::string, std::string> given;  ///< for the fields of a training or a study, by their flags; "" for none
+  bool is_set(const std::string& flag) const { return given.contains(flag) && !given.at(flag).empty(); }
 };
 
 struct RunOptions : ModelOptions {
@@ -53,17 +55,13 @@ struct FormsOptions : ModelOptions {
 };
 int forms(const FormsOptions& options, Interrupt& interrupt);
 
-struct BenchOptions : ModelOptions {
-  std::vector<std::string> forms, lengths;
-  std::string batch, file;
-  bool forward_only = false, json = false;
+/// Of a study that has a subcommand: `given` is what was typed for its fields.
+struct StudyOptions : RunOptions {
+  std::string study;  ///< its id
 };
-int bench(const BenchOptions& options, Interrupt& interrupt);
 
 struct TrainOptions : ModelOptions {
   std::string form = "sequential";
-  std::map<std::string, std::string> plan;                ///< what was given for each of training_fields(), by its flag; "" for none
-  std::map<std::string, std::vector<std::string>> lists;  ///< and of those that are lists
   bool replace = false;
   std::string folder, resume, checkpoint_every;
 };
@@ -75,12 +73,6 @@ struct ComplexitiesOptions {
   bool json = false;
 };
 int complexities(const ComplexitiesOptions& options, Interrupt& interrupt);
-
-struct DistilOptions : RunOptions {
-  std::string modes, taps;
-  bool json = false;
-};
-int distil(const DistilOptions& options, Interrupt& interrupt);
 
 struct TaskOptionsText {
   std::string name, length, seed, standardise, file;
@@ -104,6 +96,9 @@ Missing missing_of(const std::string& text);
 
 /// --sizes weights: what the file's shapes tell goes after what was set, and is told.
 void take_sizes(const ModelOptions& options, RunRequest& request, bool tell = true);
+/// The request that the model's options ask for; `length`: of a task, where none is given.
+RunRequest request_of(const ModelOptions& options, const Preset& preset, const Registry& registry);
+Sequence sequence_of(const ModelOptions& options, const Preset& preset, std::int64_t length);
 /// The presets of this machine. Their mistakes go to standard error, a line each, when `tell` is set.
 PresetLibrary library(bool tell = false);
 /// "key=value" texts as pairs. `option`, `example`: for the sentence about one that is none.
@@ -111,6 +106,8 @@ std::vector<std::pair<std::string, std::string>> settings(const std::vector<std:
                                                           const std::string& example = "width=64");
 /// An integer that was typed; empty text gives nothing.
 std::optional<std::int64_t> integer(const std::string& option, const std::string& text, std::int64_t low, std::int64_t high);
+/// A number from 0 on that was typed.
+double positive(const std::string& option, const std::string& text);
 /// A seed, likewise.
 std::optional<std::uint64_t> seed(const std::string& option, const std::string& text);
 

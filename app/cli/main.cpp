@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
+#include <map>
 #include <new>
 #include <system_error>
 
@@ -17,9 +19,9 @@
 #include "options.h"
 #include "parameters/nearest.h"
 #include "sequence/format.h"
+#include "study/subcommand.h"
 #include "terminal.h"
 #include "text.h"
-#include "timing/primitives.h"
 
 namespace {
 
@@ -98,11 +100,21 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   app.require_subcommand(1);
   app.get_formatter()->column_width(28);
 
+  int status = 0;
+  const auto computing = [&]<class Options>(const std::string& name, const std::string& text, int (*compute)(const Options&, Interrupt&),
+                                            const Options& options) {
+    CLI::App* made = app.add_subcommand(name, text);
+    made->callback([&status, &interrupt, &options, compute] {
+      interrupt.watch();
+      status = compute(options, interrupt);
+    });
+    return made;
+  };
+
   ListOptions list_options;
   CLI::App* sub = app.add_subcommand("list", "Every preset");
   sub->add_option("--family", list_options.family, "Of this family only")->type_name("F");
   sub->add_flag("--json", list_options.json, "For scripts");
-  int status = 0;
   sub->callback([&] { status = list(list_options); });
 
   ShowOptions show_options;
@@ -114,60 +126,37 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   sub->callback([&] { status = show(show_options); });
 
   RunOptions run_options;
-  sub = app.add_subcommand("run", "Run a preset on a file or a task; prints a summary, or exports everything");
-  add_run(*sub, run_options);
-  sub->callback([&] {
-    interrupt.watch();
-    status = run(run_options, interrupt);
-  });
+  add_run(*computing("run", "Run a preset on a file or a task; prints a summary, or exports everything", run, run_options), run_options);
 
   FormsOptions forms_options;
-  sub = app.add_subcommand("forms", "Each exact form against the sequential one: errors of outputs and gradients");
+  sub = computing("forms", "Each exact form against the sequential one: errors of outputs and gradients", forms, forms_options);
   add_model(*sub, forms_options);
   add_sequence(*sub, forms_options);
   add_loss(*sub, forms_options);
   sub->add_flag("--json", forms_options.json, "For scripts");
-  sub->callback([&] {
-    interrupt.watch();
-    status = forms(forms_options, interrupt);
-  });
 
-  BenchOptions bench_options;
-  sub = app.add_subcommand("bench", "Time the forms of a preset, or of a primitive (" + joined(primitive_names()) + "), against length");
-  add_bench(*sub, bench_options);
-  sub->callback([&] {
-    interrupt.watch();
-    status = bench(bench_options, interrupt);
-  });
+  std::map<std::string, StudyOptions> study_options;
+  const auto add_subcommand_of = [&](const Study& study) {
+    StudyOptions& options = study_options[study.id];
+    options.study = study.id;
+    add_study(*computing(study.command, study.summary, run_study, options), options);
+  };
+  add_subcommand_of(study("time"));
 
   TrainOptions train_options;
-  sub = app.add_subcommand("train", "Train a preset on a task or a file, and go on with what was trained");
-  add_train(*sub, train_options);
-  sub->callback([&] {
-    interrupt.watch();
-    status = train(train_options, interrupt);
-  });
+  add_train(*computing("train", "Train a preset on a task or a file, and go on with what was trained", train, train_options),
+            train_options);
 
   ComplexitiesOptions complexities_options;
-  sub =
-      app.add_subcommand("complexities", "The survey's tables of complexities beside exponents of time and memory that are measured here");
+  sub = computing("complexities", "The survey's tables of complexities beside exponents of time and memory that are measured here",
+                  complexities, complexities_options);
   sub->add_option("id", complexities_options.ids, "Presets of the tables (all)")->type_name("ID");
   sub->add_option("--lengths", complexities_options.lengths, "Lengths to time (512,1024,...,16384)")->delimiter(',')->type_name("A,B");
   sub->add_option("--export", complexities_options.file, "A CSV file, or JSON by its name")->type_name("FILE");
   sub->add_flag("--json", complexities_options.json, "For scripts");
-  sub->callback([&] {
-    interrupt.watch();
-    status = complexities(complexities_options, interrupt);
-  });
 
-  DistilOptions distil_options;
-  sub = app.add_subcommand("distill",
-                           "The long filters of a preset as a few modes: errors, Hankel singular values, and a model that runs them");
-  add_distil(*sub, distil_options);
-  sub->callback([&] {
-    interrupt.watch();
-    status = distil(distil_options, interrupt);
-  });
+  for (const Study& study : studies())
+    if (!study.command.empty() && !study_options.contains(study.id)) add_subcommand_of(study);
 
   TaskOptionsText task_options;
   sub = app.add_subcommand("task", "Write a synthetic sequence to a file");
@@ -185,13 +174,10 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   sub->callback([&] { status = task(task_options); });
 
   CheckDeviceOptions check_options;
-  sub = app.add_subcommand("check-device", "Every primitive and preset on the CPU and on the CUDA device: the largest relative errors");
+  sub = computing("check-device", "Every primitive and preset on the CPU and on the CUDA device: the largest relative errors", check_device,
+                  check_options);
   sub->add_option("id", check_options.ids, "Presets and primitives (all)")->type_name("ID");
   sub->add_flag("--json", check_options.json, "For scripts");
-  sub->callback([&] {
-    interrupt.watch();
-    status = check_device(check_options, interrupt);
-  });
 
   for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
 
@@ -219,8 +205,8 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     raise(SIGPIPE);
   }
   const bool exported = !run_options.folder.empty() || !train_options.folder.empty() || !train_options.resume.empty() ||
-                        !bench_options.file.empty() || !complexities_options.file.empty() || !task_options.file.empty() ||
-                        !distil_options.folder.empty();
+                        !complexities_options.file.empty() || !task_options.file.empty() ||
+                        std::ranges::any_of(study_options, [](const auto& one) { return one.second.is_set("--export"); });
   return complain("standard output cannot be written; is it closed, or the disk full?" +
                   std::string(exported ? " The export is whole." : ""));
 }

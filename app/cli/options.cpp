@@ -2,19 +2,22 @@
 #include "options.h"
 
 #include <CLI/CLI.hpp>
+#include <iterator>
 
 #include "array/error.h"
 #include "experiment/command.h"
 #include "experiment/training/plan.h"
 #include "files/archive.h"
 #include "sequence/format.h"
+#include "study/subcommand.h"
 
 namespace reclab::cli {
 
-void add_list(CLI::App& app, const char* flag, std::vector<std::string>& values, const char* text) {
-  const auto split = [&values](const std::vector<std::string>& given) {
-    for (const std::string& list : given)
-      for (std::string& name : names_of_list(list)) values.push_back(std::move(name));
+void add_list(CLI::App& app, const char* flag, std::function<void(const std::vector<std::string>&)> take, const std::string& text) {
+  const auto split = [take = std::move(take)](const std::vector<std::string>& given) {
+    std::vector<std::string> names;
+    for (const std::string& list : given) std::ranges::move(names_of_list(list), std::back_inserter(names));
+    take(names);
     return true;
   };
   app.add_option(flag, CLI::callback_t(split), text)
@@ -22,6 +25,9 @@ void add_list(CLI::App& app, const char* flag, std::vector<std::string>& values,
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("A,B");
+}
+void add_list(CLI::App& app, const char* flag, std::vector<std::string>& values, const char* text) {
+  add_list(app, flag, [&values](const std::vector<std::string>& names) { values = names; }, text);
 }
 
 std::string missing_help() {
@@ -85,37 +91,8 @@ void add_run(CLI::App& app, RunOptions& options) {
       "counts and 0 elsewhere (1 everywhere). Only input is needed; a model has a linear head where there is a target.");
 }
 
-void add_bench(CLI::App& app, BenchOptions& options) {
-  add_model(app, options);
-  add_sequence(app, options);
-  add_list(app, "--forms", options.forms, "Only these");
-  add_list(app, "--lengths", options.lengths, "Lengths to time (64,128,...,4096)");
-  app.add_option("--batch", options.batch, "Sequences side by side (1)")->type_name("B");
-  app.add_flag("--forward-only", options.forward_only, "The forward pass alone");
-  app.add_option("--export", options.file, "A CSV file of everything that was measured")->type_name("FILE");
-  app.add_flag("--json", options.json, "For scripts");
-}
-
-namespace {
-
-/// The options of a plan: those of a file that is learned from, or the others.
-void add_fields(CLI::App& app, TrainOptions& options, bool of_file) {
-  for (const TrainingField& field : training_fields()) {
-    if (field.of_file != of_file) continue;
-    if (field.list) {
-      add_list(app, field.flag.c_str(), options.lists[field.flag], field.row.text.c_str());
-    } else if (std::string& given = options.plan[field.flag]; field.row.kind == HyperKind::flag) {
-      app.add_flag_callback(field.flag, [&given] { given = "true"; }, field.row.text);
-    } else {
-      const std::string usual = field.usual.empty() ? as_text(field.row.standard) : field.usual;
-      app.add_option(field.flag, given, field.row.text + " (" + usual + ")")->type_name(field.argument);
-    }
-  }
-}
-
-}  // namespace
-
 void add_train(CLI::App& app, TrainOptions& options) {
+  const std::vector<Field> fields(training_fields().begin(), training_fields().end());
   add_model(app, options, false);
   app.add_option("--form", options.form, "The exact form that it is trained in (sequential)")->type_name("FORM");
   app.add_flag("--trained", options.trained, "Begins from the trained weights that the preset brings");
@@ -130,13 +107,13 @@ void add_train(CLI::App& app, TrainOptions& options) {
       ->type_name("KEY=VALUE");
   app.add_option("--input", options.input, "A " + sequence_format_names() + " file that is learned in windows; its last part is held out")
       ->type_name("FILE");
-  add_fields(app, options, true);
+  add_fields(app, fields, options.given, true);
   add_list(app, "--columns", options.columns, "Columns of the file, by name or number from 1; \\, is a comma in a name");
   app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
   add_list(app, "--target", options.target, "Columns of the file that are the target, and inputs only where --columns names them too");
   app.add_option("--missing", options.missing, missing_help())->type_name("HOW");
   app.add_option("--standardise", options.standardise, "yes or no (yes for files, by what is learned from; no for tasks)")->type_name("Y");
-  add_fields(app, options, false);
+  add_fields(app, fields, options.given);
   app.add_option("--export", options.folder, "Folder for weights, history and what it takes to go on; written while it trains, too")
       ->type_name("DIR");
   app.add_option("--checkpoint-every", options.checkpoint_every, "Seconds between two writings of that folder while it trains (60)")
@@ -149,8 +126,7 @@ void add_train(CLI::App& app, TrainOptions& options) {
 
 namespace {
 template <class Options>
-Options parsed(void (*add)(CLI::App&, Options&), std::vector<std::string> arguments) {
-  Options options;
+Options parsed(void (*add)(CLI::App&, Options&), std::vector<std::string> arguments, Options options = {}) {
   CLI::App app;
   add(app, options);
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the end
@@ -167,6 +143,10 @@ Options parsed(void (*add)(CLI::App&, Options&), std::vector<std::string> argume
 
 RunOptions run_options(const std::vector<std::string>& arguments) { return parsed(add_run, arguments); }
 TrainOptions train_options(const std::vector<std::string>& arguments) { return parsed(add_train, arguments); }
-BenchOptions bench_options(const std::vector<std::string>& arguments) { return parsed(add_bench, arguments); }
+StudyOptions study_options(const std::string& study, const std::vector<std::string>& arguments) {
+  StudyOptions options;
+  options.study = study;
+  return parsed(add_study, arguments, options);
+}
 
 }  // namespace reclab::cli

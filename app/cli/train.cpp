@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -19,6 +18,7 @@
 #include "kept_training.h"
 #include "models/registry.h"
 #include "options.h"
+#include "study/subcommand.h"
 #include "text.h"
 #include "trace/input_scale.h"
 
@@ -26,31 +26,6 @@ namespace reclab::cli {
 namespace {
 
 constexpr std::int64_t longest = std::int64_t{1} << 40;
-
-double real(const std::string& option, const std::string& text) {
-  double value = 0.0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end.ec != std::errc() || end.ptr != text.data() + text.size() || !std::isfinite(value))
-    usage_error(option, "is \"" + text + "\"; give a number.");
-  return value;
-}
-
-double positive(const std::string& option, const std::string& text) {
-  const double value = real(option, text);
-  if (value < 0.0) usage_error(option, "is \"" + text + "\"; give 0 or more.");
-  return value;
-}
-
-HyperValue value_of(const TrainingField& field, const std::string& text) {
-  const HyperSpec& row = field.row;
-  switch (row.kind) {
-    case HyperKind::integer: return *integer(field.flag, text, static_cast<std::int64_t>(row.low), static_cast<std::int64_t>(row.high));
-    case HyperKind::real: return std::isinf(row.high) ? positive(field.flag, text) : real(field.flag, text);
-    case HyperKind::flag: return text == "true";
-    case HyperKind::choice: break;
-  }
-  return text;
-}
 
 bool yes(const std::string& option, const std::string& text, bool standard) {
   if (text.empty()) return standard;
@@ -128,7 +103,7 @@ TrainingRequest training_request_of(const TrainOptions& options, const PresetLib
   run.columns = run.target = run.task_set = {};
   run.task = {};
   TrainingRequest request;
-  const auto given = [&](const std::string& flag) { return !options.plan.at(flag).empty(); };
+  const auto given = [&](const std::string& flag) { return options.is_set(flag); };
   request.run = model_request_of(run, presets);
   const std::uint64_t own_seed = seed("--task-seed", options.task_seed).value_or(request.run.seed);
   if (!options.input.empty()) {
@@ -162,10 +137,7 @@ TrainingRequest training_request_of(const TrainOptions& options, const PresetLib
     for (auto& pair : settings(options.task_set, "--task-set", "delay=40")) request.make.set.push_back(std::move(pair));
   }
   for (const TrainingField& field : training_fields())
-    if (field.list)
-      field.list(request) = options.lists.at(field.flag);
-    else if (given(field.flag))
-      field.set(request, value_of(field, options.plan.at(field.flag)));
+    if (given(field.flag)) field.set(request, given_value(field, options.given.at(field.flag)));
   check(request.options.optimiser);
   return request;
 }
@@ -188,8 +160,8 @@ TrainingRequest resumed_request(const TrainOptions& options, const PresetLibrary
   }
   if (!options.id.empty() && options.id != kept.id)
     usage_error("--resume", "is a training of " + kept.id + ", not of " + options.id + "; leave out the preset.");
-  if (const std::string& steps = options.plan.at("--steps"); !steps.empty()) kept.plan["--steps"] = steps;
-  kept.plan["--until"] = options.plan.at("--until");
+  if (options.is_set("--steps")) kept.given["--steps"] = options.given.at("--steps");
+  kept.given["--until"] = options.given.at("--until");
   return training_request_of(kept, presets);
 }
 

@@ -31,51 +31,54 @@ std::vector<std::string> record_of(const RecordingOptions& recording) {
 
 }  // namespace
 
-bool has_own_weights(const RunRequest& request) {
-  return !request.weights.empty() && !(request.preset.is_trained && request.weights == request.preset.trained->weights);
-}
-
 void CommandLine::option(const std::string& name, const std::string& value) {
-  text_ += ' ' + name + (value.starts_with('-') ? "=" : " ") + shell_word(value);
+  if (value.starts_with('-')) return word(name + "=" + value);
+  word(name);
+  word(value);
 }
 
 void CommandLine::list(const std::string& name, const std::vector<std::string>& values) {
-  for (const std::string& value : values) {
-    std::string escaped;
-    for (const char c : value) escaped += c == ',' ? std::string("\\,") : std::string(1, c);
-    option(name, escaped);
-  }
+  for (const std::string& value : values) option(name, list_of_names({value}));
 }
 
-void CommandLine::joined(const std::string& name, const std::vector<std::string>& values) {
-  std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
-  if (!text.empty()) option(name, text);
+void CommandLine::field(const Field& field, const HyperValue& value) {
+  for (const std::string& one : words_of(field, value)) word(one);
+}
+
+void CommandLine::task(const std::string& name, const TaskOptions& made, bool standardised, std::uint64_t seed) {
+  option("--task", name);
+  option("--length", static_cast<std::uint64_t>(made.length));
+  if (made.seed != seed) option("--task-seed", made.seed);
+  for (const auto& [key, value] : made.set) option("--task-set", key + "=" + value);
+  if (standardised) option("--standardise", "yes");
+}
+
+void CommandLine::file(const std::string& name, const LoadOptions& load, bool standardised) {
+  option("--input", name);
+  list("--columns", load.columns);
+  if (load.time) option("--time", *load.time);
+  list("--target", load.target);
+  if (load.missing != Missing::refuse) option("--missing", std::string(to_string(load.missing)));
+  if (!standardised) option("--standardise", "no");
+}
+
+void CommandLine::changes(const RunRequest& request) {
+  for (const auto& [key, value] : request.set) option("--set", key + "=" + value);
+  if (request.preset.is_trained) word("--trained");
+  if (request.learned)
+    option("--weights", request.learned->folder + "/weights.safetensors");
+  else if (!request.weights.empty() && !(request.preset.is_trained && request.weights == request.preset.trained->weights))
+    option("--weights", request.weights.string());
 }
 
 void CommandLine::model(const RunRequest& request, const std::string& device) {
   word(request.preset.id);
   const Sequence& sequence = request.sequence;
-  if (!sequence.task.empty()) {
-    option("--task", sequence.task);
-    option("--length", static_cast<std::uint64_t>(sequence.made.length));
-    if (sequence.made.seed != request.seed) option("--task-seed", sequence.made.seed);
-    for (const auto& [key, value] : sequence.made.set) option("--task-set", key + "=" + value);
-    if (sequence.standardised) option("--standardise", "yes");
-  } else if (!sequence.source.empty()) {
-    option("--input", sequence.source);
-    list("--columns", sequence.load.columns);
-    if (sequence.load.time) option("--time", *sequence.load.time);
-    list("--target", sequence.load.target);
-    if (sequence.load.missing != Missing::refuse) option("--missing", std::string(to_string(sequence.load.missing)));
-    if (!sequence.standardised) option("--standardise", "no");
-  }
-  for (const auto& [key, value] : request.set) option("--set", key + "=" + value);
-  if (request.preset.is_trained) flag("--trained");
-  if (request.learned)
-    option("--weights", request.learned->folder + "/weights.safetensors");
-  else if (has_own_weights(request))
-    option("--weights", request.weights.string());
+  if (!sequence.task.empty())
+    task(sequence.task, sequence.made, sequence.standardised, request.seed);
+  else if (!sequence.source.empty())
+    file(sequence.source, sequence.load, sequence.standardised);
+  changes(request);
   if (!request.state.empty()) option("--state", request.state.string());
   option("--seed", request.seed);
   // Nothing said is auto, which is the CPU wherever precision is float64.
@@ -84,14 +87,26 @@ void CommandLine::model(const RunRequest& request, const std::string& device) {
   if (single) option("--dtype", "f32");
 }
 
+std::string CommandLine::text(const std::string& command) const {
+  std::string text = command;
+  for (const std::string& one : words_) {
+    const std::size_t equals = one.starts_with('-') ? one.find("=-") : std::string::npos;
+    text += ' ' + (equals == std::string::npos ? shell_word(one) : one.substr(0, equals + 1) + shell_word(one.substr(equals + 1)));
+  }
+  return text;
+}
+
 std::string command_of(const RunRequest& request, const std::string& device) {
-  CommandLine line("reclab run");
+  CommandLine line;
   line.model(request, device);
   if (request.form != "sequential") line.option("--form", request.form);
   if (request.loss != LossKind::automatic) line.option("--loss", to_string(request.loss));
   if (request.every > 0) line.option("--every", static_cast<std::uint64_t>(request.every));
-  line.joined("--record", record_of(request.recording));
-  return request.learned ? request.learned->command + " && " + line.text() : line.text();
+  std::string record;
+  for (const std::string& name : record_of(request.recording)) record += (record.empty() ? "" : ",") + name;
+  if (!record.empty()) line.option("--record", record);
+  const std::string text = line.text("reclab run");
+  return request.learned ? request.learned->command + " && " + text : text;
 }
 
 std::vector<std::string> recorded_names() {
@@ -131,20 +146,6 @@ std::string shell_word(std::string_view text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return word + "'";
-}
-
-std::vector<std::string> names_of_list(std::string_view list) {
-  std::vector<std::string> names(1);
-  for (std::size_t i = 0; i < list.size(); ++i) {
-    if (list[i] == '\\' && i + 1 < list.size() && list[i + 1] == ',')
-      names.back() += list[++i];
-    else if (list[i] == ',')
-      names.emplace_back();
-    else
-      names.back() += list[i];
-  }
-  std::erase_if(names, [](const std::string& name) { return name.empty(); });
-  return names;
 }
 
 }  // namespace reclab

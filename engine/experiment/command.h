@@ -9,14 +9,12 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "parameters/field.h"
 
 namespace reclab {
 
 /// "reclab run ...", without --export. `device`: that which ran.
 std::string command_of(const RunRequest& request, const std::string& device);
-
-/// Whether a request's weights are from a file that is not that of its trained preset, so that --weights has to name it.
-bool has_own_weights(const RunRequest& request);
 
 /// The names that --record takes, and whether a name, which may go on after a slash, begins with one of them.
 std::vector<std::string> recorded_names();
@@ -29,25 +27,27 @@ std::string shell_word(std::string_view text);
 /// A command line that grows word by word.
 class CommandLine {
  public:
-  explicit CommandLine(std::string start) : text_(std::move(start)) {}
   /// A value that begins with a minus would be taken for an option of its own.
   void option(const std::string& name, const std::string& value);
   void option(const std::string& name, std::uint64_t value) { option(name, std::to_string(value)); }
-  void flag(const std::string& name) { text_ += ' ' + name; }
-  void word(const std::string& value) { text_ += ' ' + shell_word(value); }
+  void word(const std::string& value) { words_.push_back(value); }
   /// A list as options of one name each, so that a backslash at a name's end stays one.
   void list(const std::string& name, const std::vector<std::string>& values);
-  /// A list as one option, its values between commas; nothing for an empty one.
-  void joined(const std::string& name, const std::vector<std::string>& values);
+  /// A field, where its value has to be said.
+  void field(const Field& field, const HyperValue& value);
+  /// What goes in: a task, by the seed of the weights where its own is that, or a file.
+  void task(const std::string& name, const TaskOptions& made, bool standardised, std::uint64_t seed);
+  void file(const std::string& name, const LoadOptions& load, bool standardised);
+  /// What a request changes of its preset, and whose weights it has.
+  void changes(const RunRequest& request);
   /// Which model on which sequence, from where, and on which device: what all commands that run one have.
   void model(const RunRequest& request, const std::string& device);
-  const std::string& text() const { return text_; }
+  const std::vector<std::string>& words() const { return words_; }
+  /// "reclab run ..." for a POSIX shell.
+  std::string text(const std::string& command) const;
 
  private:
-  std::string text_;
+  std::vector<std::string> words_;
 };
-
-/// The names of a list as an option takes it, "a,b": a comma inside a name stands behind a backslash.
-std::vector<std::string> names_of_list(std::string_view list);
 
 }  // namespace reclab

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 
-void check_range(const OptimiserField& field, double value) {
+void check_range(const Field& field, double value) {
   const HyperSpec& row = field.row;
   if ((field.above_low ? value > row.low : value >= row.low) && value < row.high) return;
   std::string name = row.key;
@@ -30,8 +30,7 @@ void check_range(const OptimiserField& field, double value) {
 
 const HyperValue& OptimiserOptions::value(std::string_view key) const {
   if (const auto given = values.find(key); given != values.end()) return given->second;
-  return std::ranges::find(optimiser_fields(), key, [](const OptimiserField& field) { return std::string_view(field.row.key); })
-      ->row.standard;
+  return std::ranges::find(optimiser_fields(), key, [](const Field& field) { return std::string_view(field.row.key); })->row.standard;
 }
 
 void OptimiserOptions::set(const std::string& key, const HyperValue& to) {
@@ -74,36 +73,35 @@ const DeviceArray& WeightStep::decayed_gradient() const {
 const OptimiserRule& optimiser_rule(std::string_view id) { return find_listed(optimiser_rules(), id, "optimiser", "optimiser"); }
 
 bool has_field(const OptimiserRule& rule, std::string_view key) {
-  return std::ranges::any_of(rule.fields, [&](const OptimiserField& field) { return field.row.key == key; });
+  return std::ranges::any_of(rule.fields, [&](const Field& field) { return field.row.key == key; });
 }
 
-const std::vector<OptimiserField>& optimiser_fields() {
-  static const std::vector<OptimiserField> all = [] {
-    std::vector<OptimiserField> fields;
+const std::vector<Field>& optimiser_fields() {
+  static const std::vector<Field> all = [] {
+    std::vector<Field> fields;
     for (const OptimiserRule& rule : optimiser_rules())
-      for (const OptimiserField& field : rule.fields)
-        if (std::ranges::none_of(fields, [&](const OptimiserField& other) { return other.row.key == field.row.key; }))
-          fields.push_back(field);
+      for (const Field& field : rule.fields)
+        if (std::ranges::none_of(fields, [&](const Field& other) { return other.row.key == field.row.key; })) fields.push_back(field);
     return fields;
   }();
   return all;
 }
 
 void check(const OptimiserOptions& options) {
-  for (const OptimiserField& field : optimiser_fields())
+  for (const Field& field : optimiser_fields())
     if (field.row.kind == HyperKind::real) check_range(field, options.real(field.row.key));
   for (const OptimiserRule& rule : optimiser_rules())
     if (rule.check) rule.check(options);
 }
 
-OptimiserField momentum_field() {
+Field momentum_field() {
   return {.row = hyper_real("momentum", {}, 0.0, 0.0, 1.0, "Of sgd and rmsprop"),
           .form = {"momentum", "Of SGD and RMSProp: the share of the last change that goes on", 0, 0.999999, {}}};
 }
-OptimiserField epsilon_field() {
+Field epsilon_field() {
   return {.row = hyper_real("epsilon", {}, 1e-8, 0.0, unbounded, "Added to the root of that average"), .above_low = true, .usual = "1e-8"};
 }
-OptimiserField weight_decay_field() {
+Field weight_decay_field() {
   return {.row = hyper_real("weight_decay", {}, 0.0, 0.0, unbounded, "0 for none"),
           .form = {"weight decay", "Pulls weights towards 0: added to the gradient, or with AdamW to the weights themselves", 0, 1e3, {}}};
 }

@@ -12,7 +12,7 @@
 
 #include "array/backend.h"
 #include "array/device_array.h"
-#include "parameters/form.h"
+#include "parameters/field.h"
 #include "parameters/hyper.h"
 
 namespace reclab {
@@ -27,14 +27,6 @@ struct OptimiserOptions {
   const HyperValue& value(std::string_view key) const;
   void set(const std::string& key, const HyperValue& value);
   bool operator==(const OptimiserOptions&) const = default;
-};
-
-/// An option of one optimiser, or of several: the same row then.
-struct OptimiserField {
-  HyperSpec row;           ///< a flag, or a real number from `low` to below `high`
-  bool above_low = false;  ///< `low` itself is out of range
-  std::string usual{};     ///< the default in --help; empty: as_text
-  FormRow form{};
 };
 
 /// One step of one weight. Every array has as many entries as the weight, in the model's precision, where the weight lies.
@@ -71,7 +63,8 @@ struct OptimiserRule {
   std::string id{};     ///< the name of its file
   std::string title{};  ///< "RMSProp"
   int year = 0;         ///< of its paper: the order in which they are listed
-  std::vector<OptimiserField> fields{};
+  std::vector<Field>
+      fields{};  ///< its options: flags, or real numbers from `low` to below `high`; one that another has too is the same row
   /// The arrays that are kept between steps, one of each a weight: "m", "v".
   std::vector<std::string> (*kept)(const OptimiserOptions&) = nullptr;
   void (*step)(const WeightStep&) = nullptr;
@@ -84,14 +77,14 @@ const std::vector<OptimiserRule>& optimiser_rules();
 /// Throws Error naming those that there are.
 const OptimiserRule& optimiser_rule(std::string_view id);
 /// The options of all, each once.
-const std::vector<OptimiserField>& optimiser_fields();
+const std::vector<Field>& optimiser_fields();
 bool has_field(const OptimiserRule& rule, std::string_view key);
 /// Throws Error for a number that is out of its range, naming it, and for options that do not go together.
 void check(const OptimiserOptions& options);
 
 // Options that several optimisers have.
-OptimiserField momentum_field();
-OptimiserField epsilon_field();
-OptimiserField weight_decay_field();
+Field momentum_field();
+Field epsilon_field();
+Field weight_decay_field();
 
 }  // namespace reclab

@@ -24,5 +24,6 @@ class Registry {
 
 /// All architectures under engine/models, in the order of family and id. Written by the build from the files that are there.
 const Registry& builtin_registry();
+inline void list(Registry& table, const char* id, const char* family, Architecture (*make)()) { table.add(id, family, make()); }
 
 }  // namespace reclab

@@ -49,7 +49,7 @@ std::string range_of(const HyperSpec& row) {
     case HyperKind::real: return "a number from " + shortest(row.low) + " to " + shortest(row.high);
     case HyperKind::choice: break;
   }
-  std::string text = row.choices.size() > 1 ? "one of " : "";
+  std::string text = row.choices.empty() ? "a text" : row.choices.size() > 1 ? "one of " : "";
   for (std::size_t i = 0; i < row.choices.size(); ++i) text += (i ? ", " : "") + row.choices[i];
   return text;
 }
@@ -83,7 +83,8 @@ HyperValue checked(const HyperSpec& row, const HyperValue& value, std::string_vi
       if (integer && in_range(static_cast<double>(*integer))) return static_cast<double>(*integer);
       break;
     case HyperKind::choice:
-      if (const auto* text = std::get_if<std::string>(&value); text && std::ranges::find(row.choices, *text) != row.choices.end())
+      if (const auto* text = std::get_if<std::string>(&value);
+          text && (row.choices.empty() || std::ranges::find(row.choices, *text) != row.choices.end()))
         return value;
       break;
   }

@@ -7,6 +7,10 @@
 
 namespace reclab {
 
+void arrange(std::vector<SequenceFormat>& table) {
+  std::ranges::stable_partition(table, [](const SequenceFormat& format) { return !format.sniff; });
+}
+
 const SequenceFormat& sequence_format_of(std::string_view bytes) {
   const auto& formats = sequence_formats();
   const auto found = std::ranges::find_if(

@@ -35,6 +35,7 @@ inline constexpr std::size_t format_start = 64;
 
 /// Text first, then by the names of their files.
 const std::vector<SequenceFormat>& sequence_formats();
+void arrange(std::vector<SequenceFormat>& table);
 /// The format of a file, by its bytes or by its beginning.
 const SequenceFormat& sequence_format_of(std::string_view bytes);
 /// Likewise, of a file that is there. Errors as of InputFile.

@@ -23,6 +23,7 @@ struct Task {
   void (*make)(Sequence& sequence, const Hyper& parameters, const Rng& rng) = nullptr;
 };
 const std::vector<Task>& task_table();
+void arrange(std::vector<Task>& table);
 
 /// Channels, all of them 0.
 void set_width(Sequence& sequence, std::vector<std::string> names);

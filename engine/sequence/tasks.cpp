@@ -9,6 +9,11 @@
 
 namespace reclab {
 
+void arrange(std::vector<Task>& table) {
+  std::ranges::sort(table, {}, [](const Task& task) { return task.info.name; });
+  std::ranges::stable_partition(table, [](const Task& task) { return !task.signal; });
+}
+
 namespace {
 
 constexpr std::int64_t longest = 100'000'000, most_values = 1'000'000'000;  // 8 GB

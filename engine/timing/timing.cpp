@@ -576,16 +576,46 @@ class Timing {
 
 }  // namespace
 
+const std::vector<PlanField<TimingRequest>>& timing_fields() {
+  using Fields = std::vector<PlanField<TimingRequest>>;
+  static const Fields all = [] {
+    auto forms = list_field<TimingRequest>(
+        flag_of("forms"), "forms", Field::Says::list, "Only these", [](const TimingRequest& timing) { return timing.forms; },
+        [](TimingRequest& timing, std::vector<std::string> names) { timing.forms = std::move(names); });
+    auto lengths = list_field<TimingRequest>(
+        flag_of("lengths"), "lengths", Field::Says::list, "Lengths to time",
+        [](const TimingRequest& timing) {
+          std::vector<std::string> texts;
+          for (const std::int64_t length : timing.lengths) texts.push_back(std::to_string(length));
+          return texts;
+        },
+        [](TimingRequest& timing, const std::vector<std::string>& texts) {
+          timing.lengths.clear();
+          for (const std::string& text : texts) timing.lengths.push_back(std::stoll(text));
+          std::ranges::sort(timing.lengths);
+        });
+    lengths.row.kind = HyperKind::integer;
+    lengths.row.low = 1;
+    lengths.row.high = std::int64_t{1} << 40;
+    lengths.usual = "64,128,...,4096";
+    lengths.always = true;
+    auto batch = count_field<TimingRequest>(flag_of("batch"), "B", "batch", 1, 1 << 20, "Sequences side by side",
+                                            [](auto& timing) -> auto& { return timing.batch; });
+    PlanField<TimingRequest> forward;
+    forward.row = hyper_flag("forward_only", false, "The forward pass alone");
+    forward.flag = flag_of("forward_only");
+    forward.get = [](const TimingRequest& timing) { return HyperValue(!timing.backward); };
+    forward.set = [](TimingRequest& timing, const HyperValue& value) { timing.backward = !std::get<bool>(value); };
+    return Fields{std::move(forms), std::move(lengths), std::move(batch), std::move(forward)};
+  }();
+  return all;
+}
+
 std::string command_of(const RunRequest& request, const TimingRequest& timing, const std::string& device) {
-  CommandLine line("reclab bench");
+  CommandLine line;
   line.model(request, device);
-  line.joined("--forms", timing.forms);
-  std::vector<std::string> lengths;
-  for (const std::int64_t length : timing.lengths) lengths.push_back(std::to_string(length));
-  line.joined("--lengths", lengths);
-  if (timing.batch != 1) line.option("--batch", static_cast<std::uint64_t>(timing.batch));
-  if (!timing.backward) line.flag("--forward-only");
-  return line.text();
+  for (const auto& field : timing_fields()) line.field(field, field.get(timing));
+  return line.text("reclab bench");
 }
 
 TracePtr time_forms(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress,

@@ -9,15 +9,19 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "parameters/field.h"
 
 namespace reclab {
 
 struct TimingRequest {
-  std::vector<std::string> forms{};     ///< empty: every exact form
-  std::vector<std::int64_t> lengths{};  ///< rising
-  std::int64_t batch = 1;               ///< the sequence so many times side by side
-  bool backward = true;                 ///< false: the forward pass alone
+  std::vector<std::string> forms{};                                        ///< empty: every exact form
+  std::vector<std::int64_t> lengths{64, 128, 256, 512, 1024, 2048, 4096};  ///< rising
+  std::int64_t batch = 1;                                                  ///< the sequence so many times side by side
+  bool backward = true;                                                    ///< false: the forward pass alone
 };
+
+/// The fields of a timing, in the order of the command line.
+const std::vector<PlanField<TimingRequest>>& timing_fields();
 
 /// The line "reclab bench ..." that does it again. `device`: that which ran.
 std::string command_of(const RunRequest& request, const TimingRequest& timing, const std::string& device);

@@ -105,12 +105,9 @@ class TestDrag : public test::WindowTest {
     options.set = {{"width", "64"}};
     open(options);
     // Timed once, so that this panel has a picture to lose; what is timed by itself goes on no longer.
-    TimingChoice choice;
-    choice.forms = {"sequential"};
-    choice.lengths = {64, 128};
-    session().wantTiming(choice);
+    session().request(StudyChoice{"time", {{"forms", "sequential"}, {"lengths", "64,128"}}});
     QTRY_VERIFY_WITH_TIMEOUT(panel("timing")->emptyReason().isEmpty(), patience);
-    session().stopTiming();
+    session().request(StudyChoice{"time", {}, StudyChoice::Act::stop});
 
     QSlider* slider = window_->inspector()->slider(key);
     QVERIFY(slider != nullptr);

@@ -231,8 +231,8 @@ class TestFigures : public QObject {
     panel->resize(720, 480);
     panel->show();
     panel->setTrace(trace);
-    panel->setComposition(composition_, {});
-    panel->setLearning(learning_);
+    panel->setResult("compose", composition_, {});
+    panel->setResult("train", learning_, {});
     panel->setTimeRange(0, trace->info.length - 1);
     panel->setTime(trace->info.length / 2);
     if (view >= 0) dynamic_cast<TrajectoriesPanel*>(panel.get())->setView(static_cast<TrajectoriesPanel::View>(view));
@@ -305,7 +305,7 @@ class TestFigures : public QObject {
     panel->resize(720, 480);
     panel->show();
     panel->setTrace(trace);
-    panel->setLearning(learning);
+    panel->setResult("train", learning, {});
     panel->setPinned({{lstm_, QColor(200, 0, 200), odd, odd}});
     panel->setTimeRange(0, trace->info.length - 1);
     panel->setTime(trace->info.length / 2);
@@ -348,8 +348,8 @@ class TestFigures : public QObject {
     panel->resize(720, 480);
     panel->show();
     panel->setTrace(trace);
-    panel->setComposition(composition_, {});
-    panel->setLearning(learning_);
+    panel->setResult("compose", composition_, {});
+    panel->setResult("train", learning_, {});
     panel->setTimeRange(0, trace->info.length - 1);
     panel->setTime(trace->info.length / 2);
     QCoreApplication::processEvents();

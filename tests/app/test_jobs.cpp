@@ -12,7 +12,7 @@
 #include "gui/jobs/job.h"
 #include "gui/jobs/turns.h"
 #include "gui/session/work/run.h"
-#include "gui/session/work/schedule.h"
+#include "gui/session/work/study.h"
 #include "gui/session/work/timing.h"
 
 using namespace reclab;
@@ -407,14 +407,16 @@ class TestJobs : public QObject {
     one.set["elman"] = {{"a", "1 b=2"}};
     two.set["elman"] = {{"a", "1"}, {"b", "2"}};
     QVERIFY(key(one) != key(two));
-    QVERIFY(ScheduleKey(one, 16) != ScheduleKey(two, 16));
+    const auto study_key = [](const Setup& of, const char* steps) { return StudyKey(study("schedule"), of, {{"steps", steps}}); };
+    QVERIFY(study_key(one, "16") != study_key(two, "16"));
+    QVERIFY(StudyKey(study("compose"), one, {}) == StudyKey(study("compose"), two, {}));  // of a model of its own
 
-    const ScheduleKey laid(setup, 16);
-    QVERIFY(laid == ScheduleKey(summed, 16) && laid == ScheduleKey(other, 16));
+    const StudyKey laid = study_key(setup, "16");
+    QVERIFY(laid == study_key(summed, "16") && laid == study_key(other, "16"));
     const Setup taught = changed([](Setup& s) { s.learned["elman"] = std::make_shared<const LearnedWeights>(); });
-    QVERIFY(laid != ScheduleKey(taught, 16));  // the values and errors of its pieces are of these weights
-    QVERIFY(laid != ScheduleKey(setup, 17) && laid != ScheduleKey(seeded, 16) && laid != ScheduleKey(again, 16) &&
-            laid != ScheduleKey(wide, 16));
+    QVERIFY(laid != study_key(taught, "16"));  // the values and errors of its pieces are of these weights
+    QVERIFY(laid != study_key(setup, "17") && laid != study_key(seeded, "16") && laid != study_key(again, "16") &&
+            laid != study_key(wide, "16"));
 
     const auto run = [](const Setup& of, bool live) { return RunKey{std::make_shared<const Setup>(of), {}, live}; };
     QVERIFY(run(setup, true) == run(other, true));
@@ -429,7 +431,7 @@ class TestJobs : public QObject {
     for (const RecordingOptions& recording : {rows, only, more}) QVERIFY(!(recorded({}) == recorded(recording)));
     // Weights that were learned.
     const auto learn = [](Setup& s) { s.learned["elman"] = std::make_shared<const LearnedWeights>(); };
-    QVERIFY(laid != ScheduleKey(changed(learn), 16) && !(run(setup, true) == run(changed(learn), true)));
+    QVERIFY(laid != study_key(changed(learn), "16") && !(run(setup, true) == run(changed(learn), true)));
   }
 };
 

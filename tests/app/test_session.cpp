@@ -64,19 +64,11 @@ class TestSession : public test::WindowTest {
   }
   TimingPanel* timing() { return window_->area()->findChild<TimingPanel*>(); }
   /// Something that is timed in a second or two.
-  TimingChoice little() {
-    TimingChoice choice;
-    choice.forms = {"sequential"};
-    choice.lengths = {16};
-    return choice;
+  StudyChoice little(StudyChoice::Act act = StudyChoice::Act::compute) {
+    return {"time", {{"forms", "sequential"}, {"lengths", "16"}}, act};
   }
   /// Something that goes on until it is stopped.
-  TimingChoice much() {
-    TimingChoice choice;
-    choice.forms = {"sequential"};
-    choice.lengths = {65536};
-    return choice;
-  }
+  StudyChoice much() { return {"time", {{"forms", "sequential"}, {"lengths", "65536"}}}; }
   void change(const std::function<void(Setup&)>& how) {
     Setup after = session().setup();
     how(after);
@@ -97,7 +89,7 @@ class TestSession : public test::WindowTest {
     QTest::qWait(700);
     QVERIFY2(!session().timing(), "nobody asked, and the program is a second old");
     QVERIFY2(timing()->emptyReason().contains("Time the forms"), qPrintable(timing()->emptyReason()));
-    session().setTimingChoice(little());
+    session().request(little(StudyChoice::Act::choose));
     session().touched();
     session().setTimingPatience(milliseconds(500), milliseconds(0));
     for (int i = 0; i < 12; ++i) {  // a hand that moves
@@ -120,7 +112,7 @@ class TestSession : public test::WindowTest {
   }
 
   void whatWasTimedIsKeptWhileItHolds() {
-    emit timing() -> requested({Request::Act::compute, Kind::timing, little()});
+    emit timing() -> requested(little());
     QTRY_VERIFY_WITH_TIMEOUT(session().timing(), patience);
     QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
     const TracePtr timed = session().trace();
@@ -131,7 +123,7 @@ class TestSession : public test::WindowTest {
     QVERIFY(seconds(timed));
     const auto kept = [&] { return session().trace()->timed && seconds(session().trace()) == seconds(timed); };
     int began = 0;
-    connect(&session(), &SessionController::computing, this, [&](Kind, bool on) { began += on; });
+    connect(&session(), &SessionController::studyMoved, this, [&](const std::string&, const StudyState& state) { began += state.running; });
     change([](Setup& setup) { setup.seed = 9; });
     QVERIFY2(kept(), "a seed changes no cost");
     change([](Setup& setup) { setup.setValue("spectral_radius", "0.5"); });
@@ -144,11 +136,11 @@ class TestSession : public test::WindowTest {
     change([](Setup& setup) { setup.setValue("width", "8"); });
     QVERIFY2(session().trace()->timed == nullptr, "a width does");
     change([](Setup& setup) { setup.setValue("width", "6"); });
-    emit timing() -> requested({Request::Act::compute, Kind::timing, little()});
+    emit timing() -> requested(little());
     QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
     change([](Setup& setup) { setup.dtype = "f32"; });
     QVERIFY2(session().trace()->timed == nullptr, "a precision does");
-    emit timing() -> requested({Request::Act::compute, Kind::timing, little()});
+    emit timing() -> requested(little());
     QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
     SequenceChoice longer;
     longer.task = "noise";
@@ -158,7 +150,7 @@ class TestSession : public test::WindowTest {
     QVERIFY2(session().trace()->timed == nullptr, "a length does");
     // A real number that is a size.
     change([](Setup& setup) { setup.preset = "gla"; });
-    emit timing() -> requested({Request::Act::compute, Kind::timing, little()});
+    emit timing() -> requested(little());
     QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
     change([](Setup& setup) { setup.setValue("expand_v", "2"); });
     QTRY_VERIFY_WITH_TIMEOUT(session().trace()->timed == nullptr, patience);
@@ -169,10 +161,9 @@ class TestSession : public test::WindowTest {
     const auto look = [&] {
       if (session().timing() && (session().running() || session().exporting())) beside << "timing beside a run or an export";
     };
-    connect(&session(), &SessionController::computing, this, look);
+    connect(&session(), &SessionController::studyMoved, this, look);
     connect(&session(), &SessionController::runningChanged, this, look);
-    connect(&session(), &SessionController::computed, this, look);
-    emit timing() -> requested({Request::Act::compute, Kind::timing, much()});
+    emit timing() -> requested(much());
     QTRY_VERIFY_WITH_TIMEOUT(session().timing(), patience);
     // A run comes first, and the panel says so; what was asked for begins anew after it.
     session().run();
@@ -185,9 +176,9 @@ class TestSession : public test::WindowTest {
     QVERIFY(!session().timing() && session().exporting());
     QTRY_VERIFY_WITH_TIMEOUT(!exported.isEmpty() && session().timing(), patience);
     // Asked for while something runs it waits, and says so.
-    session().stopTiming();
+    session().request(little(StudyChoice::Act::stop));
     session().run();
-    emit timing() -> requested({Request::Act::compute, Kind::timing, much()});
+    emit timing() -> requested(much());
     QVERIFY(!session().timing());
     QVERIFY2(timing()->emptyReason().contains("as soon as what runs is done"), qPrintable(timing()->emptyReason()));
     QTRY_VERIFY_WITH_TIMEOUT(session().timing(), patience);

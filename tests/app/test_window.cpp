@@ -375,24 +375,22 @@ class TestWindow : public test::WindowTest {
     clickModel("gru");
     QTRY_VERIFY_WITH_TIMEOUT(session().trace()->timed != nullptr, patience);
     QCOMPARE(session().trace()->timed->preset, std::string("gru"));
-    QVERIFY(panel->choice().forms.isEmpty() && panel->choice().width == 0 && panel->choice().lengths.size() == 11);
+    QVERIFY(panel->choice().at("forms").empty() && panel->choice().at("width").empty());
+    QCOMPARE(std::ranges::count(panel->choice().at("lengths"), ','), std::ptrdiff_t{10});
     QVERIFY2(stale.isEmpty(), qPrintable(stale.join(' ')));
 
     // What was chosen is chosen the next time.
     close();
     open(onWaves(200));
     panel = window_->area()->findChild<TimingPanel*>();
-    QCOMPARE(panel->choice().batch, std::int64_t{2});
-    QCOMPARE(panel->choice().lengths.back(), std::int64_t{65536});
+    QCOMPARE(panel->choice().at("batch"), std::string("2"));
+    QVERIFY(panel->choice().at("lengths").ends_with(",65536"));
   }
 
   void whatCannotBeTimedIsASentence() {
     auto* panel = window_->area()->findChild<TimingPanel*>();
     QTRY_VERIFY_WITH_TIMEOUT(panel->emptyReason().isEmpty(), patience);
-    TimingChoice choice;
-    choice.forms = {"telepathic"};
-    choice.lengths = {64};
-    emit panel->requested({Request::Act::compute, Kind::timing, choice});
+    emit panel->requested(StudyChoice{"time", {{"forms", "telepathic"}, {"lengths", "64"}}});
     QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains("telepathic"), qPrintable(window_->banner()->sentence()), patience);
     auto* start = panel->findChild<QPushButton*>("timingStart");
     QVERIFY(start->isVisible() && start->text() != "Stop");

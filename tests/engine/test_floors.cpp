@@ -48,7 +48,10 @@ const Floors below{
       "learning", "experiment"}},
     {"distillation",
      {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
-      "learning", "experiment"}}};
+      "learning", "experiment"}},
+    {"studies",
+     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
+      "learning", "experiment", "timing", "schedule", "composer", "distillation"}}};
 
 /// Folders of the window; main.cpp, which lies beside them, includes any.
 const Floors gui_below{
@@ -406,7 +409,7 @@ const std::regex option_alone(" ?--[a-z][a-z0-9-]* ?");
 const Texts with_options{{"engine/array/sentence.cpp", std::regex("--")},            // names the control of a remedy for the terminal
                          {"engine/experiment/command.cpp", option_alone},            // the line that repeats a run
                          {"engine/experiment/training/training.cpp", option_alone},  // and that of a training
-                         {"engine/timing/timing.cpp", option_alone},                 // and that of a timing
+                         {"engine/parameters/field.cpp", std::regex("--")},          // the option of a field, by its key
                          {"engine/sequence/tasks.cpp", option_alone},                // what made a sequence, as exports have it
                          {"engine/experiment/training/plan.cpp",  // the table of the options of training, with their help
                           std::regex("--([a-z][a-z0-9-]*)?|as many as --truncate")},

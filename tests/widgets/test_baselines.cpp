@@ -242,8 +242,8 @@ class ShownPanel {
     const auto trace = everything();
     if (!detail.isEmpty()) panel_->lookAt(QString::fromStdString(trace->info.preset), detail, true);
     panel_->setTrace(trace);
-    panel_->setComposition(test::synthetic_composition(), {});
-    panel_->setLearning(test::synthetic_learning());
+    panel_->setResult("compose", test::synthetic_composition(), {});
+    panel_->setResult("train", test::synthetic_learning(), {});
     if (detail.isEmpty()) panel_->setPinned({{another(), QColor("#a566d6"), "slower", {}}});
     panel_->setTimeRange(0, trace->info.length - 1);
     panel_->setTime(trace->info.length / 2);

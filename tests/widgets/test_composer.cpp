@@ -41,7 +41,7 @@ struct Composer {
     panel.findChild<QScrollArea*>()->ensureWidgetVisible(row(key), 0, 0);
     QTest::mouseClick(row(key), Qt::LeftButton, {}, row(key)->placeOf(tile).center());
   }
-  const CompositionChoice* last() const { return asked.empty() ? nullptr : std::get_if<CompositionChoice>(&asked.back().choice); }
+  const StudyChoice* last() const { return asked.empty() ? nullptr : std::get_if<StudyChoice>(&asked.back()); }
 };
 
 std::string valueIn(const std::vector<std::pair<std::string, std::string>>& settings, const std::string& key) {
@@ -66,7 +66,7 @@ class TestComposer : public QObject {
  private slots:
   void itAsksForTheFirstOneWhenItIsShown() {
     Composer composer({800, 600}, false);
-    QVERIFY(composer.last() != nullptr && composer.last()->settings.empty());
+    QVERIFY(composer.last() != nullptr && composer.last()->values.empty());
     QVERIFY(composer->emptyReason().contains("being read"));
     composer->setComposition(nullptr, "There is no preset.");
     QCOMPARE(composer->emptyReason(), QString("There is no preset."));
@@ -80,9 +80,9 @@ class TestComposer : public QObject {
     composer.asked.clear();
     composer.click("oscillation", 4);
     QVERIFY(composer.last() != nullptr);
-    QCOMPARE(valueIn(composer.last()->settings, "oscillation"), std::string("gates-4"));
-    QCOMPARE(valueIn(composer.last()->settings, "expand"), std::string("dependent"));
-    QCOMPARE(valueIn(composer.last()->settings, "tau"), std::string("4"));
+    QCOMPARE(valueIn(composer.last()->values, "oscillation"), std::string("gates-4"));
+    QCOMPARE(valueIn(composer.last()->values, "expand"), std::string("dependent"));
+    QCOMPARE(valueIn(composer.last()->values, "tau"), std::string("4"));
     QCOMPARE(composer.row("oscillation")->chosen(), 4);  // seen at once, before the answer
     composer.click("oscillation", 4);
     QCOMPARE(composer.asked.size(), std::size_t{1});  // chosen already
@@ -179,8 +179,8 @@ class TestComposer : public QObject {
     composer->setTrace(test::synthetic_trace());
     composer.click("activation", 1);
     QTest::mouseClick(open, Qt::LeftButton);
-    const auto* model = std::get_if<ModelChoice>(&composer.asked.back().choice);
-    QVERIFY(model != nullptr && composer.asked.back().act == Request::Act::open);
+    const auto* model = std::get_if<ModelChoice>(&composer.asked.back());
+    QVERIFY(model != nullptr);
     QCOMPARE(model->preset, std::string("composed"));
     QCOMPARE(valueIn(model->settings, "activation"), std::string("relu"));
     QCOMPARE(valueIn(model->settings, "transition"), std::string("entries"));
@@ -198,8 +198,8 @@ class TestComposer : public QObject {
     composer.asked.clear();
     composer->setTrace(composedRun("gates-2"));
     QVERIFY(composer.last() != nullptr);
-    QCOMPARE(valueIn(composer.last()->settings, "oscillation"), std::string("gates-2"));
-    QCOMPARE(valueIn(composer.last()->settings, "tau"), std::string("2"));
+    QCOMPARE(valueIn(composer.last()->values, "oscillation"), std::string("gates-2"));
+    QCOMPARE(valueIn(composer.last()->values, "tau"), std::string("2"));
     // The same once more is not asked for again, so that a choice by hand stays.
     composer.asked.clear();
     composer->setTrace(composedRun("gates-2"));
@@ -214,8 +214,8 @@ class TestComposer : public QObject {
     Composer composer;
     auto* verdict = composer->findChild<QLabel*>("verdict");
     const auto opened = [&]() -> std::string {
-      const auto* model = composer.asked.empty() ? nullptr : std::get_if<ModelChoice>(&composer.asked.back().choice);
-      return model != nullptr && composer.asked.back().act == Request::Act::open && model->settings.empty() ? model->preset : std::string();
+      const auto* model = composer.asked.empty() ? nullptr : std::get_if<ModelChoice>(&composer.asked.back());
+      return model != nullptr && model->settings.empty() ? model->preset : std::string();
     };
     // Where the hand is over it; the words before it are none.
     int links = 0;
@@ -293,7 +293,7 @@ class TestComposer : public QObject {
       QVERIFY2(words->geometry().top() < scroll->viewport()->height(), qPrintable(QString::number(words->geometry().top())));
       composer.asked.clear();
       composer.click("oscillation", 11);
-      QCOMPARE(valueIn(composer.last()->settings, "oscillation"), std::string("gates-11"));
+      QCOMPARE(valueIn(composer.last()->values, "oscillation"), std::string("gates-11"));
     }
     Composer large({1000, 700});
     QVERIFY(!large.row("oscillation")->isCompact());
@@ -381,7 +381,7 @@ class TestComposer : public QObject {
     again->setChoices(kept);
     again->setComposition(synthetic_composition(), {});
     QVERIFY(again.last() != nullptr);
-    QCOMPARE(valueIn(again.last()->settings, "oscillation"), std::string("gates-7"));
+    QCOMPARE(valueIn(again.last()->values, "oscillation"), std::string("gates-7"));
     Composer broken({800, 600}, false);
     broken->setChoices({{"oscillation", "plaid"}, {"tau", "1e99"}, {"expand", 7}});
     broken.asked.clear();

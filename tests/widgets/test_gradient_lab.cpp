@@ -295,13 +295,13 @@ class TestGradientLab : public QObject {
     int gesture = 0;
     for (const QList<QVariant>& one : wanted) {
       const auto request = one.first().value<Request>();
-      const auto* setting = std::get_if<SettingChoice>(&request.choice);
+      const auto* setting = std::get_if<SettingChoice>(&request);
       QVERIFY(setting && setting->key == "spectral_radius");
       if (gesture == 0) gesture = setting->gesture;
       QCOMPARE(setting->gesture, gesture);
     }
     const auto last = wanted.last().first().value<Request>();
-    QVERIFY(!std::get<SettingChoice>(last.choice).live && std::stod(std::get<SettingChoice>(last.choice).value) > 0.95);
+    QVERIFY(!std::get<SettingChoice>(last).live && std::stod(std::get<SettingChoice>(last).value) > 0.95);
     Q_UNUSED(middle)
   }
 

@@ -36,7 +36,7 @@ class TestLearning : public QObject {
     QVERIFY(offer->isVisible());
     QTest::mouseClick(offer, Qt::LeftButton);
     QCOMPARE(asked.count(), 1);
-    QVERIFY(std::holds_alternative<TrainingWish>(asked[0][0].value<Request>().choice));
+    QCOMPARE(std::get<StudyChoice>(asked[0][0].value<Request>()).study, std::string("train"));
     QVERIFY(panel->dataAsCsv().isEmpty());
     panel->setLearning(test::synthetic_learning());
     QVERIFY(panel->emptyReason().isEmpty());
@@ -90,7 +90,7 @@ class TestLearning : public QObject {
                     panel->upper()->rect().center().y());
     QTest::mouseClick(panel->plot(), Qt::LeftButton, {}, at);
     QVERIFY(asked.count() >= 1);
-    const auto choice = std::get<CheckpointChoice>(asked.last()[0].value<Request>().choice);
+    const auto choice = std::get<CheckpointChoice>(asked.last()[0].value<Request>());
     QCOMPARE(choice.training, std::uint64_t{2});
     QVERIFY2(std::abs(choice.step - 200) <= 2, qPrintable(QString::number(choice.step)));
     QVERIFY(!choice.moving);

@@ -508,8 +508,9 @@ class TestPanels : public QObject {
     QVERIFY(offer && offer->isVisible());
     QTest::mouseClick(offer, Qt::LeftButton);
     QCOMPARE(wanted.size(), 1);
-    QVERIFY(wanted[0][0].value<Request>().act == Request::Act::compute);
-    QVERIFY(std::get<TimingChoice>(wanted[0][0].value<Request>().choice) == TimingChoice());
+    const auto choice = std::get<StudyChoice>(wanted[0][0].value<Request>());
+    QVERIFY(choice.study == "time" && choice.act == StudyChoice::Act::compute);
+    QVERIFY(TimingChoices::Values(choice.values.begin(), choice.values.end()) == TimingChoices::usual());
     panel.setTrace(synthetic_trace());
     QVERIFY(panel.emptyReason().isEmpty());
     QVERIFY(!offer->isVisible());

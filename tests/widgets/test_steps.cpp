@@ -84,7 +84,8 @@ class TestSteps : public QObject {
     panel.show();
     QVERIFY(QTest::qWaitForWindowExposed(&panel));
     QCOMPARE(wanted.size(), 1);
-    QCOMPARE(std::get<ScheduleChoice>(wanted[0][0].value<Request>().choice).steps, std::int64_t{16});
+    const auto choice = std::get<StudyChoice>(wanted[0][0].value<Request>());
+    QVERIFY(choice.study == "schedule" && choice.values == (std::vector<std::pair<std::string, std::string>>{{"steps", "16"}}));
     auto none = std::make_shared<Trace>(*test::synthetic_trace());
     none->put(test::real_array("schedule/none", {0}, {{"steps", "", {}}}, {}, "No form of this model can be drawn."));
     panel.setTrace(none);
@@ -229,7 +230,8 @@ class TestSteps : public QObject {
     QSignalSpy wanted(shown.operator->(), &Panel::requested);
     shown.choose("steps", 1);
     QCOMPARE(wanted.size(), 1);
-    QCOMPARE(std::get<ScheduleChoice>(wanted[0][0].value<Request>().choice).steps, std::int64_t{16});
+    const auto choice = std::get<StudyChoice>(wanted[0][0].value<Request>());
+    QVERIFY(choice.study == "schedule" && choice.values == (std::vector<std::pair<std::string, std::string>>{{"steps", "16"}}));
     QVERIFY(!shown.view()->schedule());
     QCOMPARE(shown->headline(), QString());
     shown->setTrace(trace_of(16));

@@ -127,18 +127,22 @@ std::shared_ptr<Trace> without(const Trace& trace, const QString& part) {
 /// What a panel asks for in one way.
 class Asked {
  public:
-  Asked(Panel* panel, Request::Act act) : act_(act), all_(panel, &Panel::requested) {}
-  qsizetype size() const {
-    return std::count_if(all_.begin(), all_.end(), [this](const QVariantList& one) { return one[0].value<Request>().act == act_; });
-  }
-  TimingChoice last() const {
-    for (auto one = all_.rbegin(); one != all_.rend(); ++one)
-      if (const auto request = (*one)[0].value<Request>(); request.act == act_) return std::get<TimingChoice>(request.choice);
-    return {};
+  Asked(Panel* panel, StudyChoice::Act act) : act_(act), all_(panel, &Panel::requested) {}
+  qsizetype size() const { return std::ssize(all()); }
+  TimingChoices::Values last() const {
+    const auto found = all();
+    return found.empty() ? TimingChoices::Values() : TimingChoices::Values(found.back().values.begin(), found.back().values.end());
   }
 
  private:
-  Request::Act act_;
+  std::vector<StudyChoice> all() const {
+    std::vector<StudyChoice> found;
+    for (const QVariantList& one : all_)
+      if (const auto choice = std::get<StudyChoice>(one[0].value<Request>()); choice.study == "time" && choice.act == act_)
+        found.push_back(choice);
+    return found;
+  }
+  StudyChoice::Act act_;
   QSignalSpy all_;
 };
 
@@ -313,14 +317,14 @@ class TestTiming : public QObject {
       tip = shown->tipAt(QPointF(shown->plot()->width() / 2, y));
     for (const char* part : {"±3 %", "From one run to another", "±12 %", "are in the bands"})
       QVERIFY2(tip.contains(QString::fromUtf8(part)), qPrintable(tip));
-    shown->setComputing(Kind::timing, true);
-    shown->setProgress(Kind::timing, 0.25, "timing chunkwise at length 1,024");
+    shown->setStudyState("time", {.running = true});
+    shown->setStudyState("time", {true, 0.25, "timing chunkwise at length 1,024", {}});
     QCOMPARE(shown->caption(), QStringLiteral("Timing chunkwise at length 1,024, 25 %"));
     auto* bar = shown->findChild<QProgressBar*>();
     QVERIFY(bar->isVisible() && bar->value() == 250);
-    shown->setComputing(Kind::timing, false);
+    shown->setStudyState("time", {});
     QVERIFY(!bar->isVisible() && shown->caption().startsWith("CPU"));
-    shown->setProgress(Kind::timing, 0.5, "of a timing that was stopped");
+    shown->setStudyState("time", {true, 0.5, "of a timing that was stopped", {}});
     QVERIFY(shown->caption().startsWith("CPU"));
     QCOMPARE(shown->actions().size(), 1);
     shown->actions().front()->trigger();
@@ -358,41 +362,43 @@ class TestTiming : public QObject {
 
   void choicesAreMadeByHand() {
     Shown shown(timed());
-    Asked changed(&shown.panel, Request::Act::choose), wanted(&shown.panel, Request::Act::compute),
-        stopped(&shown.panel, Request::Act::stop);
-    QVERIFY(shown->choice() == TimingChoice());
+    Asked changed(&shown.panel, StudyChoice::Act::choose), wanted(&shown.panel, StudyChoice::Act::compute),
+        stopped(&shown.panel, StudyChoice::Act::stop);
+    QVERIFY(shown->choice() == TimingChoices::usual());
     auto* start = shown.find<QPushButton>("timingStart");
     QTest::mouseClick(shown.find<QToolButton>("field"), Qt::LeftButton);
     auto* box = shown.find<QCheckBox>("form.newton");
     QVERIFY(box->isVisible() && box->isChecked());
     QTest::mouseClick(box, Qt::LeftButton, {}, {8, box->height() / 2});
-    QCOMPARE(shown->choice().forms, (QStringList{"sequential", "chunkwise"}));
+    QCOMPARE(shown->choice().at("forms"), std::string("sequential,chunkwise"));
     QVERIFY(start->property("primary").toBool());
     // The last one stays.
     for (const char* name : {"form.sequential", "form.chunkwise"}) {
       auto* one = shown.find<QCheckBox>(name);
       QTest::mouseClick(one, Qt::LeftButton, {}, {8, one->height() / 2});
     }
-    QCOMPARE(shown->choice().forms, QStringList{"chunkwise"});
+    QCOMPARE(shown->choice().at("forms"), std::string("chunkwise"));
     QVERIFY(shown.find<QCheckBox>("form.chunkwise")->isChecked());
     QTest::keyClick(box->window(), Qt::Key_Escape);
     QTRY_VERIFY(!box->isVisible());
     pick(shown.find<QComboBox>("timingFrom"), "4,096");
-    QCOMPARE(shown->choice().lengths, (std::vector<std::int64_t>{4096}));  // to is not before from
+    QCOMPARE(shown->choice().at("lengths"), std::string("4096"));  // to is not before from
     pick(shown.find<QComboBox>("timingTo"), "1,024");
-    QCOMPARE(shown->choice().lengths, (std::vector<std::int64_t>{1024}));
+    QCOMPARE(shown->choice().at("lengths"), std::string("1024"));
     pick(shown.find<QComboBox>("timingFrom"), "256");
-    QCOMPARE(shown->choice().lengths, (std::vector<std::int64_t>{256, 512, 1024}));
+    QCOMPARE(shown->choice().at("lengths"), std::string("256,512,1024"));
     pick(shown.find<QComboBox>("timingBatch"), "8");
     pick(shown.find<QComboBox>("timingWidth"), "64");
     pick(shown.find<QComboBox>("timingPrecision"), "float32");
     pick(shown.find<QComboBox>("timingPasses"), "forward alone");
     QTest::mouseClick(start, Qt::LeftButton);
     QCOMPARE(wanted.size(), 1);
-    const TimingChoice choice = wanted.last();
-    QVERIFY(choice.batch == 8 && choice.width == 64 && choice.dtype == u"f32" && choice.device.isEmpty() && !choice.backward);
+    const TimingChoices::Values choice = wanted.last();
+    const TimingChoices::Values chosen{{"forms", "chunkwise"}, {"lengths", "256,512,1024"}, {"batch", "8"}, {"width", "64"}, {"device", ""},
+                                       {"dtype", "f32"},       {"forward_only", "true"}};
+    QVERIFY(choice == chosen);
     QVERIFY(changed.size() > 6 && changed.last() == choice);
-    shown->setComputing(Kind::timing, true);
+    shown->setStudyState("time", {.running = true});
     QCOMPARE(start->text(), QStringLiteral("Stop"));
     QVERIFY(!start->property("primary").toBool());
     QTest::mouseClick(start, Qt::LeftButton);
@@ -416,7 +422,7 @@ class TestTiming : public QObject {
     QTest::keyClick(box->window(), Qt::Key_Escape);
     QTest::mouseClick(shown.find<QToolButton>("timingView.memory"), Qt::LeftButton);
     const QVariantMap kept = shown->choices();
-    const TimingChoice chosen = shown->choice();
+    const TimingChoices::Values chosen = shown->choice();
     TimingPanel later;
     later.setChoices(kept);
     later.setTrace(timed());
@@ -427,15 +433,16 @@ class TestTiming : public QObject {
     other->info.preset = "gru";
     other->info.hyper = {{"units", "8"}};
     later.setTrace(other);
-    QVERIFY(later.choice().forms.isEmpty() && later.choice().width == 0 && later.choice().lengths == chosen.lengths);
+    QVERIFY(later.choice().at("forms").empty() && later.choice().at("width").empty());
+    QCOMPARE(later.choice().at("lengths"), chosen.at("lengths"));
     QVERIFY(!later.findChild<QComboBox*>("timingWidth")->isVisibleTo(&later));
     // A damaged settings file is no harm.
     TimingPanel damaged;
     damaged.setChoices(
-        {{"from", "x"}, {"to", -7}, {"batch", 3}, {"width", 1e30}, {"device", 5}, {"dtype", QStringList{"a"}}, {"pass", 99}, {"view", 3}});
-    QVERIFY(damaged.choice() == TimingChoice());
+        {{"lengths", "x,-7"}, {"batch", 3}, {"width", 1e30}, {"device", 5}, {"dtype", QStringList{"a"}}, {"pass", 99}, {"view", 3}});
+    QVERIFY(damaged.choice() == TimingChoices::usual());
     damaged.setTrace(timed());
-    QVERIFY(damaged.choice() == TimingChoice());
+    QVERIFY(damaged.choice() == TimingChoices::usual());
     QCOMPARE(damaged.view(), TimingPanel::View::time);
   }
 
@@ -447,11 +454,11 @@ class TestTiming : public QObject {
     QCOMPARE(precision->currentText(), QStringLiteral("float64"));
     shown->setTrace(single);
     QCOMPARE(precision->currentText(), QStringLiteral("float32"));
-    QVERIFY(shown->choice().dtype.isEmpty());
+    QCOMPARE(shown->choice().at("dtype"), std::string());
     pick(precision, "float64");
-    QCOMPARE(shown->choice().dtype, QStringLiteral("f64"));
+    QCOMPARE(shown->choice().at("dtype"), std::string("f64"));
     pick(precision, "float32");
-    QVERIFY(shown->choice().dtype.isEmpty());
+    QCOMPARE(shown->choice().at("dtype"), std::string());
   }
 
   void itFitsWhereThereIsLittleRoom() {
@@ -481,7 +488,7 @@ class TestTiming : public QObject {
     QTRY_VERIFY(batch->isVisible());
     QVERIFY(shown.find<QCheckBox>("form.chunkwise")->isVisible());
     pick(batch, "16");
-    QCOMPARE(shown->choice().batch, std::int64_t{16});
+    QCOMPARE(shown->choice().at("batch"), std::string("16"));
     QTest::keyClick(batch->window(), Qt::Key_Escape);
     QTRY_VERIFY(!batch->isVisible());
     // With room they are in a row, as they were chosen.
@@ -515,14 +522,14 @@ class TestTiming : public QObject {
     Shown shown(test::synthetic_trace(options), {420, 320});
     auto* start = shown.find<QPushButton>("timingStart");
     QVERIFY(!start->isVisible());  // the offer in the middle is enough
-    shown->setComputing(Kind::timing, true);
-    shown->setProgress(Kind::timing, 0.1, "timing sequential at length 64");
+    shown->setStudyState("time", {.running = true});
+    shown->setStudyState("time", {true, 0.1, "timing sequential at length 64", {}});
     QCOMPARE(shown->emptyReason(), QStringLiteral("Timing sequential at length 64…"));
     QVERIFY(start->isVisible());
-    Asked stopped(&shown.panel, Request::Act::stop);
+    Asked stopped(&shown.panel, StudyChoice::Act::stop);
     QTest::mouseClick(start, Qt::LeftButton);
     QCOMPARE(stopped.size(), 1);
-    shown->setComputing(Kind::timing, false);
+    shown->setStudyState("time", {});
     QVERIFY(shown->emptyReason().contains("Press “Time the forms”"));
     shown->setTrace(nullptr);
     QVERIFY(shown->emptyReason().contains("Nothing has run yet") && !start->isVisible());

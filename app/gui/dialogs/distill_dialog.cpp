@@ -14,11 +14,13 @@
 #include <utility>
 
 #include "array/error.h"
+#include "gui/dialogs/field_editor.h"
 #include "gui/look/look.h"
 #include "gui/session/requests.h"
 #include "models/registry.h"
 #include "plain_text.h"
 #include "plot/plot.h"
+#include "studies/study.h"
 #include "window_text.h"
 
 namespace reclab {
@@ -67,23 +69,19 @@ DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser choose
   auto* column = static_cast<QVBoxLayout*>(layout());
   auto* choices = new QHBoxLayout;
   choices->setSpacing(8);
-  const auto box = [&](const QString& text, int low, int high, int value, const QString& tip) {
-    auto* words = plainLabel(text, this);
-    auto* spin = new QSpinBox(this);
-    spin->setRange(low, high);
-    spin->setValue(value);
-    spin->setToolTip(safeTip(tip));
+  const auto box = [&](const char* key, std::int64_t value) {
+    const Field& field = *std::ranges::find(study("distil").fields, key, [](const Field& one) { return one.row.key; });
+    auto* words = plainLabel(tr(field.form.label.c_str()), this);
+    auto* spin = qobject_cast<QSpinBox*>(fieldEditor(field, this, [] {}));
+    spin->setValue(static_cast<int>(value));
     words->setBuddy(spin);
     choices->addWidget(words);
     choices->addWidget(spin);
     return spin;
   };
   const Preset& preset = library_->presets.find(setup_.preset);
-  modes_ = box(tr("&Modes"), 1, 256, 16, tr("Modes a channel of the model that is made"));
-  taps_ = box(
-      tr("&Steps"), 2, 1 << 20,
-      static_cast<int>(std::clamp<std::int64_t>(setup_.sequence ? setup_.sequence->sequence.length : preset.task_length, 1024, 1 << 16)),
-      tr("Steps that the filters are fitted over"));
+  modes_ = box("modes", 16);
+  taps_ = box("taps", std::clamp<std::int64_t>(setup_.sequence ? setup_.sequence->sequence.length : preset.task_length, 1024, 1 << 16));
   choices->addStretch();
   column->insertLayout(2, choices);
 
@@ -143,13 +141,14 @@ void DistillDialog::start() {
   open_->setEnabled(false);
   picture_->setCurrentIndex(0);
   found_ = std::make_shared<Found>();
-  DistillRequest request{requestFor(setup_, library_->presets.find(setup_.preset), {}), modes_->value(), taps_->value()};
-  request.model.device = "cpu";
-  request.model.dtype = "f64";
-  compute([request = std::move(request), found = found_](const auto& report, std::stop_token stop) {
-    auto made = std::make_shared<const Distillation>(distil(builtin_registry(), request, report.progress, stop));
-    found->distillation = made;
-    report.part(made->rows);
+  RunRequest run = requestFor(setup_, library_->presets.find(setup_.preset), {});
+  run.device = "cpu";
+  run.dtype = "f64";
+  const FieldTexts values{{"modes", std::to_string(modes_->value())}, {"taps", std::to_string(taps_->value())}};
+  compute([library = library_, run = std::move(run), values, found = found_](const auto& report, std::stop_token stop) {
+    found->distillation =
+        study("distil").compute({builtin_registry(), library->presets, run}, values, {report.progress}, stop).template get<Distillation>();
+    report.part(found->distillation->rows);
   });
 }
 

@@ -354,27 +354,12 @@ void PanelArea::setNoCuda(const QString& why) {
   for (const PanelDock* dock : docks_) dock->panel()->setNoCuda(why);
 }
 
-void PanelArea::setComputing(Kind kind, bool computing) {
-  for (const PanelDock* dock : docks_)
-    if (dock->panel()->needs().has(kind)) dock->panel()->setComputing(kind, computing);
+void PanelArea::setStudyState(const std::string& study, const StudyState& state) {
+  for (const PanelDock* dock : docks_) dock->panel()->setStudyState(study, state);
 }
 
-void PanelArea::setProgress(Kind kind, double fraction, const QString& stage) {
-  for (const PanelDock* dock : docks_)
-    if (dock->panel()->needs().has(kind)) dock->panel()->setProgress(kind, fraction, stage);
-}
-
-void PanelArea::setWaiting(Kind kind, const QString& why) {
-  for (const PanelDock* dock : docks_)
-    if (dock->panel()->needs().has(kind)) dock->panel()->setWaiting(kind, why);
-}
-
-void PanelArea::setComposition(const std::shared_ptr<const Composition>& composition, const QString& problem) {
-  for (const PanelDock* dock : docks_) dock->panel()->setComposition(composition, problem);
-}
-
-void PanelArea::setLearning(const std::shared_ptr<const Learning>& learning) {
-  for (const PanelDock* dock : docks_) dock->panel()->setLearning(learning);
+void PanelArea::setResult(const std::string& study, const StudyResult& result, const QString& problem) {
+  for (const PanelDock* dock : docks_) dock->panel()->setResult(study, result, problem);
 }
 
 bool PanelArea::inSight(Kind kind) const {

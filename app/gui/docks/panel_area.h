@@ -96,11 +96,8 @@ class PanelArea : public QMainWindow {
   void setNoCuda(const QString& why);
   void setSettings(const std::vector<Panel::Setting>& settings);
   /// Of what is computed beside the run, to the panels that need it.
-  void setComputing(Kind kind, bool computing);
-  void setProgress(Kind kind, double fraction, const QString& stage);
-  void setWaiting(Kind kind, const QString& why);
-  void setComposition(const std::shared_ptr<const Composition>& composition, const QString& problem);
-  void setLearning(const std::shared_ptr<const Learning>& learning);
+  void setStudyState(const std::string& study, const StudyState& state);
+  void setResult(const std::string& study, const StudyResult& result, const QString& problem = {});
   bool inSight(Kind kind) const;  ///< a panel that needs this
   const std::vector<PanelLayout>& layouts() const { return panelLayouts(); }
   /// The same arrangement and proportions for the same room, whatever was shown before. Where there is no room for a row or a column of

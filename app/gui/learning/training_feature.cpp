@@ -138,7 +138,7 @@ void TrainingFeature::tell() {
   auto learning = std::make_shared<Learning>(*session_->learning());
   learning->runs = frame_->pins()->named(*learning);
   bar_->setLearning(learning);
-  frame_->area()->setLearning(learning);
+  frame_->area()->setResult("train", learning);
 }
 
 /// Trainings on the disk become more and more. False where the window is to stay open.

@@ -29,7 +29,6 @@ class TrainingSettings : public QWidget {
     const TrainingField* field;
     QWidget *name, *editor;
   };
-  QWidget* editorOf(const TrainingField& field);
   void take();
   void show(const TrainingChoice& choice);
   TrainingChoice choice_;

@@ -37,20 +37,6 @@ RunRequest requestFor(const Setup& setup, const Preset& preset, const RecordingO
   return request;
 }
 
-std::pair<RunRequest, TimingRequest> timingRequestFor(const Setup& setup, const Preset& preset, const TimingChoice& choice) {
-  RunRequest request = requestFor(setup, preset, {});
-  request.form = "sequential";
-  if (!choice.device.isEmpty()) request.device = choice.device.toStdString();
-  if (!choice.dtype.isEmpty()) request.dtype = choice.dtype.toStdString();
-  if (choice.width > 0) request.set.emplace_back("width", std::to_string(choice.width));
-  TimingRequest timing;
-  for (const QString& form : choice.forms) timing.forms.push_back(form.toStdString());
-  timing.lengths = choice.lengths;
-  timing.batch = choice.batch;
-  timing.backward = choice.backward;
-  return {std::move(request), std::move(timing)};
-}
-
 TracePtr merged(const TracePtr& trace, const TracePtr& more) {
   if (!more) return trace;
   if (!trace) return more;

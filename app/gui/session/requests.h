@@ -5,11 +5,8 @@
 #include <QStringList>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "gui/session/setup.h"
-#include "request.h"
-#include "timing/timing.h"
 
 namespace reclab {
 
@@ -20,8 +17,6 @@ RecordingOptions recordingFor(const QStringList& visiblePanels, bool live, std::
 Kinds pairwiseKinds();
 /// The request that a setup stands for.
 RunRequest requestFor(const Setup& setup, const Preset& preset, const RecordingOptions& recording);
-/// What a timing of it is to be, as it was chosen.
-std::pair<RunRequest, TimingRequest> timingRequestFor(const Setup& setup, const Preset& preset, const TimingChoice& choice);
 /// A trace with the arrays of another added.
 TracePtr merged(const TracePtr& trace, const TracePtr& more);
 /// Likewise those of a timing, with what was timed.

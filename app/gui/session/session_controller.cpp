@@ -12,7 +12,6 @@ namespace reclab {
 SessionController::SessionController(QObject* parent)
     : QObject(parent),
       runs_(desk_, [this](bool live) { return whatToRun(live); }),
-      schedules_(desk_, [this] { return ScheduleWork::Subject{library_, setup_}; }),
       timings_(desk_, [this] { return whatToTime(); }),
       keptTrainings_(desk_, {},
                      {.finished = [this](int, const KeptTrainings& kept) { takeBack(kept); },
@@ -28,11 +27,11 @@ SessionController::SessionController(QObject* parent)
   qRegisterMetaType<Outcome>("reclab::Outcome");
   qRegisterMetaType<FileKind>("reclab::FileKind");
   qRegisterMetaType<Tone>("reclab::Tone");
-  qRegisterMetaType<Kind>("reclab::Kind");
   qRegisterMetaType<Request>("reclab::Request");
   qRegisterMetaType<LearningPtr>("reclab::LearningPtr");
   connectRuns();
   connectOthers();
+  connectStudies();
   connectTraining();
 }
 
@@ -61,7 +60,9 @@ void SessionController::connectRuns() {
   connect(&runs_, &RunWork::weightsMisfit, this, &SessionController::weightsMisfit);
   connect(&runs_, &RunWork::handRests, this, &SessionController::describe);
   connect(&runs_, &RunWork::rests, this, [this](Outcome outcome) {
-    if (outcome == Outcome::finished && needs_of(visible_).has(Kind::schedule)) schedules_.start();  // a tab behind another is open too
+    if (outcome != Outcome::finished) return;
+    for (const auto& one : studies_)
+      if (needs_of(visible_).has_any(one->study().fills)) one->start();  // a tab behind another is open too
   });
 }
 
@@ -71,7 +72,8 @@ void SessionController::connectOthers() {
     library_ = library;
     for (const std::string& problem : library_->presets.problems()) emit said(QString::fromStdString(problem), Tone::warning);
     for (const QString& problem : problemsOfPlaces(library_->presets.presets())) emit said(problem, Tone::warning);
-    compositions_.setLibrary(library_);
+    for (const auto& one : studies_)
+      if (!one->study().takes_model) one->start();  // where one was asked for before
     if (std::exchange(wantsLearned_, false) && store_.isMine())
       return keptTrainings_.start(
           0, [library = library_, folder = store_.folder()](const auto&, std::stop_token) { return TrainingStore::read(folder, library); });
@@ -82,7 +84,6 @@ void SessionController::connectOthers() {
     properties_ = found;
     emit propertiesReady();
   });
-  connect(&compositions_, &CompositionWork::composed, this, &SessionController::composed);
   connect(&comparisons_, &ComparisonWork::compared, this, &SessionController::compared);
   connect(&comparisons_, &ComparisonWork::failed, this, &SessionController::notCompared);
   connect(&description_, &DescriptionWork::described, this, [this](const ModelPtr& model) {
@@ -90,15 +91,6 @@ void SessionController::connectOthers() {
     if (timings_.modelChanged() && shown_.trace()) showJoined();
     emit modelDescribed(model);
   });
-  connect(&schedules_, &ScheduleWork::came, this, &SessionController::showJoined);
-  connect(&schedules_, &ScheduleWork::said, this, &SessionController::said);
-  connect(&timings_, &TimingWork::came, this, &SessionController::showJoined);
-  connect(&timings_, &TimingWork::said, this, &SessionController::said);
-  connect(&timings_, &TimingWork::awaitedChanged, this, &SessionController::awaitedChanged);
-  connect(&timings_, &TimingWork::runningChanged, this, [this](bool running) { emit computing(Kind::timing, running); });
-  connect(&timings_, &TimingWork::progressed, this,
-          [this](double fraction, const QString& stage) { emit computed(Kind::timing, fraction, stage); });
-  connect(&timings_, &TimingWork::waits, this, [this](const QString& why) { emit waits(Kind::timing, why); });
   connect(&exports_, &ExportWork::progressed, this, &SessionController::progressed);
   connect(&exports_, &ExportWork::exported, this, &SessionController::exported);
   connect(&exports_, &ExportWork::said, this, &SessionController::said);
@@ -121,6 +113,28 @@ void SessionController::connectOthers() {
   });
 }
 
+void SessionController::connectStudies() {
+  for (const Study& study : reclab::studies()) {
+    if (study.measures) continue;
+    StudyWork* work =
+        studies_
+            .emplace_back(std::make_unique<StudyWork>(
+                study, desk_, [this] { return StudyWork::Subject{library_, setup_, ready() && shown_.trace() && runs_.hasShown()}; }))
+            .get();
+    connect(work, &StudyWork::said, this, &SessionController::said);
+    connect(work, &StudyWork::came, this, [this, work](const QString& problem) {
+      if (work->study().fills.empty())
+        emit studied(work->study().id, work->result(), problem);
+      else
+        showJoined();
+    });
+  }
+  connect(&timings_, &TimingWork::came, this, &SessionController::showJoined);
+  connect(&timings_, &TimingWork::said, this, &SessionController::said);
+  connect(&timings_, &TimingWork::awaitedChanged, this, &SessionController::awaitedChanged);
+  connect(&timings_, &TimingWork::moved, this, [this](const StudyState& state) { emit studyMoved(timings_.study().id, state); });
+}
+
 void SessionController::open(bool learned) {
   wantsLearned_ = learned;
   description_.readPresets();
@@ -135,7 +149,7 @@ void SessionController::take(const Setup& setup) {
   if (const LearnedPtr learned = setup_.learnedWeights()) setLine(learned->step);
   emit setupChanged();
   timings_.setupChanged();
-  schedules_.setupChanged();
+  for (const auto& one : studies_) one->setupChanged();
 }
 
 void SessionController::apply(const Setup& setup, bool live) {
@@ -174,7 +188,9 @@ RecordingOptions SessionController::shownRecording() const {
 }
 
 void SessionController::showJoined() {
-  TracePtr before = shown_.join(timings_.trace(), schedules_.trace());
+  std::vector<TracePtr> others;
+  for (const auto& one : studies_) others.push_back(one->trace());
+  TracePtr before = shown_.join(timings_.trace(), others);
   emit traceChanged(shown_.trace());
   if (learning_) tellLearning();  // its time says of which step the picture is
   discard(std::move(before));
@@ -214,8 +230,9 @@ std::optional<Setup> SessionController::setupThatFits() const {
 }
 
 bool SessionController::awaits(Kind kind) const {
-  if (kind == Kind::timing) return !runs_.settled() || timings_.awaited();
-  if (kind == Kind::schedule) return !runs_.settled() || schedules_.isAtIt();
+  if (timings_.study().fills.has(kind)) return !runs_.settled() || timings_.awaited();
+  for (const auto& one : studies_)
+    if (one->study().fills.has(kind)) return !runs_.settled() || one->isAtIt();
   // What is recorded as the sequence passes is all in the first stage.
   return info_of(kind).stage == Stage::late && !runs_.complete();
 }
@@ -261,24 +278,20 @@ void SessionController::setVisiblePanels(const QStringList& ids) {
 }
 
 void SessionController::request(const Request& request) {
-  if (const auto* schedule = std::get_if<ScheduleChoice>(&request.choice)) {
-    schedules_.choose(schedule->steps);
-    // While what is shown is not yet of this setup the panel asks again when it is.
-    if (ready() && shown_.trace() && runs_.hasShown()) schedules_.start();
-    return;
-  }
-  if (const auto* composition = std::get_if<CompositionChoice>(&request.choice)) return compositions_.choose(*composition);
-  if (const auto* model = std::get_if<ModelChoice>(&request.choice)) return emit modelWanted(*model);
-  if (const auto* setting = std::get_if<SettingChoice>(&request.choice)) return emit settingWanted(*setting);
-  if (const auto* at = std::get_if<CheckpointChoice>(&request.choice)) return lookAtStep(at->training, at->step, at->moving);
-  if (std::holds_alternative<TrainingWish>(request.choice)) return emit trainingWanted();
-  const auto* timing = std::get_if<TimingChoice>(&request.choice);
-  if (request.act == Request::Act::stop)
+  if (const auto* model = std::get_if<ModelChoice>(&request)) return emit modelWanted(*model);
+  if (const auto* setting = std::get_if<SettingChoice>(&request)) return emit settingWanted(*setting);
+  if (const auto* at = std::get_if<CheckpointChoice>(&request)) return lookAtStep(at->training, at->step, at->moving);
+  const auto* choice = std::get_if<StudyChoice>(&request);
+  if (choice->study == "train") return emit trainingWanted();
+  for (const auto& one : studies_)
+    if (one->study().id == choice->study) return one->choose(choice->values);
+  if (choice->study != timings_.study().id) return;
+  if (choice->act == StudyChoice::Act::stop)
     timings_.stop();
-  else if (timing != nullptr && request.act == Request::Act::choose)
-    timings_.setChoice(*timing);
-  else if (timing != nullptr)
-    timings_.want(*timing);
+  else if (choice->act == StudyChoice::Act::choose)
+    timings_.setChoice(choice->values);
+  else
+    timings_.want(choice->values);
 }
 
 void SessionController::exportRun(const QString& folder, bool csv) {

@@ -11,6 +11,9 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "gui/session/kept/training_store.h"
 #include "gui/session/requests.h"
@@ -18,12 +21,11 @@
 #include "gui/session/setup.h"
 #include "gui/session/shown.h"
 #include "gui/session/work/comparison.h"
-#include "gui/session/work/composition.h"
 #include "gui/session/work/description.h"
 #include "gui/session/work/export.h"
 #include "gui/session/work/file.h"
 #include "gui/session/work/run.h"
-#include "gui/session/work/schedule.h"
+#include "gui/session/work/study.h"
 #include "gui/session/work/timing.h"
 #include "gui/session/work/training.h"
 
@@ -80,11 +82,6 @@ class SessionController : public QObject {
   bool awaits(Kind kind) const;
   /// What a panel asks for.
   void request(const Request& request);
-  /// What is timed beside a run while the panel is visible, without being asked for.
-  void setTimingChoice(const TimingChoice& choice) { timings_.setChoice(choice); }
-  /// Now, or as soon as what runs is done; instead of what is being timed.
-  void wantTiming(const TimingChoice& choice) { timings_.want(choice); }
-  void stopTiming() { timings_.stop(); }  ///< what was timed until now stays
   /// Whether the panel that shows timings is in sight: then what is not timed yet is timed by itself, once nothing runs and no hand has
   /// moved for a while.
   void setTimingInSight(bool inSight) { timings_.setInSight(inSight); }
@@ -168,13 +165,9 @@ class SessionController : public QObject {
   void traceChanged(reclab::TracePtr trace);
   void runningChanged(bool running);
   void progressed(double fraction, QString stage);
-  /// Of what is computed beside the run: that it began or ended, how far it is, and, a sentence, that it waits for a run or an export, or
-  /// was stopped by one; empty when it does no more.
-  void computing(reclab::Kind kind, bool runs);
-  void computed(reclab::Kind kind, double fraction, QString stage);
-  void waits(reclab::Kind kind, QString why);
-  /// What a panel asked for with a CompositionChoice; null with a sentence that says why not.
-  void composed(std::shared_ptr<const reclab::Composition> composition, QString problem);
+  void studyMoved(const std::string& study, const reclab::StudyState& state);
+  /// What a study came to that is no part of the run; without a result a sentence that says why not.
+  void studied(const std::string& study, const reclab::StudyResult& result, QString problem);
   /// A panel wants this to be what is looked at everywhere.
   void modelWanted(const reclab::ModelChoice& model);
   void settingWanted(const reclab::SettingChoice& setting);
@@ -195,6 +188,7 @@ class SessionController : public QObject {
  private:
   void connectRuns();
   void connectOthers();
+  void connectStudies();
   void connectTraining();
   void takeBack(const KeptTrainings& kept);
   void tellLearning();
@@ -222,9 +216,8 @@ class SessionController : public QObject {
   Desk desk_{sentenceOf};
   DescriptionWork description_{desk_};
   ComparisonWork comparisons_{desk_};
-  CompositionWork compositions_{desk_};
   RunWork runs_;
-  ScheduleWork schedules_;
+  std::vector<std::unique_ptr<StudyWork>> studies_;  ///< all that do not measure
   TimingWork timings_;
   ExportWork exports_{desk_};
   FileWork files_{desk_};

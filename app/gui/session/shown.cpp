@@ -36,10 +36,11 @@ bool Shown::take(const TracePtr& run, const std::shared_ptr<const Setup>& setup,
   return true;
 }
 
-TracePtr Shown::join(const TracePtr& timing, const TracePtr& schedule) {
+TracePtr Shown::join(const TracePtr& timing, const std::vector<TracePtr>& others) {
   TracePtr all = run_;
   if (timing) all = withTiming(all, timing);
-  if (schedule) all = merged(all, schedule);
+  for (const TracePtr& other : others)
+    if (other) all = merged(all, other);
   TracePtr before = std::exchange(trace_, all);
   std::erase_if(setups_, [](const auto& one) { return one.first.expired(); });
   setups_.emplace_back(trace_, setup_);

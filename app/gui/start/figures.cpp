@@ -4,12 +4,11 @@
 #include <cstdio>
 #include <memory>
 
-#include "composer/composer.h"
 #include "gui/session/files.h"
 #include "gui/session/session_controller.h"
 #include "gui/start/options.h"
 #include "models/registry.h"
-#include "schedule/schedule.h"
+#include "studies/study.h"
 
 namespace reclab {
 
@@ -35,11 +34,11 @@ int drawFigures(const Options& options) {
     const RunRequest request = requestFor(setup, library.presets.find(setup.preset), recordingFor(ids, false));
     TracePtr trace = run(registry, request, {}, {}).trace;
     if (trace->info.outcome != Outcome::finished) std::fprintf(stderr, "recurrence-lab: %s\n", trace->info.sentence.c_str());
-    if (needs.has(Kind::timing)) {
-      const auto [timed, timing] = timingRequestFor(setup, request.preset, {});
-      trace = withTiming(trace, time_forms(registry, timed, timing, {}, {}));
-    }
-    if (needs.has(Kind::schedule)) trace = merged(trace, form_schedule(registry, request, 16, {}));
+    for (const Study& study : studies())
+      if (needs.has_any(study.fills)) {
+        const auto found = study.compute({registry, library.presets, request}, study.in_window, {}, {}).get<Trace>();
+        trace = study.measures ? withTiming(trace, found) : merged(trace, found);
+      }
 
     std::vector<Panel*> all;
     const std::int64_t length = setup.sequence->sequence.length;
@@ -48,8 +47,9 @@ int drawFigures(const Options& options) {
       // Laid out and given its graphics context like a shown one, on no screen.
       panel->setAttribute(Qt::WA_DontShowOnScreen);
       QObject::connect(panel, &Panel::requested, panel, [&, panel](const Request& asked) {
-        if (const auto* choice = std::get_if<CompositionChoice>(&asked.choice))
-          panel->setComposition(compose(registry, library.presets, choice->settings, {}), {});
+        const auto* choice = std::get_if<StudyChoice>(&asked);
+        if (choice == nullptr || !study(choice->study).fills.empty()) return;
+        panel->setResult(choice->study, study(choice->study).compute({registry, library.presets, request}, choice->values, {}, {}), {});
       });
       panel->resize(900, 560);
       panel->show();

@@ -147,10 +147,8 @@ void MainWindow::connectArea() {
   connect(session_, &SessionController::setupChanged, area_, &PanelArea::askAgain);
   connect(session_, &SessionController::awaitedChanged, area_, &PanelArea::askAgain);
   connect(area_, &PanelArea::requested, session_, &SessionController::request);
-  connect(session_, &SessionController::composed, area_, &PanelArea::setComposition);
-  connect(session_, &SessionController::computing, area_, &PanelArea::setComputing);
-  connect(session_, &SessionController::computed, area_, &PanelArea::setProgress);
-  connect(session_, &SessionController::waits, area_, &PanelArea::setWaiting);
+  connect(session_, &SessionController::studied, area_, &PanelArea::setResult);
+  connect(session_, &SessionController::studyMoved, area_, &PanelArea::setStudyState);
   connect(area_, &PanelArea::said, frame_, &WindowFrame::tell);
 }
 

@@ -65,4 +65,8 @@ class Analysis {
 /// All of them, in the order in which a run asks them: that of their first kinds in the table.
 std::vector<std::unique_ptr<Analysis>> analyses_of(Record& record);
 
+using AnalysisMaker = std::unique_ptr<Analysis> (*)(Record&);
+const std::vector<AnalysisMaker>& analysis_makers();
+inline void list(std::vector<AnalysisMaker>& table, const char*, const char*, AnalysisMaker make) { table.push_back(make); }
+
 }  // namespace reclab

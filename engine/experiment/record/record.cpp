@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiment/record/analysis.h"
+
 namespace reclab {
 namespace {
 
@@ -141,6 +143,13 @@ double jacobian_seconds(const Memory& memory, std::int64_t steps) {
 std::int64_t last_of(const std::vector<std::int64_t>& steps, const Rollout::Segment& segment) {
   const auto end = std::lower_bound(steps.begin(), steps.end(), segment.first + segment.steps);
   return end == steps.begin() ? segment.first : std::max(segment.first, end[-1]);
+}
+
+std::vector<std::unique_ptr<Analysis>> analyses_of(Record& record) {
+  std::vector<std::unique_ptr<Analysis>> all;
+  for (const AnalysisMaker make : analysis_makers()) all.push_back(make(record));
+  std::ranges::stable_sort(all, {}, [](const auto& analysis) { return analysis->kinds().first(); });
+  return all;
 }
 
 }  // namespace reclab

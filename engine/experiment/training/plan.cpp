@@ -14,19 +14,14 @@ constexpr double unbounded = std::numeric_limits<double>::infinity();
 constexpr std::int64_t longest = std::int64_t{1} << 40, most = std::int64_t{1} << 20;
 constexpr double most_steps = 1e7, longest_sequence = 1e6;  // in the form
 
-/// Where `of(plan)` is a member of the plan, of the type T of a HyperValue.
 template <class T, class Of>
 TrainingField field(std::string flag, std::string argument, HyperSpec row, Of of) {
-  TrainingField made{.flag = std::move(flag), .argument = std::move(argument), .row = std::move(row)};
-  made.get = [of](const TrainingPlan& plan) { return HyperValue(T(of(plan))); };
-  made.set = [of](TrainingPlan& plan, const HyperValue& value) { of(plan) = std::get<T>(value); };
-  made.row.standard = made.get(TrainingPlan());
-  return made;
+  return plan_field<TrainingPlan, T>(std::move(flag), std::move(argument), std::move(row), of);
 }
 
 template <class Of>
 TrainingField count(std::string flag, std::string argument, std::string key, std::int64_t low, std::int64_t high, std::string text, Of of) {
-  return field<std::int64_t>(std::move(flag), std::move(argument), hyper_integer(std::move(key), {}, low, low, high, std::move(text)), of);
+  return count_field<TrainingPlan>(std::move(flag), std::move(argument), std::move(key), low, high, std::move(text), of);
 }
 
 /// From 0 on.
@@ -37,8 +32,10 @@ TrainingField real(std::string flag, std::string key, double high, std::string t
 
 template <class Of, class Named>
 TrainingField choice(std::string flag, std::string key, std::vector<std::string> choices, std::string text, Of of, Named named) {
-  TrainingField made{
-      .flag = std::move(flag), .argument = "NAME", .row = hyper_choice(std::move(key), choices.front(), choices, std::move(text))};
+  TrainingField made;
+  made.row = hyper_choice(std::move(key), choices.front(), choices, std::move(text));
+  made.flag = std::move(flag);
+  made.argument = "NAME";
   made.get = [of](const TrainingPlan& plan) { return HyperValue(std::string(to_string(of(plan)))); };
   made.set = [of, named](TrainingPlan& plan, const HyperValue& value) { of(plan) = named(std::get<std::string>(value)); };
   made.row.standard = made.get(TrainingPlan());
@@ -99,10 +96,10 @@ TrainingField optimiser_choice() {
 }
 
 /// Of one optimiser or several.
-TrainingField of_optimiser(const OptimiserField& option) {
+TrainingField of_optimiser(const Field& option) {
   const std::string key = option.row.key;
-  TrainingField made{.flag = "--" + key, .argument = {}, .row = option.row, .usual = option.usual, .form = option.form};
-  std::ranges::replace(made.flag, '_', '-');
+  TrainingField made{option};
+  made.flag = flag_of(key);
   if (option.row.kind == HyperKind::real) made.argument = "X";
   made.get = [key](const TrainingPlan& plan) { return plan.options.optimiser.value(key); };
   made.set = [key](TrainingPlan& plan, const HyperValue& value) { plan.options.optimiser.set(key, value); };
@@ -136,7 +133,7 @@ std::vector<TrainingField> made() {
             always(real("--lr", "rate", unbounded, "Rate of learning", [](auto& plan) -> auto& { return plan.options.rate.rate; }))));
   add(rule_choice());
   add(optimiser_choice());
-  for (const OptimiserField& option : optimiser_fields()) add(of_optimiser(option));
+  for (const Field& option : optimiser_fields()) add(of_optimiser(option));
   add(shown({"schedule", "How the rate goes over training: it stays, or falls to 0 as half a cosine", 0, 0, {"constant", "cosine"}},
             choice(
                 "--schedule", "schedule", {"constant", "cosine"}, "constant or cosine",
@@ -150,11 +147,10 @@ std::vector<TrainingField> made() {
                                  [](auto& plan) -> auto& { return plan.options.clip_norm; }))));
   add(usually("none", real("--clip-value", "clip_value", unbounded, "The largest entry of a gradient",
                            [](auto& plan) -> auto& { return plan.options.clip_value; })));
-  TrainingField frozen{.flag = "--freeze", .argument = {}, .row = {}};
-  frozen.row.key = "frozen";
-  frozen.row.text = "Weights that are not trained, by their names on the card; * is any letters";
-  frozen.list = [](TrainingPlan& plan) -> std::vector<std::string>& { return plan.options.frozen; };
-  add(std::move(frozen));
+  add(list_field<TrainingPlan>(
+      "--freeze", "frozen", Field::Says::names, "Weights that are not trained, by their names on the card; * is any letters",
+      [](const TrainingPlan& plan) { return plan.options.frozen; },
+      [](TrainingPlan& plan, std::vector<std::string> names) { plan.options.frozen = std::move(names); }));
   add(shown(
       {"truncate after",
        "Truncated backpropagation: weights change every so many steps of a sequence, and gradients go no further back; 0: whole sequences",

@@ -4,13 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "learning/trainer.h"
-#include "parameters/form.h"
-#include "parameters/hyper.h"
+#include "parameters/field.h"
 
 namespace reclab {
 
@@ -23,23 +20,8 @@ struct TrainingPlan {
   bool operator==(const TrainingPlan&) const = default;
 };
 
-/// One option of a plan.
-struct TrainingField {
-  std::string flag;      ///< "--weight-decay"
-  std::string argument;  ///< what --help calls its value, "X"
-  /// `key`: its name in files that are kept, "weight_decay"; kind, default and range; of an optimiser's reals check(OptimiserOptions) looks
-  /// at the range; `text`: of --help, where `usual` stands behind it in brackets.
-  HyperSpec row;
-  std::string usual{};
-  bool always = false;   ///< in the command line where it is the default too
-  bool of_file = false;  ///< of a file that is learned from, and of no task
-  std::function<HyperValue(const TrainingPlan&)> get{};
-  std::function<void(TrainingPlan&, const HyperValue&)> set{};
-  std::function<std::vector<std::string>&(TrainingPlan&)> list{};  ///< of one that is a list of names, instead of get and set
-  std::function<bool(const TrainingPlan&)> applies{};              ///< whether it does anything, beside the others; empty: it always does
-  FormRow form{};
-};
-
+/// One option of a plan; of an optimiser's reals check(OptimiserOptions) looks at the range.
+using TrainingField = PlanField<TrainingPlan>;
 /// All, in the order of the command line.
 const std::vector<TrainingField>& training_fields();
 

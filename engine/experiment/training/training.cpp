@@ -7,7 +7,6 @@
 #include "array/backend.h"
 #include "experiment/command.h"
 #include "experiment/prepared.h"
-#include "trace/writers.h"
 
 namespace reclab {
 namespace {
@@ -21,12 +20,6 @@ std::unique_ptr<Examples> examples_of(TrainingRequest& request) {
   load.standardise = false;
   request.windows.standardise = request.load.standardise;
   return window_examples(std::make_shared<const Sequence>(load_sequence(request.file, load)), request.windows);
-}
-
-std::string number(double value) {
-  std::string text;
-  append_number(text, value);
-  return text;
 }
 
 }  // namespace
@@ -146,72 +139,36 @@ void Training::advance(std::stop_token stop) {
   }
 }
 
-std::vector<std::string> arguments_of(const TrainingRequest& request) {
-  std::vector<std::string> words{request.run.preset.id};
-  const auto option = [&](const std::string& name, const std::string& value) {
-    if (value.starts_with('-')) {
-      words.push_back(name + "=" + value);
-    } else {
-      words.push_back(name);
-      words.push_back(value);
-    }
-  };
-  const auto count = [&](const std::string& name, auto value) { option(name, std::to_string(value)); };
-  const auto list = [&](const std::string& name, const std::vector<std::string>& values) {
-    for (const std::string& value : values) {
-      std::string escaped;
-      for (const char c : value) escaped += c == ',' ? std::string("\\,") : std::string(1, c);
-      option(name, escaped);
-    }
-  };
+namespace {
+CommandLine line_of(const TrainingRequest& request) {
+  CommandLine line;
   const auto fields = [&](bool of_file) {
-    for (const TrainingField& one : training_fields()) {
-      if (one.of_file != of_file) continue;
-      if (one.list) {
-        TrainingPlan plan = request;
-        list(one.flag, one.list(plan));
-      } else if (const HyperValue value = one.get(request); one.always || value != one.row.standard) {
-        if (one.row.kind == HyperKind::flag)
-          words.push_back(one.flag);
-        else
-          option(one.flag, one.row.kind == HyperKind::real ? number(std::get<double>(value)) : as_text(value));
-      }
-    }
+    for (const TrainingField& one : training_fields())
+      if (one.of_file == of_file) line.field(one, one.get(request));
   };
+  line.word(request.run.preset.id);
   if (request.file.empty()) {
-    option("--task", request.task);
-    count("--length", request.make.length);
-    if (request.make.seed != request.run.seed) count("--task-seed", request.make.seed);
-    for (const auto& [key, value] : request.make.set) option("--task-set", key + "=" + value);
-    if (request.make.standardise) option("--standardise", "yes");
+    line.task(request.task, request.make, request.make.standardise, request.run.seed);
   } else {
-    option("--input", request.file.string());
-    list("--columns", request.load.columns);
-    if (request.load.time) option("--time", *request.load.time);
-    list("--target", request.load.target);
-    if (request.load.missing != Missing::refuse) option("--missing", std::string(to_string(request.load.missing)));
-    if (!request.load.standardise) option("--standardise", "no");
+    line.file(request.file.string(), request.load, request.load.standardise);
     fields(true);
-    if (request.windows.seed != request.run.seed) count("--task-seed", request.windows.seed);
+    if (request.windows.seed != request.run.seed) line.option("--task-seed", request.windows.seed);
   }
-  for (const auto& [key, value] : request.run.set) option("--set", key + "=" + value);
-  if (request.run.preset.is_trained) words.emplace_back("--trained");
-  if (request.run.learned)
-    option("--weights", request.run.learned->folder + "/weights.safetensors");
-  else if (has_own_weights(request.run))
-    option("--weights", request.run.weights.string());
-  count("--seed", request.run.seed);
-  if (request.run.device != "auto") option("--device", request.run.device);
-  if (request.run.dtype != "f64") option("--dtype", request.run.dtype);
-  if (request.run.form != "sequential") option("--form", request.run.form);
+  line.changes(request.run);
+  line.option("--seed", request.run.seed);
+  if (request.run.device != "auto") line.option("--device", request.run.device);
+  if (request.run.dtype != "f64") line.option("--dtype", request.run.dtype);
+  if (request.run.form != "sequential") line.option("--form", request.run.form);
   fields(false);
-  return words;
+  return line;
 }
+}  // namespace
+
+std::vector<std::string> arguments_of(const TrainingRequest& request) { return line_of(request).words(); }
 
 std::string command_of(const TrainingRequest& request) {
-  CommandLine line("reclab train");
-  for (const std::string& word : arguments_of(request)) line.word(word);
-  return request.run.learned ? request.run.learned->command + " && " + line.text() : line.text();
+  const std::string text = line_of(request).text("reclab train");
+  return request.run.learned ? request.run.learned->command + " && " + text : text;
 }
 
 }  // namespace reclab

@@ -19,7 +19,7 @@ void adam_step(const WeightStep& s, const DeviceArray& g) {
   s.descend(a, s.rate / (1.0 - std::pow(beta1, t)), b);
 }
 
-std::vector<OptimiserField> adam_fields() {
+std::vector<Field> adam_fields() {
   return {{.row = hyper_real("beta1", {}, 0.9, 0.0, 1.0, "Of adam's average of gradients")},
           {.row = hyper_real("beta2", {}, 0.999, 0.0, 1.0, "Of adam's average of their squares")},
           epsilon_field(),

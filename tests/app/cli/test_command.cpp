@@ -267,7 +267,7 @@ TEST_CASE("the command of a timing makes an equal one") {
   request.weights = "my weights.npz";
   request.state = "my state.npz";
   TimingRequest timing{.forms = {"sequential", "newton"}, .lengths = {16, 64}, .batch = 2, .backward = false};
-  const cli::BenchOptions options = cli::bench_options(arguments_of(command_of(request, timing, "cpu"), "bench"));
+  const cli::StudyOptions options = cli::study_options("time", arguments_of(command_of(request, timing, "cpu"), "bench"));
   using Names = std::vector<std::string>;
   CHECK_EQUAL(options.id, "gru");
   CHECK_EQUAL(options.input, request.sequence->source);
@@ -277,9 +277,9 @@ TEST_CASE("the command of a timing makes an equal one") {
   CHECK_EQUAL(options.seed, "3");
   CHECK_EQUAL(options.weights, "my weights.npz");
   CHECK_EQUAL(options.state, "my state.npz");
-  CHECK(options.forms == (Names{"sequential", "newton"}) && options.lengths == (Names{"16", "64"}));
-  CHECK_EQUAL(options.batch, "2");
-  CHECK(options.forward_only);
+  const std::map<std::string, std::string> given{{"--forms", "sequential,newton"}, {"--lengths", "16,64"}, {"--batch", "2"},
+                                                 {"--forward-only", "true"},       {"--json", ""},         {"--export", ""}};
+  CHECK(options.given == given);
 }
 
 TEST_CASE("running the manifest's command gives the same bits") {
@@ -320,7 +320,7 @@ TEST_CASE("running the manifest's command gives the same bits") {
 
 /// Another value than the usual one, that any of its kind may have.
 void set_another(const TrainingField& field, TrainingPlan& plan) {
-  if (field.list) return field.list(plan).push_back("0/weight_hh, and so *");
+  if (field.says == Field::Says::names) return field.set(plan, list_of_names({"0/weight_hh, and so *"}));
   switch (field.row.kind) {
     case HyperKind::flag: return field.set(plan, !std::get<bool>(field.row.standard));
     case HyperKind::integer: return field.set(plan, std::get<std::int64_t>(field.row.standard) + 3);

@@ -405,7 +405,7 @@ class Witness {
                                                 : file == now.weights.end() ? QString()
                                                                             : QString::fromStdString(file->second.string())));
     }
-    if (curves) fresh->setLearning(curves);
+    if (curves) fresh->setResult("train", curves, {});
     fresh->setPinned(pinned);
     fresh->setTrace(truth);
     chooseAs(*dock.panel(), *fresh);

@@ -154,9 +154,9 @@ TEST_CASE("an optimiser that cannot be is refused by name") {
 
 TEST_CASE("an option that several optimisers have is the same in all of them, and the options equal whatever sets them") {
   for (const OptimiserRule& rule : optimiser_rules())
-    for (const OptimiserField& field : rule.fields) {
+    for (const Field& field : rule.fields) {
       const auto& all = optimiser_fields();
-      const auto one = std::ranges::find(all, field.row.key, [](const OptimiserField& other) { return other.row.key; });
+      const auto one = std::ranges::find(all, field.row.key, [](const Field& other) { return other.row.key; });
       CHECK_SAYS(one->row.standard == field.row.standard && one->row.low == field.row.low && one->row.high == field.row.high &&
                      one->row.text == field.row.text && one->above_low == field.above_low && one->form.label == field.form.label,
                  rule.id + " " + field.row.key);

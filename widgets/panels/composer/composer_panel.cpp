@@ -67,7 +67,7 @@ QString ComposerPanel::emptyReason() const {
 
 void ComposerPanel::ask(const Settings& settings) {
   asked_ = settings;
-  emit requested({Request::Act::compute, Kind::input, CompositionChoice{settings}});
+  emit requested(StudyChoice{"compose", settings});
 }
 
 ComposerPanel::Settings ComposerPanel::chosen() const {
@@ -121,6 +121,10 @@ void ComposerPanel::setTrace(std::shared_ptr<const Trace> trace) {
   if (!composition_) return;
   follow();
   showRun();
+}
+
+void ComposerPanel::setResult(const std::string& study, const StudyResult& result, const QString& problem) {
+  if (study == "compose") setComposition(result.get<Composition>(), problem);
 }
 
 void ComposerPanel::setComposition(CompositionPtr composition, const QString& problem) {
@@ -186,13 +190,13 @@ void ComposerPanel::open() {
   // What is chosen, also where its answer is still on its way.
   ModelChoice model{composition_->preset, composition_->code, chosen()};
   model.settings.insert(model.settings.end(), composition_->others.begin(), composition_->others.end());
-  emit requested({Request::Act::open, Kind::input, model});
+  emit requested(model);
 }
 
 /// The named model as its own preset has it.
 void ComposerPanel::openNamed(const QString& preset) {
   if (!composition_) return;
-  emit requested({Request::Act::open, Kind::input, ModelChoice{preset.toStdString(), preset.toStdString(), {}}});
+  emit requested(ModelChoice{preset.toStdString(), preset.toStdString(), {}});
 }
 
 // -------------------------------------------------------------------------------------------------------------- what is shown

@@ -36,7 +36,8 @@ class ComposerPanel : public Panel {
   QString fileModel(const QString& model) const override;
   void setTrace(std::shared_ptr<const Trace> trace) override;
   void setTime(std::int64_t) override {}  // the small run has tokens of its own
-  void setComposition(CompositionPtr composition, const QString& problem) override;
+  void setComposition(CompositionPtr composition, const QString& problem);
+  void setResult(const std::string& study, const StudyResult& result, const QString& problem) override;
   QString headline() const override;
   QString emptyReason() const override;
   FigureDrawing drawing(const FigureStyle& style) override;

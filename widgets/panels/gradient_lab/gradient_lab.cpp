@@ -94,7 +94,7 @@ GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent), map_pic
   connect(beside_, &QToolButton::toggled, this, &GradientLabPanel::placeSettings);
   connect(settings_, &LabSettings::truncationChanged, this, &GradientLabPanel::refresh);
   connect(settings_, &LabSettings::wanted, this, [this](const QString& key, const QString& value, bool live, int gesture) {
-    emit requested({Request::Act::open, Kind::input, SettingChoice{key.toStdString(), value.toStdString(), live, gesture}});
+    emit requested(SettingChoice{key.toStdString(), value.toStdString(), live, gesture});
   });
   connect(plot_, &Plot::curvesToggled, this, &GradientLabPanel::refresh);
   plot_->setHoverHandler([this](const QPointF& where) { return tipAt(where); });

@@ -74,7 +74,7 @@ LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
   addActions({upper_values_->lockAction(), upper_values_->resetAction()});
   offer_->setText(tr("Train"));
   offer_->setToolTip(tr("Train this model on the sequence's task, with new samples at every step."));
-  connect(offer_, &QPushButton::clicked, this, [this] { emit requested({Request::Act::compute, Kind::input, TrainingWish{}}); });
+  connect(offer_, &QPushButton::clicked, this, [this] { emit requested(StudyChoice{"train"}); });
   for (QComboBox* box : {what_, below_}) connect(box, &QComboBox::activated, this, [this] { refresh(); });
   connect(plot_, &QCustomPlot::mousePress, this, [this](QMouseEvent* event) {
     if (event->button() != Qt::LeftButton) return;
@@ -89,6 +89,10 @@ LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
   });
   connect(plot_, &Plot::curvesToggled, this, &LearningPanel::fitAxes);
   refresh();
+}
+
+void LearningPanel::setResult(const std::string&, const StudyResult& result, const QString&) {
+  if (const auto learning = result.get<Learning>()) setLearning(learning);
 }
 
 void LearningPanel::setLearning(std::shared_ptr<const Learning> learning) {
@@ -256,7 +260,7 @@ void LearningPanel::pick(const QPointF& position, bool moving) {
   if (!learning_ || learning_->trainings.empty()) return;
   if (!upper_->rect().contains(position.toPoint()) && !lower_->rect().contains(position.toPoint())) return;
   const auto step = static_cast<std::int64_t>(std::llround(upper_->axis(QCPAxis::atBottom)->pixelToCoord(position.x())));
-  emit requested({Request::Act::open, Kind::input, CheckpointChoice{picked_, std::max<std::int64_t>(0, step), moving}});
+  emit requested(CheckpointChoice{picked_, std::max<std::int64_t>(0, step), moving});
 }
 
 RECLAB_PANEL_IS(learning, LearningPanel)

@@ -3,6 +3,7 @@
 
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
+#include "trace/learning.h"
 
 namespace reclab {
 
@@ -24,7 +25,8 @@ class LearningPanel : public PlotPanel {
   Kinds needs() const override { return {Kind::input}; }  ///< nothing of a run
   bool isOfRun() const override { return false; }
   QString fileModel(const QString& model) const override;
-  void setLearning(std::shared_ptr<const Learning> learning) override;
+  void setLearning(std::shared_ptr<const Learning> learning);
+  void setResult(const std::string& study, const StudyResult& result, const QString& problem) override;
   void setPinned(const std::vector<Run>&) override {}
   void holdAxes(bool) override {}
   QVariantMap choices() const override;

@@ -119,7 +119,7 @@ void StepsPanel::forget() {
 
 void StepsPanel::ask() {
   if (isVisible() && trace_ && trace_->info.outcome == Outcome::finished && !trace_->find(key_of(Kind::schedule, "none")) && outOfDate())
-    emit requested({Request::Act::compute, Kind::schedule, ScheduleChoice{wanted()}});
+    emit requested(StudyChoice{"schedule", {{"steps", std::to_string(wanted())}}});
 }
 
 void StepsPanel::rebuild() {

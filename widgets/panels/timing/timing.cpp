@@ -34,7 +34,7 @@ TimingPanel::TimingPanel(QWidget* parent) : PlotPanel(parent) {
   makeControls();
   offer_->setText(tr("Time the forms"));
   offer_->setToolTip(tr("Run every exact form of this model at rising lengths; this takes some seconds."));
-  connect(offer_, &QPushButton::clicked, this, [this] { emit requested({Request::Act::compute, Kind::timing, choice()}); });
+  connect(offer_, &QPushButton::clicked, this, [this] { ask(StudyChoice::Act::compute); });
   copy_command_ = new QAction(tr("Copy the reclab line that repeats the timing"), this);
   connect(copy_command_, &QAction::triggered, this, &TimingPanel::copyCommand);
   addAction(copy_command_);
@@ -71,11 +71,11 @@ void TimingPanel::setChoices(const QVariantMap& saved) {
 QString TimingPanel::whyEmpty() const {
   const QString said = noRunSentence(trace_.get(), tr("its forms can be timed here"));
   const bool none = !trace_ || timingsOf(*trace_).forms.empty();
-  offer_->setVisible(trace_ && none && !running_);
+  offer_->setVisible(trace_ && none && !state_.running);
   if (!trace_) return said;
   if (!none) return {};
-  if (running_) return doing() + u'…';
-  if (!waits_.isEmpty()) return waits_;
+  if (state_.running) return doing() + u'…';
+  if (!state_.waits.isEmpty()) return state_.waits;
   return tr(
       "Press “Time the forms” to see how long each execution form of this model takes on this machine. "
       "It also begins by itself when nothing runs and no hand moves for a while.");
@@ -146,41 +146,22 @@ const Measured& TimingPanel::passOf(const TimedForm& form) const {
   return form.seconds;
 }
 
-void TimingPanel::setComputing(Kind kind, bool running) {
-  if (kind != Kind::timing) return;
-  running_ = running;
-  fraction_ = 0;
-  stage_.clear();
-  bar_->setValue(0);
-  if (running) {
-    changed_ = false;
-    waits_.clear();
-  }
+void TimingPanel::ask(StudyChoice::Act act) { emit requested(StudyChoice{"time", {choice().begin(), choice().end()}, act}); }
+
+void TimingPanel::setStudyState(const std::string& study, const StudyState& state) {
+  if (study != "time") return;
+  const bool toggled = std::exchange(state_, state).running != state.running;
+  if (toggled && state.running) changed_ = false;
+  bar_->setValue(static_cast<int>(std::lround(1000 * state_.fraction)));
   if (!emptyReason().isEmpty()) return refresh();
-  showButtons();
+  if (toggled) showButtons();
   showCaption();
   plot_->redraw();
 }
 
-void TimingPanel::setWaiting(Kind kind, const QString& why) {
-  if (kind != Kind::timing || why == waits_) return;
-  waits_ = why;
-  if (!emptyReason().isEmpty()) return refresh();
-  showCaption();
-  plot_->redraw();
+QString TimingPanel::doing() const {
+  return state_.stage.isEmpty() ? tr("The forms are being timed") : state_.stage.left(1).toUpper() + state_.stage.mid(1);
 }
-
-void TimingPanel::setProgress(Kind kind, double fraction, const QString& stage) {
-  if (kind != Kind::timing || !running_) return;
-  fraction_ = fraction;
-  stage_ = stage;
-  bar_->setValue(static_cast<int>(std::lround(1000 * fraction)));
-  if (!emptyReason().isEmpty()) return refresh();
-  showCaption();
-  plot_->redraw();
-}
-
-QString TimingPanel::doing() const { return stage_.isEmpty() ? tr("The forms are being timed") : stage_.left(1).toUpper() + stage_.mid(1); }
 
 QPointF TimingPanel::pixelOf(const QString& form, double length) const {
   for (const Point& point : points_)
@@ -192,8 +173,8 @@ QPointF TimingPanel::pixelOf(const QString& form, double length) const {
 void TimingPanel::copyCommand() { QGuiApplication::clipboard()->setText(QString::fromStdString(timings_.info.command)); }
 
 void TimingPanel::showCaption() {
-  if (running_) return caption_->setText(doing() + tr(", %1 %").arg(std::lround(100 * fraction_)), true);
-  if (!waits_.isEmpty()) return caption_->setText(waits_, true);
+  if (state_.running) return caption_->setText(doing() + tr(", %1 %").arg(std::lround(100 * state_.fraction)), true);
+  if (!state_.waits.isEmpty()) return caption_->setText(state_.waits, true);
   // One line of it, with as much as it holds; resting the pointer on it tells the rest.
   QString text = circumstances(timings_.info);
   // What was measured holds for other seeds and numbers too, but Newton's iterations are those of the ones it was measured with.

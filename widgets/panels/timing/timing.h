@@ -40,11 +40,9 @@ class TimingPanel : public PlotPanel {
   void setView(View view);
   View view() const;
   void setPass(Pass pass);
-  void setComputing(Kind kind, bool computing) override;
-  void setProgress(Kind kind, double fraction, const QString& stage) override;
-  void setWaiting(Kind kind, const QString& why) override;
+  void setStudyState(const std::string& study, const StudyState& state) override;
   void setNoCuda(const QString& why) override { choices_->setNoCuda(why); }
-  const TimingChoice& choice() const { return choices_->choice(); }
+  const TimingChoices::Values& choice() const { return choices_->choice(); }
   /// What stands under the plot: the circumstances of the timing, or what it is doing.
   QString caption() const { return caption_->text(); }
   QString sentence() const { return said_->text(); }
@@ -62,6 +60,7 @@ class TimingPanel : public PlotPanel {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
+  void ask(StudyChoice::Act act);
   struct Point {
     QCPGraph* graph;
     double x, y;
@@ -93,9 +92,8 @@ class TimingPanel : public PlotPanel {
   Timings timings_;
   View wanted_ = View::time;
   Pass pass_ = Pass::sum;
-  bool running_ = false, changed_ = false;
-  double fraction_ = 0;
-  QString stage_, waits_;
+  bool changed_ = false;
+  StudyState state_;
   std::vector<Point> points_;
   double least_x_ = 0, most_x_ = 0, least_y_ = 0, most_y_ = 0;  ///< what has been drawn
 

@@ -16,13 +16,14 @@ namespace {
 
 constexpr std::int64_t shortest = 16, longest = 65536, narrowest = 4, widest = 1024, most_sequences = 256;
 
-void select(QComboBox* box, const QVariant& value) { box->setCurrentIndex(std::max(0, box->findData(value))); }
-
 /// The powers of two of a range, both ends with it.
-std::vector<std::int64_t> doublings(std::int64_t from, std::int64_t to) {
-  std::vector<std::int64_t> all;
-  for (std::int64_t length = from; length <= to; length *= 2) all.push_back(length);
+QStringList doublings(std::int64_t from, std::int64_t to) {
+  QStringList all;
+  for (std::int64_t number = from; number <= to; number *= 2) all << QString::number(number);
   return all;
+}
+std::string lengthsFrom(const QString& from, const QString& to) {
+  return doublings(from.toLongLong(), to.toLongLong()).join(u',').toStdString();
 }
 
 }  // namespace
@@ -64,7 +65,7 @@ TimingChoices::TimingChoices(QWidget* parent) : QWidget(parent) {
   from_->setObjectName(QStringLiteral("timingFrom"));
   to_->setObjectName(QStringLiteral("timingTo"));
   for (QComboBox* box : {from_, to_}) {
-    for (const std::int64_t length : doublings(shortest, longest)) box->addItem(grouped(length), static_cast<qlonglong>(length));
+    for (const QString& length : doublings(shortest, longest)) box->addItem(grouped(length.toLongLong()), length);
     box->setToolTip(tr("The lengths: each twice as long as the one before. Long ones take long"));
     range->addWidget(box);
     connect(box, &QComboBox::activated, this, [this, box] { chooseLengths(box == from_); });
@@ -76,46 +77,17 @@ TimingChoices::TimingChoices(QWidget* parent) : QWidget(parent) {
   range->addStretch();
   fields_.push_back({plainLabel(tr("lengths")), lengths_});
 
-  batch_ = combo(QStringLiteral("timingBatch"), tr("batch"), tr("How many sequences are run at once"));
-  for (const std::int64_t batch : doublings(1, most_sequences)) batch_->addItem(grouped(batch), static_cast<qlonglong>(batch));
-  connect(batch_, &QComboBox::activated, this, [this] {
-    TimingChoice next = choice_;
-    next.batch = batch_->currentData().toLongLong();
-    take(next);
-  });
-  width_ = combo(QStringLiteral("timingWidth"), tr("width"), tr("How wide the model is while it is timed; the run keeps its own width"));
-  connect(width_, &QComboBox::activated, this, [this] {
-    TimingChoice next = choice_;
-    next.width = width_->currentData().toLongLong();
-    take(next);
-  });
-  device_box_ = combo(QStringLiteral("timingDevice"), tr("device"), tr("Where it is timed"));
-  device_box_->addItem(tr("CPU"), QStringLiteral("cpu"));
-  device_box_->addItem(tr("CUDA"), QStringLiteral("cuda"));
-  connect(device_box_, &QComboBox::activated, this, [this] {
-    TimingChoice next = choice_;
-    const QString device = device_box_->currentData().toString();
-    next.device = device.toStdString() == device_ ? QString() : device;
-    take(next);
-  });
-  dtype_box_ = combo(QStringLiteral("timingPrecision"), tr("precision"), tr("float64 for science, float32 for speed"));
-  dtype_box_->addItem(QStringLiteral("float64"), QStringLiteral("f64"));
-  dtype_box_->addItem(QStringLiteral("float32"), QStringLiteral("f32"));
-  connect(dtype_box_, &QComboBox::activated, this, [this] {
-    TimingChoice next = choice_;
-    next.dtype = dtype_box_->currentText().toStdString() == dtype_ ? QString() : dtype_box_->currentData().toString();
-    take(next);
-  });
-  passes_ = combo(QStringLiteral("timingPasses"), tr("passes"), tr("The forward pass alone, or the gradients with it"));
-  passes_->addItem(tr("both"), true);
-  passes_->addItem(tr("forward alone"), false);
-  connect(passes_, &QComboBox::activated, this, [this] {
-    TimingChoice next = choice_;
-    next.backward = passes_->currentData().toBool();
-    take(next);
-  });
+  std::vector<std::pair<QString, QString>> batches;
+  for (const QString& batch : doublings(1, most_sequences)) batches.emplace_back(grouped(batch.toLongLong()), batch);
+  combo("batch", QStringLiteral("timingBatch"), tr("batch"), tr("How many sequences are run at once"), batches);
+  combo("width", QStringLiteral("timingWidth"), tr("width"), tr("How wide the model is while it is timed; the run keeps its own width"));
+  combo("device", QStringLiteral("timingDevice"), tr("device"), tr("Where it is timed"), {{tr("CPU"), "cpu"}, {tr("CUDA"), "cuda"}});
+  combo("dtype", QStringLiteral("timingPrecision"), tr("precision"), tr("float64 for science, float32 for speed"),
+        {{"float64", "f64"}, {"float32", "f32"}});
+  combo("forward_only", QStringLiteral("timingPasses"), tr("passes"), tr("The forward pass alone, or the gradients with it"),
+        {{tr("both"), "false"}, {tr("forward alone"), "true"}});
   for (Field& field : fields_) {
-    field.plain = field.editor == device_box_ || field.editor == dtype_box_;
+    field.plain = field.editor == boxes_["device"] || field.editor == boxes_["dtype"];
     field.label->setProperty("role", "muted");
     field.editor->setParent(this);
     field.label->setParent(this);
@@ -125,16 +97,36 @@ TimingChoices::TimingChoices(QWidget* parent) : QWidget(parent) {
   arrange();
 }
 
-QComboBox* TimingChoices::combo(const QString& name, const QString& label, const QString& tip) {
+TimingChoices::Values TimingChoices::usual() {
+  return {{"forms", ""},
+          {"lengths", "64,128,256,512,1024,2048"},
+          {"batch", "1"},
+          {"width", ""},
+          {"device", ""},
+          {"dtype", ""},
+          {"forward_only", "false"}};
+}
+
+QComboBox* TimingChoices::combo(const std::string& key, const QString& name, const QString& label, const QString& tip,
+                                const std::vector<std::pair<QString, QString>>& offered) {
   auto* box = new QComboBox;
   box->setObjectName(name);
   box->setToolTip(safeTip(tip));
   box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  for (const auto& [text, value] : offered) box->addItem(text, value);
+  connect(box, &QComboBox::activated, this, [this, key, box] { choose(key, box->currentData().toString()); });
   fields_.push_back({plainLabel(label), box});
-  return box;
+  return boxes_[key] = box;
 }
 
-void TimingChoices::take(TimingChoice choice) {
+void TimingChoices::choose(const std::string& key, const QString& value) {
+  Values next = choice_;
+  const auto own = own_.find(key);
+  next[key] = own != own_.end() && own->second == value.toStdString() ? std::string() : value.toStdString();
+  take(next);
+}
+
+void TimingChoices::take(Values choice) {
   if (choice == choice_) return showChoice();
   choice_ = std::move(choice);
   showChoice();
@@ -142,32 +134,27 @@ void TimingChoices::take(TimingChoice choice) {
 }
 
 void TimingChoices::chooseForms() {
-  TimingChoice next = choice_;
-  next.forms.clear();
+  QStringList chosen;
   for (const QCheckBox* box : form_boxes_)
-    if (box->isChecked()) next.forms << box->text();
+    if (box->isChecked()) chosen << box->text();
   // None at all would be nothing to time: the last one stays.
-  if (next.forms.isEmpty()) return showChoice();
-  if (next.forms.size() == forms_.size()) next.forms.clear();
-  take(next);
+  if (chosen.isEmpty()) return showChoice();
+  choose("forms", chosen.size() == forms_.size() ? QString() : chosen.join(u','));
 }
 
 void TimingChoices::chooseLengths(bool from) {
-  std::int64_t low = from_->currentData().toLongLong(), high = to_->currentData().toLongLong();
-  if (low > high) (from ? high : low) = from ? low : high;
-  TimingChoice next = choice_;
-  next.lengths = doublings(low, high);
-  take(next);
+  QString low = from_->currentData().toString(), high = to_->currentData().toString();
+  if (low.toLongLong() > high.toLongLong()) (from ? high : low) = from ? low : high;
+  choose("lengths", QString::fromStdString(lengthsFrom(low, high)));
 }
 
 void TimingChoices::setRun(const RunInfo& info, const QStringList& forms) {
-  device_ = info.device;
-  dtype_ = info.dtype;
-  TimingChoice next = choice_;
+  own_ = {{"device", info.device}, {"dtype", info.dtype == "float32" ? "f32" : "f64"}};
+  Values next = choice_;
   const QString model = QString::fromStdString(info.preset);
   if (model != model_ && !std::exchange(model_, model).isEmpty()) {
-    next.forms.clear();
-    next.width = 0;
+    next["forms"].clear();
+    next["width"].clear();
   }
   if (forms != forms_) {
     forms_ = forms;
@@ -180,23 +167,26 @@ void TimingChoices::setRun(const RunInfo& info, const QStringList& forms) {
       form_list_->layout()->addWidget(box);
       form_boxes_.push_back(box);
     }
-    next.forms.removeIf([&](const QString& form) { return !forms_.contains(form); });
+    QStringList known = QString::fromStdString(next["forms"]).split(u',', Qt::SkipEmptyParts);
+    known.removeIf([&](const QString& form) { return !forms_.contains(form); });
+    next["forms"] = known.join(u',').toStdString();
   }
   const auto width = std::find_if(info.hyper.begin(), info.hyper.end(), [](const auto& one) { return one.first == "width"; });
   const bool wide = width != info.hyper.end();
-  if (!wide) next.width = 0;
+  if (!wide) next["width"].clear();
   const QString own = wide ? QString::fromStdString(width->second) : QString();
-  if (wide && (width_->count() == 0 || width_->itemText(0) != own)) {
-    width_->clear();
-    width_->addItem(own, qlonglong{0});
-    for (const std::int64_t other : doublings(narrowest, widest))
-      if (QString::number(other) != own) width_->addItem(grouped(other), static_cast<qlonglong>(other));
+  QComboBox* widths = boxes_["width"];
+  if (wide && (widths->count() == 0 || widths->itemText(0) != own)) {
+    widths->clear();
+    widths->addItem(own, QString());
+    for (const QString& other : doublings(narrowest, widest))
+      if (other != own) widths->addItem(grouped(other.toLongLong()), other);
   }
   const bool shown = fields_[3].shown;
   fields_[3].shown = wide;
   const bool cuda = std::find(info.devices.begin(), info.devices.end(), "cuda") != info.devices.end() || info.device == "cuda";
-  qobject_cast<QStandardItemModel*>(device_box_->model())->item(1)->setEnabled(cuda);
-  if (!cuda && next.device == u"cuda") next.device.clear();
+  qobject_cast<QStandardItemModel*>(boxes_["device"]->model())->item(1)->setEnabled(cuda);
+  if (!cuda && next["device"] == "cuda") next["device"].clear();
   setNoCuda(why_no_cuda_);
   if (shown != wide) arrange();
   take(next);
@@ -204,29 +194,27 @@ void TimingChoices::setRun(const RunInfo& info, const QStringList& forms) {
 
 void TimingChoices::setNoCuda(const QString& why) {
   why_no_cuda_ = why;
-  const bool cuda = qobject_cast<QStandardItemModel*>(device_box_->model())->item(1)->isEnabled();
+  QComboBox* devices = boxes_["device"];
+  const bool cuda = qobject_cast<QStandardItemModel*>(devices->model())->item(1)->isEnabled();
   const QString reason = cuda ? QString() : why.isEmpty() ? tr("There is no CUDA device here.") : tr("CUDA cannot be used: %1").arg(why);
-  device_box_->setItemData(1, safeTip(reason), Qt::ToolTipRole);
-  device_box_->setToolTip(safeTip(reason.isEmpty() ? tr("Where it is timed") : tr("Where it is timed. %1").arg(reason)));
+  devices->setItemData(1, safeTip(reason), Qt::ToolTipRole);
+  devices->setToolTip(safeTip(reason.isEmpty() ? tr("Where it is timed") : tr("Where it is timed. %1").arg(reason)));
 }
 
 void TimingChoices::showChoice() {
-  for (QCheckBox* box : form_boxes_) box->setChecked(choice_.forms.isEmpty() || choice_.forms.contains(box->text()));
-  const qsizetype chosen = choice_.forms.size();
-  const QString forms = chosen == 0   ? tr("all %1").arg(forms_.size())
-                        : chosen == 1 ? choice_.forms[0]
-                                      : tr("%1 of %2").arg(chosen).arg(forms_.size());
+  const QStringList chosen = list("forms"), lengths = list("lengths");
+  for (QCheckBox* box : form_boxes_) box->setChecked(chosen.isEmpty() || chosen.contains(box->text()));
+  const QString forms = chosen.isEmpty()     ? tr("all %1").arg(forms_.size())
+                        : chosen.size() == 1 ? chosen[0]
+                                             : tr("%1 of %2").arg(chosen.size()).arg(forms_.size());
   form_button_->setText(forms + QStringLiteral(" ▾"));
-  select(from_, static_cast<qlonglong>(choice_.lengths.front()));
-  select(to_, static_cast<qlonglong>(choice_.lengths.back()));
-  select(batch_, static_cast<qlonglong>(choice_.batch));
-  select(width_, static_cast<qlonglong>(choice_.width));
-  select(device_box_, choice_.device.isEmpty() ? QString::fromStdString(device_) : choice_.device);
-  if (choice_.dtype.isEmpty())
-    dtype_box_->setCurrentText(QString::fromStdString(dtype_));
-  else
-    select(dtype_box_, choice_.dtype);
-  select(passes_, choice_.backward);
+  const auto select = [](QComboBox* box, const QString& value) { box->setCurrentIndex(std::max(0, box->findData(value))); };
+  select(from_, lengths.front());
+  select(to_, lengths.back());
+  for (const auto& [key, box] : boxes_) {
+    const auto own = own_.find(key);
+    select(box, QString::fromStdString(own != own_.end() && choice_[key].empty() ? own->second : choice_[key]));
+  }
 }
 
 void TimingChoices::setColumn(bool column) {
@@ -269,36 +257,24 @@ int TimingChoices::rowWidth() const {
 }
 
 QVariantMap TimingChoices::saved() const {
-  return {{"model", model_},
-          {"forms", choice_.forms},
-          {"from", static_cast<qlonglong>(choice_.lengths.front())},
-          {"to", static_cast<qlonglong>(choice_.lengths.back())},
-          {"batch", static_cast<qlonglong>(choice_.batch)},
-          {"width", static_cast<qlonglong>(choice_.width)},
-          {"device", choice_.device},
-          {"dtype", choice_.dtype},
-          {"backward", choice_.backward}};
+  QVariantMap all{{"model", model_}};
+  for (const auto& [key, value] : choice_) all.insert(QString::fromStdString(key), QString::fromStdString(value));
+  return all;
 }
 
 void TimingChoices::restore(const QVariantMap& saved) {
   // A settings file may hold anything: what cannot be chosen here is passed over.
-  const auto one_of = [&](const QString& key, const QComboBox* box, std::int64_t standard) {
-    const qlonglong value = saved.value(key).toLongLong();
-    return box->findData(value) >= 0 ? value : standard;
-  };
-  TimingChoice next;
-  const std::int64_t from = one_of("from", from_, next.lengths.front()), to = one_of("to", to_, next.lengths.back());
-  next.lengths = doublings(std::min(from, to), std::max(from, to));
-  next.batch = one_of("batch", batch_, 1);
-  next.backward = saved.value("backward", true).toBool();
-  if (const QString device = saved.value("device").toString(); device == u"cpu" || device == u"cuda") next.device = device;
-  if (const QString dtype = saved.value("dtype").toString(); dtype == u"f64" || dtype == u"f32") next.dtype = dtype;
+  const auto kept = [&](const std::string& key) { return saved.value(QString::fromStdString(key)).toString(); };
+  Values next = usual();
+  for (const auto& [key, box] : boxes_)
+    if (const QString value = kept(key); box->findData(value) >= 0) next[key] = value.toStdString();
+  const QStringList lengths = kept("lengths").split(u',');
+  if (from_->findData(lengths.front()) >= 0 && to_->findData(lengths.back()) >= 0)
+    if (const std::string all = lengthsFrom(lengths.front(), lengths.back()); !all.empty()) next["lengths"] = all;
   // Forms and width are of a model: they wait for a run of it.
-  model_ = saved.value("model").toString();
-  next.forms = saved.value("forms").toStringList();
-  const std::vector<std::int64_t> widths = doublings(narrowest, widest);
-  if (const auto found = std::find(widths.begin(), widths.end(), saved.value("width").toLongLong()); found != widths.end())
-    next.width = *found;
+  model_ = kept("model");
+  next["forms"] = kept("forms").toStdString();
+  if (const QString width = kept("width"); doublings(narrowest, widest).contains(width)) next["width"] = width.toStdString();
   take(next);
 }
 

@@ -8,9 +8,11 @@
 #include <QLabel>
 #include <QToolButton>
 #include <QVariantMap>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "timing_choice.h"
 #include "trace/trace.h"
 
 namespace reclab {
@@ -27,7 +29,11 @@ class TimingChoices : public QWidget {
   Q_OBJECT
  public:
   explicit TimingChoices(QWidget* parent = nullptr);
-  const TimingChoice& choice() const { return choice_; }
+  /// By the fields of the study: "forms" (empty: all) and "lengths", between commas, "batch", "width", "device" and "dtype" (empty: as the
+  /// run), "forward_only".
+  using Values = std::map<std::string, std::string>;
+  static Values usual();
+  const Values& choice() const { return choice_; }
   /// What can be chosen for this run. Another model begins with all of its forms and its own width.
   void setRun(const RunInfo& info, const QStringList& forms);
   void setNoCuda(const QString& why);
@@ -49,20 +55,24 @@ class TimingChoices : public QWidget {
   void showChoice();  ///< in the editors
   void chooseForms();
   void chooseLengths(bool from);
-  void take(TimingChoice choice);
-  QComboBox* combo(const QString& name, const QString& label, const QString& tip);
+  void take(Values choice);
+  void choose(const std::string& key, const QString& value);
+  QStringList list(const char* key) const { return QString::fromStdString(choice_.at(key)).split(u',', Qt::SkipEmptyParts); }
+  QComboBox* combo(const std::string& key, const QString& name, const QString& label, const QString& tip,
+                   const std::vector<std::pair<QString, QString>>& offered = {});
 
-  TimingChoice choice_;
+  Values choice_ = usual();
+  Values own_{{"device", "cpu"}, {"dtype", "f64"}};  ///< of the run
   QString model_, why_no_cuda_;
   QStringList forms_;
-  std::string device_ = "cpu", dtype_ = "float64";  ///< of the run
   std::vector<Field> fields_;
   QToolButton* form_button_;
   Popup* form_popup_;
   QWidget* form_list_;
   std::vector<QCheckBox*> form_boxes_;
   QWidget* lengths_;
-  QComboBox *from_, *to_, *batch_, *width_, *device_box_, *dtype_box_, *passes_;
+  QComboBox *from_, *to_;
+  std::map<std::string, QComboBox*> boxes_;  ///< by their keys
   bool column_ = false;
 };
 

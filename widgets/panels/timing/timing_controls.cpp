@@ -55,12 +55,7 @@ void TimingPanel::makeControls() {
   more_->setAutoRaise(true);
   time_ = new QPushButton;
   time_->setObjectName(QStringLiteral("timingStart"));
-  connect(time_, &QPushButton::clicked, this, [this] {
-    if (running_)
-      emit requested({Request::Act::stop, Kind::timing, {}});
-    else
-      emit requested({Request::Act::compute, Kind::timing, choice()});
-  });
+  connect(time_, &QPushButton::clicked, this, [this] { ask(state_.running ? StudyChoice::Act::stop : StudyChoice::Act::compute); });
   controls_->addWidget(segments_);
   controls_->addWidget(view_box_);
   controls_->addWidget(pass_row_);
@@ -77,7 +72,7 @@ void TimingPanel::makeControls() {
   connect(choices_, &TimingChoices::changed, this, [this] {
     changed_ = true;
     showButtons();
-    emit requested({Request::Act::choose, Kind::timing, choice()});
+    ask(StudyChoice::Act::choose);
   });
 
   bar_ = new QProgressBar;
@@ -109,7 +104,7 @@ void TimingPanel::arrange() {
   int level = 0;
   for (;; ++level) {
     more_->setText(level < 3 ? tr("Choices…") : QStringLiteral("…"));
-    time_->setText(running_ ? tr("Stop") : level < 2 ? tr("Time the forms") : tr("Time"));
+    time_->setText(state_.running ? tr("Stop") : level < 2 ? tr("Time the forms") : tr("Time"));
     if (level == 3) break;
     const bool sheet = !row || (passes && level == 2);
     const int taken = (!views ? 0 : wanted(level == 0 ? segments_ : static_cast<QWidget*>(view_box_))) +
@@ -164,16 +159,16 @@ void TimingPanel::showViews() {
 }
 
 void TimingPanel::showButtons() {
-  time_->setToolTip(safeTip(running_ ? tr("Stop the timing; what has been timed stays")
-                                     : tr("Time the forms that are chosen, at the lengths that are chosen")));
+  time_->setToolTip(safeTip(state_.running ? tr("Stop the timing; what has been timed stays")
+                                           : tr("Time the forms that are chosen, at the lengths that are chosen")));
   time_->setVisible(!offer_->isVisibleTo(this));
-  const bool stands_out = changed_ && !running_;
+  const bool stands_out = changed_ && !state_.running;
   if (time_->property("primary").toBool() != stands_out) {
     time_->setProperty("primary", stands_out);  // what is shown is not what is chosen
     time_->style()->unpolish(time_);
     time_->style()->polish(time_);
   }
-  bar_->setVisible(running_);
+  bar_->setVisible(state_.running);
   arrange();
 }
 

@@ -27,12 +27,11 @@ std::filesystem::path pathOf(const QString& folder, const char* name) { return s
 
 Json jsonOf(const TrainingChoice& choice) {
   Json json;
-  TrainingChoice plan = choice;
   for (const TrainingField& field : training_fields())
-    if (field.list)
-      json[field.row.key] = field.list(plan);
+    if (field.says == Field::Says::one)
+      std::visit([&](const auto& value) { json[field.row.key] = value; }, field.get(choice));
     else
-      std::visit([&](const auto& value) { json[field.row.key] = value; }, field.get(plan));
+      json[field.row.key] = names_of_list(std::get<std::string>(field.get(choice)));
   json["beside"] = choice.beside;
   return json;
 }
@@ -43,10 +42,10 @@ TrainingChoice choiceFrom(const Json& json) {
   for (const TrainingField& field : training_fields()) {
     const auto found = json.find(field.row.key);
     if (found == json.end()) continue;
-    if (field.list)
-      found->get_to(field.list(choice));
-    else
+    if (field.says == Field::Says::one)
       std::visit([&]<class T>(const T&) { field.set(choice, found->get<T>()); }, field.row.standard);
+    else
+      field.set(choice, list_of_names(found->get<std::vector<std::string>>()));
   }
   json.at("beside").get_to(choice.beside);
   return choice;

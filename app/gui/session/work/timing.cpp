@@ -39,10 +39,14 @@ TimingWork::TimingWork(Desk& desk, std::function<Subject()> subject)
                   if (timedOf_ != key) timed_.reset();
                   timedOf_ = key;
                   whole_ = false;
-                  emit waits({});
-                  emit runningChanged(true);
+                  tell(true, {});
                 },
-            .progressed = [this](const TimedKey&, double fraction, const QString& stage) { emit progressed(fraction, stage); },
+            .progressed =
+                [this](const TimedKey&, double fraction, const QString& stage) {
+                  state_.fraction = fraction;
+                  state_.stage = stage;
+                  emit moved(state_);
+                },
             .part =
                 [this](const TimedKey&, const TracePtr& timed) {
                   timed_ = timed;
@@ -59,20 +63,19 @@ TimingWork::TimingWork(Desk& desk, std::function<Subject()> subject)
                     whole_ = true;
                   else
                     refused_ = subject_().key.cost;  // it would fail again
-                  emit runningChanged(false);
+                  tell(false, state_.waits);
                   tellAwaited();
                   if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
                 },
             .gaveWay =
                 [this] {
                   if (!byHand_) job_.drop();  // by itself it comes when the desk has been idle again
-                  emit runningChanged(false);
+                  tell(false,
+                       byHand_ ? tr("The timing was stopped, for nothing else may run beside it; it begins anew as soon as what runs is "
+                                    "done.")
+                               : tr("The timing was stopped, for nothing else may run beside it; it begins anew when nothing runs and no "
+                                    "hand moves for a while."));
                   tellAwaited();
-                  emit waits(
-                      byHand_
-                          ? tr("The timing was stopped, for nothing else may run beside it; it begins anew as soon as what runs is done.")
-                          : tr("The timing was stopped, for nothing else may run beside it; it begins anew when nothing runs and no hand "
-                               "moves for a while."));
                 }}) {
   soon_.setSingleShot(true);
   connect(&soon_, &QTimer::timeout, this, &TimingWork::consider);
@@ -84,40 +87,41 @@ void TimingWork::begin(bool byHand) {
   job_.startInTurn([this]() -> std::optional<Job<TimedKey, TracePtr>::Work> {
     const Subject subject = subject_();
     if (!subject.library || !subject.setup.sequence || !subject.shown) return std::nullopt;
-    TimingChoice choice = choice_;
+    FieldTexts values = choice_;
     // As the run: where it really ran, for the automatic choice may be another at another length.
-    if (choice.device.isEmpty()) choice.device = QString::fromStdString(subject.ranOn);
-    return std::pair(subject.key, [library = subject.library, setup = subject.setup, choice = std::move(choice)](
+    const auto device = std::ranges::find(values, "device", [](const auto& one) { return one.first; });
+    if (device == values.end() || device->second.empty()) values.emplace_back("device", subject.ranOn);
+    return std::pair(subject.key, [&study = study_, library = subject.library, setup = subject.setup, values = std::move(values)](
                                       const Report<TracePtr>& report, std::stop_token stop) {
-      const auto [request, timing] = timingRequestFor(setup, library->presets.find(setup.preset), choice);
-      const auto publish = [&](TracePtr part) { report.part(std::move(part)); };
-      TracePtr timed = time_forms(builtin_registry(), request, timing, report.progress, stop, publish);
+      const StudyInput input{builtin_registry(), library->presets, requestFor(setup, library->presets.find(setup.preset), {})};
+      const auto part = [&](const StudyResult& found) { report.part(found.get<Trace>()); };
+      TracePtr timed = study.compute(input, values, {report.progress, part}, stop).get<Trace>();
       if (stop.stop_requested()) throw Cancelled();
       return timed;
     });
   });
 }
 
-void TimingWork::want(const TimingChoice& choice) {
+void TimingWork::want(const FieldTexts& choice) {
   choice_ = choice;
   refused_.reset();
   end();
   begin(true);
-  if (job_.waiting() && !desk_.isFreeFor(job_)) emit waits(tr("The forms will be timed as soon as what runs is done."));
+  if (job_.waiting() && !desk_.isFreeFor(job_)) tell(false, tr("The forms will be timed as soon as what runs is done."));
   tellAwaited();
 }
 
 void TimingWork::stop() {
   refused_ = subject_().key.cost;
   end();
-  emit waits({});
+  tell(false, {});
 }
 
 void TimingWork::end() {
   soon_.stop();
   const bool before = running();
   job_.drop();
-  if (before) emit runningChanged(false);
+  if (before) tell(false, state_.waits);
   tellAwaited();
 }
 
@@ -169,6 +173,11 @@ void TimingWork::schedule() {
     soon_.start(idle_);
   else
     begin(false);
+}
+
+void TimingWork::tell(bool running, const QString& waits) {
+  state_ = {running, 0.0, {}, waits};
+  emit moved(state_);
 }
 
 void TimingWork::tellAwaited() {

@@ -9,6 +9,8 @@
 #include "gui/jobs/job.h"
 #include "gui/session/requests.h"
 #include "gui/session/sentences.h"
+#include "request.h"
+#include "studies/study.h"
 
 namespace reclab {
 
@@ -43,9 +45,10 @@ class TimingWork : public QObject {
   };
   TimingWork(Desk& desk, std::function<Subject()> subject);
 
-  void setChoice(const TimingChoice& choice) { choice_ = choice; }
-  void want(const TimingChoice& choice);  ///< now, or as soon as what runs is done; instead of what is being timed
-  void stop();                            ///< by hand: what was timed until now stays, and it is not timed by itself again
+  const Study& study() const { return study_; }
+  void setChoice(const FieldTexts& choice) { choice_ = choice; }
+  void want(const FieldTexts& choice);  ///< now, or as soon as what runs is done; instead of what is being timed
+  void stop();                          ///< by hand: what was timed until now stays, and it is not timed by itself again
   void setInSight(bool inSight);
   void touched() { touched_ = std::chrono::steady_clock::now(); }
   void setPatience(std::chrono::milliseconds idle, std::chrono::milliseconds first);
@@ -58,10 +61,8 @@ class TimingWork : public QObject {
   TracePtr trace() const { return holds() ? timed_ : TracePtr(); }  ///< as far as it is of what is set now
 
  signals:
-  void runningChanged(bool running);
-  void progressed(double fraction, QString stage);
+  void moved(const reclab::StudyState& state);
   void came();
-  void waits(QString why);
   void awaitedChanged();
   void said(QString sentence, reclab::Tone tone);
 
@@ -73,9 +74,12 @@ class TimingWork : public QObject {
   void schedule();
   bool holds() const { return timed_ && timedOf_ == subject_().key; }
   void tellAwaited();
+  void tell(bool running, const QString& waits);
   Desk& desk_;
   std::function<Subject()> subject_;
-  TimingChoice choice_;
+  const Study& study_ = reclab::study("time");
+  FieldTexts choice_ = study_.in_window;
+  StudyState state_;
   TracePtr timed_;
   std::optional<TimedKey> timedOf_;
   std::optional<TimingKey> refused_;  ///< it was stopped by hand or failed, and is not timed by itself again

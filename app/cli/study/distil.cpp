@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `reclab distill`.
+// How `reclab distill` shows what it found.
 #include "distillation/distil.h"
 
-#include <CLI/CLI.hpp>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "array/error.h"
-#include "commands.h"
 #include "experiment/command.h"
-#include "models/registry.h"
-#include "options.h"
-#include "progress_line.h"
+#include "study/subcommand.h"
 #include "text.h"
 
 namespace reclab::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr std::int64_t most_modes = 256, most_taps = 1 << 20;
 
 Json json_of(const Distillation& found) {
   Json json{{"id", found.id},         {"modes", found.modes},           {"taps", found.taps},
@@ -78,54 +72,26 @@ void print(const Distillation& found) {
             found.why_not + ".");
 }
 
-}  // namespace
-
-void add_distil(CLI::App& app, DistilOptions& options) {
-  add_model(app, options);
-  add_sequence(app, options);
-  app.add_option("--modes", options.modes, "Modes a channel, both of a conjugate pair counted (16)")->type_name("N");
-  app.add_option("--taps", options.taps, "Steps that the filters are fitted over (1024, or those of the preset's sequence)")
-      ->type_name("T");
-  app.add_flag("--json", options.json, "For scripts");
-  app.add_option(
-         "--export", options.folder,
-         "Folder for the model, a preset and its weights (<preset>.json and <preset>.npz), and for the errors and singular values as CSV")
-      ->type_name("DIR");
-}
-
-int distil(const DistilOptions& options, Interrupt& interrupt) {
-  const PresetLibrary all = library();
-  DistillRequest request;
-  request.modes = integer("--modes", options.modes, 1, most_modes).value_or(16);
-  request.taps = integer("--taps", options.taps, 2, most_taps).value_or(0);
-  request.model = request_of(options, all);
-  take_sizes(options, request.model, !options.json);
-
-  ProgressLine line;
-  interrupt.enter(Interrupt::Phase::running);
-  Distillation found;
-  try {
-    found = reclab::distil(builtin_registry(), request, line.callback(), interrupt.token());
-  } catch (const Cancelled&) {
-    line.clear();
-    return cancelled("during the distillation");
-  }
-  line.clear();
-  interrupt.enter(Interrupt::Phase::writing);
-  if (!options.folder.empty()) export_distillation(found, options.folder);
-  if (options.json) {
+void show_filters(const StudyAsked&, const StudyResult& result, const StudyOutput& output) {
+  const auto whole = result.get<Distillation>();
+  const Distillation& found = *whole;
+  const std::string& folder = output.file;
+  if (!folder.empty()) export_distillation(found, folder);
+  if (output.json) {
     std::cout << json_of(found).dump(2) << '\n';
-    return 0;
+    return;
   }
   print(found);
-  if (!options.folder.empty()) {
-    std::cout << "Wrote " << options.folder << ": "
-              << (found.whole ? "the model with its filters as modes" : "the first filter as a model of its own")
-              << ", errors.csv and singular_values.csv\n";
-    std::cout << "Open it with: RECLAB_PRESETS=" << shell_word(options.folder) << " reclab run " << found.preset.id << " --weights "
-              << shell_word((std::filesystem::path(options.folder) / weights_file(found)).string()) << '\n';
-  }
-  return 0;
+  if (folder.empty()) return;
+  std::cout << "Wrote " << folder << ": "
+            << (found.whole ? "the model with its filters as modes" : "the first filter as a model of its own")
+            << ", errors.csv and singular_values.csv\n";
+  std::cout << "Open it with: RECLAB_PRESETS=" << shell_word(folder) << " reclab run " << found.preset.id << " --weights "
+            << shell_word((std::filesystem::path(folder) / weights_file(found)).string()) << '\n';
 }
+
+}  // namespace
+
+StudyText distil_text() { return {{}, show_filters}; }
 
 }  // namespace reclab::cli

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "study/subcommand.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include "array/error.h"
+#include "models/registry.h"
+#include "options.h"
+#include "progress_line.h"
+
+namespace reclab::cli {
+namespace {
+
+/// How the result of each study that has a subcommand is shown.
+const std::map<std::string, StudyText (*)()> texts{{"distil", distil_text}, {"time", bench_text}};
+
+StudyAsked usual(const StudyOptions& options, const PresetLibrary& all) {
+  StudyAsked made{{builtin_registry(), all}, values_given(options)};
+  made.input.run = request_of(options, all);
+  take_sizes(options, made.input.run, !options.is_set("--json"));
+  return made;
+}
+
+double real(const std::string& option, const std::string& text) {
+  double value = 0.0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end.ec != std::errc() || end.ptr != text.data() + text.size() || !std::isfinite(value))
+    usage_error(option, "is \"" + text + "\"; give a number.");
+  return value;
+}
+
+}  // namespace
+
+double positive(const std::string& option, const std::string& text) {
+  const double value = real(option, text);
+  if (value < 0.0) usage_error(option, "is \"" + text + "\"; give 0 or more.");
+  return value;
+}
+
+void add_fields(CLI::App& app, const std::vector<Field>& fields, std::map<std::string, std::string>& all_given, bool of_file) {
+  for (const Field& field : fields) {
+    if (field.of_file != of_file || field.flag.empty()) continue;
+    std::string& given = all_given[field.flag];
+    if (field.row.kind == HyperKind::flag) {
+      app.add_flag_callback(field.flag, [&given] { given = "true"; }, field.row.text);
+      continue;
+    }
+    const bool list = field.says != Field::Says::one;
+    const std::string usual = field.usual.empty() && !list ? as_text(field.row.standard) : field.usual;
+    const std::string text = field.row.text + (usual.empty() ? "" : " (" + usual + ")");
+    if (!list) {
+      app.add_option(field.flag, given, text)->type_name(field.argument);
+      continue;
+    }
+    add_list(app, field.flag.c_str(), [&given](const std::vector<std::string>& names) { given = list_of_names(names); }, text);
+  }
+}
+
+HyperValue given_value(const Field& field, const std::string& text) {
+  const HyperSpec& row = field.row;
+  const auto whole = [&](const std::string& number) {
+    return *integer(field.flag, number, static_cast<std::int64_t>(row.low), static_cast<std::int64_t>(row.high));
+  };
+  if (field.says != Field::Says::one) {
+    if (row.kind == HyperKind::integer)
+      for (const std::string& number : names_of_list(text)) whole(number);
+    return text;
+  }
+  switch (row.kind) {
+    case HyperKind::integer: return whole(text);
+    case HyperKind::real: return std::isinf(row.high) ? positive(field.flag, text) : real(field.flag, text);
+    case HyperKind::flag: return text == "true";
+    case HyperKind::choice: break;
+  }
+  return text;
+}
+
+FieldTexts values_given(const StudyOptions& options) {
+  FieldTexts values;
+  for (const Field& field : study(options.study).fields)
+    if (!field.output && options.is_set(field.flag))
+      values.emplace_back(field.row.key, as_text(given_value(field, options.given.at(field.flag))));
+  return values;
+}
+
+void add_study(CLI::App& app, StudyOptions& options) {
+  add_model(app, options);
+  add_sequence(app, options);
+  add_fields(app, study(options.study).fields, options.given);
+}
+
+int run_study(const StudyOptions& options, Interrupt& interrupt) {
+  const PresetLibrary all = library();
+  const Study& of = study(options.study);
+  const StudyText text = texts.at(of.id)();
+  const StudyAsked asked = text.asked ? text.asked(options, all) : usual(options, all);
+
+  ProgressLine line;
+  interrupt.enter(Interrupt::Phase::running);
+  StudyResult found;
+  try {
+    found = of.compute(asked.input, asked.values, {line.callback()}, interrupt.token());
+    if (const TracePtr trace = found.get<Trace>(); trace && trace->info.outcome == Outcome::cancelled) throw Cancelled();
+  } catch (const Cancelled&) {
+    line.clear();
+    return cancelled(of.cancelled_where);
+  }
+  line.clear();
+  interrupt.enter(Interrupt::Phase::writing);
+  text.show(asked, found, {options.is_set("--export") ? options.given.at("--export") : std::string(), options.is_set("--json")});
+  return 0;
+}
+
+}  // namespace reclab::cli

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Studies as subcommands: their options come from their fields, and each has a file that shows its result.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "commands.h"
+#include "studies/study.h"
+
+namespace CLI {
+class App;
+}
+
+namespace reclab::cli {
+
+struct StudyAsked {
+  StudyInput input;
+  FieldTexts values{};
+};
+struct StudyOutput {
+  std::string file;  ///< or folder, where --export names one
+  bool json = false;
+};
+
+/// What a study is computed of where that is not the model and the sequence of `reclab run`, and what becomes of its result.
+struct StudyText {
+  std::function<StudyAsked(const StudyOptions&, const PresetLibrary&)> asked;
+  std::function<void(const StudyAsked&, const StudyResult&, const StudyOutput&)> show;
+};
+StudyText bench_text();
+StudyText distil_text();
+
+/// Options for fields: of a file that is learned from, or the others.
+void add_fields(CLI::App& app, const std::vector<Field>& fields, std::map<std::string, std::string>& given, bool of_file = false);
+/// What was typed for a field, checked. Throws Error that names the flag.
+HyperValue given_value(const Field& field, const std::string& text);
+/// What was typed for the fields of a study.
+FieldTexts values_given(const StudyOptions& options);
+
+void add_study(CLI::App& app, StudyOptions& options);
+int run_study(const StudyOptions& options, Interrupt& interrupt);
+
+}  // namespace reclab::cli

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The fields of a study or a training in a form: an editor for each, by the kind of its row.
+#pragma once
+
+#include <QVariant>
+#include <QWidget>
+#include <functional>
+#include <optional>
+
+#include "parameters/field.h"
+
+namespace reclab {
+
+/// A box for a number or a choice, a line for a real number. `changed` is called when a hand changed its value.
+QWidget* fieldEditor(const Field& field, QWidget* parent, const std::function<void()>& changed);
+/// Nothing where the editor says no value that the field may have.
+std::optional<HyperValue> valueIn(const Field& field, const QWidget* editor);
+void showIn(QWidget* editor, const HyperValue& value);
+/// As a settings file has it, which may hold anything.
+QVariant savedOf(const HyperValue& value);
+std::optional<HyperValue> valueFrom(const Field& field, const QVariant& saved);
+
+}  // namespace reclab

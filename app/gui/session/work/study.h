@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A study beside the run, as a panel asked for it: of what is looked at, or of a model of its own.
+#pragma once
+
+#include "gui/jobs/job.h"
+#include "gui/session/sentences.h"
+#include "gui/session/setup.h"
+#include "studies/study.h"
+
+namespace reclab {
+
+/// What decides what it comes to: its values, and of what is set all but the form and the loss.
+struct StudyKey {
+  Setup setup;  ///< nothing for one that takes no model
+  FieldTexts values;
+  StudyKey(const Study& study, const Setup& of, FieldTexts with);
+  bool operator==(const StudyKey& other) const { return values == other.values && setup.sameRun(other.setup); }
+};
+
+class StudyWork : public QObject {
+  Q_OBJECT
+ public:
+  struct Subject {
+    LibraryPtr library;  ///< null while it is read
+    const Setup& setup;
+    bool shown = false;  ///< the run of this setup
+  };
+  StudyWork(const Study& study, Desk& desk, std::function<Subject()> subject);
+
+  const Study& study() const { return study_; }
+  /// Computed now, or as soon as there is what it is of.
+  void choose(const FieldTexts& values);
+  void start();  ///< unless it is there, or on its way
+  void setupChanged();
+  bool isAtIt() const { return job_.isAt(key()); }                                   ///< at what is set now
+  StudyResult result() const { return foundOf_ == key() ? found_ : StudyResult(); }  ///< of what is set now, where it is there
+  TracePtr trace() const { return result().get<Trace>(); }
+
+ signals:
+  /// There is a result, or why there is none.
+  void came(QString problem);
+  void said(QString sentence, reclab::Tone tone);
+
+ private:
+  StudyKey key() const { return {study_, subject_().setup, values_}; }
+  void take(const StudyKey& key, const StudyResult& found, const QString& problem = {});
+  const Study& study_;
+  std::function<Subject()> subject_;
+  FieldTexts values_;
+  bool wanted_ = false;
+  StudyResult found_;
+  std::optional<StudyKey> foundOf_;
+  Job<StudyKey, StudyResult> job_;
+};
+
+}  // namespace reclab

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The fields of what is computed, as data. Each is the row that hyper-parameters have, and how it is said: from it come an option of the
+// command line with its help, the words that repeat it, its value in a file, and its row in a form.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "parameters/hyper.h"
+
+namespace reclab {
+
+/// How an option is edited in a window; without a label it is not.
+struct FormRow {
+  std::string label, tip;
+  double low = 0.0, high = 0.0;      ///< of a number
+  std::vector<std::string> choices;  ///< what the row's choices are called
+};
+
+struct Field {
+  /// How a command line says it: as one value, as a list between commas, or as a list of names with an option each. The value of a list is
+  /// a text, its names, or the integers of the row, between commas; a comma inside a name stands behind a backslash.
+  enum class Says : std::uint8_t { one, list, names };
+
+  HyperSpec row;           ///< `key`: its name in files that are kept, "weight_decay"; `text`: of --help; a choice of no choices is a text
+  bool above_low = false;  ///< `low` itself is out of range
+  std::string usual{};     ///< what stands behind the help in brackets; empty: the default
+  FormRow form{};
+  std::string flag{};      ///< "--weight-decay"; empty: the command line does not have it
+  std::string argument{};  ///< what --help calls its value, "X"
+  Says says = Says::one;
+  bool always = false;   ///< in the line that repeats it where it has its default too
+  bool of_file = false;  ///< of a file that is learned from, and of no task
+  bool output = false;   ///< where the result goes, and no part of what is computed
+};
+
+/// "--weight-decay" of "weight_decay".
+std::string flag_of(std::string key);
+/// As a file or a person has it, checked against the row. Throws Error.
+HyperValue value_of(const Field& field, std::string_view text);
+/// What the line that repeats it says of a value; nothing of a default that need not be said.
+std::vector<std::string> words_of(const Field& field, const HyperValue& value);
+
+/// The names of a list as an option takes it, "a,b", and back.
+std::vector<std::string> names_of_list(std::string_view list);
+std::string list_of_names(const std::vector<std::string>& names);
+
+/// Values by their keys, as text: what a file, a command line and a window have alike.
+using FieldTexts = std::vector<std::pair<std::string, std::string>>;
+
+/// A field of a struct, and where in it the value lies.
+template <class Plan>
+struct PlanField : Field {
+  std::function<HyperValue(const Plan&)> get{};
+  std::function<void(Plan&, const HyperValue&)> set{};
+  std::function<bool(const Plan&)> applies{};  ///< whether it does anything, beside the others; empty: it always does
+};
+
+/// Where `of(plan)` is a member of the plan that a HyperValue of the type T becomes. The default is that of the struct.
+template <class Plan, class T, class Of>
+PlanField<Plan> plan_field(std::string flag, std::string argument, HyperSpec row, Of of) {
+  PlanField<Plan> made;
+  made.row = std::move(row);
+  made.flag = std::move(flag);
+  made.argument = std::move(argument);
+  made.get = [of](const Plan& plan) { return HyperValue(T(of(plan))); };
+  made.set = [of](Plan& plan, const HyperValue& value) { of(plan) = std::get<T>(value); };
+  made.row.standard = made.get(Plan());
+  return made;
+}
+
+template <class Plan, class Of>
+PlanField<Plan> count_field(std::string flag, std::string argument, std::string key, std::int64_t low, std::int64_t high, std::string text,
+                            Of of) {
+  return plan_field<Plan, std::int64_t>(std::move(flag), std::move(argument),
+                                        hyper_integer(std::move(key), {}, low, low, high, std::move(text)), of);
+}
+
+/// Of a list: `get` and `set` have it as names.
+template <class Plan, class Get, class Set>
+PlanField<Plan> list_field(std::string flag, std::string key, Field::Says says, std::string text, Get get, Set set) {
+  PlanField<Plan> made;
+  made.row = hyper_choice(std::move(key), {}, {}, std::move(text));
+  made.flag = std::move(flag);
+  made.argument = "A,B";
+  made.says = says;
+  made.get = [get](const Plan& plan) { return HyperValue(list_of_names(get(plan))); };
+  made.set = [set](Plan& plan, const HyperValue& value) { set(plan, names_of_list(std::get<std::string>(value))); };
+  made.row.standard = made.get(Plan());
+  return made;
+}
+
+/// The plan of these values; what is not among them has its default. Throws Error for a key or a value that there is not.
+template <class Plan>
+Plan plan_of(const std::vector<PlanField<Plan>>& fields, const FieldTexts& values) {
+  Plan plan;
+  for (const auto& [key, text] : values)
+    for (const PlanField<Plan>& field : fields)
+      if (field.row.key == key) field.set(plan, value_of(field, text));
+  return plan;
+}
+
+}  // namespace reclab

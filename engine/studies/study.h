@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A study is the value of what is computed: an id and values for its fields. From its row follow the subcommand with its help, what a
+// window may ask for and how it is told of it, the key of the job, and what is kept. The build lists studies/list/<id>.cpp, each of which
+// defines `Study <id>()`.
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "parameters/field.h"
+#include "trace/study_result.h"
+
+namespace reclab {
+
+/// What it is computed of, beside its own values.
+struct StudyInput {
+  const Registry& registry;
+  const PresetLibrary& presets;
+  RunRequest run{};  ///< the model, its weights and the sequence; of no use to one that takes no model
+};
+
+struct StudyReport {
+  Progress progress{};
+  std::function<void(StudyResult)> part{};  ///< what is there already
+};
+
+struct Study {
+  std::string id{};                                     ///< the name of its file
+  std::string command{}, summary{}, cancelled_where{};  ///< of `reclab`: its subcommand, or none; one line of help; "during the timing"
+  std::vector<Field> fields{};                          ///< in the order of the command line
+  FieldTexts in_window{};                               ///< where a window begins otherwise than with the defaults
+  bool takes_model = true;                              ///< false: it is of a model of its own
+  Kinds fills{};                                        ///< which kinds of a trace its result has; none: it is of a type of its own
+  bool measures = false;                                ///< time: nothing is to compute beside it
+  /// Throws Error, and Cancelled where it is stopped. Fields that are not among the values have their defaults.
+  std::function<StudyResult(const StudyInput&, const FieldTexts& values, const StudyReport&, std::stop_token)> compute{};
+  std::function<StudyResult(const std::string& why)> instead{};  ///< a result that says why there is none; may be empty
+};
+
+/// All that there are.
+const std::vector<Study>& studies();
+const Study& study(std::string_view id);
+
+/// Rows of a study that say where its result goes.
+Field json_output();
+Field file_output(std::string argument, std::string text);
+
+}  // namespace reclab

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What can be computed: its fields read and say every value, and what is asked for with them is what is computed.
+#include <algorithm>
+#include <set>
+
+#include "models/registry.h"
+#include "studies/study.h"
+#include "test.h"
+#include "trace/composition.h"
+
+using namespace reclab;
+
+namespace {
+
+const PresetLibrary& presets() {
+  static const PresetLibrary all(builtin_registry(), preset_folders());
+  return all;
+}
+
+StudyInput input_of(const std::string& preset, std::int64_t length) {
+  StudyInput input{builtin_registry(), presets()};
+  input.run.preset = presets().find(preset);
+  input.run.sequence = make_task("noise", {.length = length});
+  return input;
+}
+
+}  // namespace
+
+TEST_CASE("every study has a name of its own, and its fields keys and options of their own, with defaults that are read back") {
+  std::set<std::string> ids, commands;
+  for (const Study& study : studies()) {
+    CHECK_SAYS(ids.insert(study.id).second && (study.command.empty() || commands.insert(study.command).second), study.id);
+    CHECK(study.compute && study.command.empty() == study.summary.empty() && study.command.empty() == study.cancelled_where.empty());
+    CHECK(&reclab::study(study.id) == &study);
+    std::set<std::string> keys, flags;
+    for (const Field& field : study.fields) {
+      CHECK_SAYS(keys.insert(field.row.key).second && flags.insert(field.flag).second && !field.row.text.empty(), field.row.key);
+      const bool chosen = field.row.kind != HyperKind::integer || field.says != Field::Says::one ||
+                          static_cast<double>(std::get<std::int64_t>(field.row.standard)) >= field.row.low;
+      if (chosen) CHECK_SAYS(value_of(field, as_text(field.row.standard)) == field.row.standard, field.row.key);
+      CHECK_EQUAL(words_of(field, field.row.standard).empty(), !field.always);
+    }
+    for (const auto& [key, text] : study.in_window) CHECK_SAYS(keys.contains(key), key + " = " + text);
+  }
+  CHECK(ids.contains("time") && ids.contains("schedule") && ids.contains("compose") && ids.contains("distil"));
+}
+
+TEST_CASE("a field says its values as a command line takes them, and refuses those that it has not") {
+  const auto& fields = study("time").fields;
+  const auto field = [&](std::string_view key) {
+    return *std::ranges::find(fields, key, [](const Field& one) { return std::string_view(one.row.key); });
+  };
+  using Words = std::vector<std::string>;
+  CHECK(words_of(field("lengths"), std::string("16,64")) == (Words{"--lengths", "16,64"}));
+  CHECK(words_of(field("forward_only"), true) == Words{"--forward-only"});
+  CHECK(words_of(field("batch"), std::int64_t{1}).empty());
+  CHECK_ERROR(value_of(field("lengths"), "16,0"), "lengths = 0 is not possible");
+  CHECK_ERROR(value_of(field("batch"), "many"), "batch = many is not possible");
+  Field names = field("forms");
+  names.says = Field::Says::names;
+  CHECK(words_of(names, list_of_names({"a,b", "-c"})) == (Words{"--forms", "a\\,b", "--forms=-c"}));
+}
+
+TEST_CASE("what a study is given is what it computes") {
+  const StudyInput input = input_of("elman", 40);
+  const auto steps_of = [&](const FieldTexts& values) {
+    const TracePtr trace = study("schedule").compute(input, values, {}, {}).get<Trace>();
+    return trace->find("schedule/steps")->real->at(0);
+  };
+  CHECK_EQUAL(steps_of({}), 16.0);
+  CHECK_EQUAL(steps_of({{"steps", "8"}}), 8.0);
+  CHECK_ERROR(steps_of({{"steps", "65"}}), "give an integer from 1 to 64");
+  CHECK(study("schedule").instead("nothing").get<Trace>()->find("schedule/none")->text == "nothing");
+
+  const StudyResult timed = study("time").compute(input, {{"forms", "sequential"}, {"lengths", "32,16"}, {"width", "5"}}, {}, {});
+  const TracePtr trace = timed.get<Trace>();
+  CHECK(*trace->find("timing/sequential/length")->real == (std::vector<double>{16.0, 32.0}));
+  CHECK_SAYS(
+      trace->info.command.find("--set width=5") != std::string::npos && trace->info.command.ends_with("--forms sequential --lengths 16,32"),
+      trace->info.command);
+
+  const StudyResult made = study("compose").compute(input, {{"tau", "2"}}, {}, {});
+  CHECK(made.get<Composition>() && !made.get<Trace>() && !StudyResult().get<Composition>());
+  CHECK_EQUAL(made.get<Composition>()->numbers.front().value, 2.0);
+}
