@@ -73,7 +73,7 @@ class TestComplexities : public test::WindowTest {
     const QString file = folder.filePath("complexities.csv");
     ComplexityDialog* dialog = new ComplexityDialog(
         session().library(), FileChooser{{}, [&](QWidget*, const QString&, const QString&, const QString&) { return file; }, {}},
-        window_.get(), &session().desk());
+        window_.get(), &session().scheduler());
     dialog->open();
     dialog->setMeasured({"elman", "rwkv-4"}, {32, 64});
     QTest::mouseClick(dialog->runButton(), Qt::LeftButton);

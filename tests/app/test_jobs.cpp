@@ -9,8 +9,8 @@
 
 #include "array/error.h"
 #include "array/stop.h"
+#include "gui/jobs/exclusion_rules.h"
 #include "gui/jobs/job.h"
-#include "gui/jobs/turns.h"
 #include "gui/session/work/run.h"
 #include "gui/session/work/study.h"
 #include "gui/session/work/timing.h"
@@ -63,8 +63,8 @@ struct Number {
 struct Heard {
   QStringList all;
   Job<Number, int> job;
-  Heard(Desk& desk, const JobBase::Kind& kind = {})
-      : job(desk, kind,
+  Heard(Scheduler& scheduler, const JobBase::Kind& kind = {})
+      : job(scheduler, kind,
             {.began = [this](const Number& key) { all << QString("began %1").arg(key.number); },
              .part = [this](const Number& key, int part) { all << QString("part %1 of %2").arg(part).arg(key.number); },
              .finished = [this](const Number& key, int result) { all << QString("result %1 of %2").arg(result).arg(key.number); },
@@ -75,7 +75,7 @@ struct Heard {
                                                                             : "failed: " + ending.sentence;
                    all << QString("%1 %2").arg(key.number).arg(how);
                  },
-             .gaveWay = [this] { all << "gave way"; }}) {}
+             .preempted = [this] { all << "gave way"; }}) {}
   void start(int number, const std::shared_ptr<Gate>& gate) {
     job.start({number}, [number, gate](const Report<int>&, std::stop_token stop) {
       gate->pass(stop);
@@ -91,8 +91,8 @@ std::shared_ptr<Gate> open() {
   return gate;
 }
 
-using State = Turns::State;
-constexpr State waits{.waits = true}, computes{.computes = true}, windsDown{.windsDown = true}, announced{.announced = true}, idle{};
+using State = ExclusionRules::State;
+constexpr State waits{.waits = true}, computes{.computes = true}, stopping{.stopping = true}, moreExpected{.moreExpected = true}, idle{};
 
 }  // namespace
 
@@ -103,10 +103,10 @@ class TestJobs : public QObject {
   // The rule alone.
 
   void nothingIsMeasuredBesideSomethingElse() {
-    Turns turns;
+    ExclusionRules turns;
     const auto run = turns.add({}), timing = turns.add({.measures = true}), another = turns.add({.measures = true});
     QVERIFY(turns.mayBegin(run) && turns.mayBegin(timing));
-    for (const State& state : {waits, computes, windsDown, announced}) {
+    for (const State& state : {waits, computes, stopping, moreExpected}) {
       turns.set(run, state);
       QVERIFY2(!turns.mayBegin(timing), "whatever the run is at");
     }
@@ -115,27 +115,27 @@ class TestJobs : public QObject {
     // A run does not wait for a timing: that one stops.
     turns.set(timing, computes);
     QVERIFY(turns.mayBegin(run));
-    QCOMPARE(turns.displacedBy(run), std::vector{timing});
-    QVERIFY(turns.displacedBy(timing).empty());
+    QCOMPARE(turns.preemptedBy(run), std::vector{timing});
+    QVERIFY(turns.preemptedBy(timing).empty());
     // Two measurements wait for each other, and neither stops the other.
-    QVERIFY(!turns.mayBegin(another) && turns.displacedBy(another).empty());
-    turns.set(timing, windsDown);
+    QVERIFY(!turns.mayBegin(another) && turns.preemptedBy(another).empty());
+    turns.set(timing, stopping);
     QVERIFY(!turns.mayBegin(another));
     turns.set(timing, waits);
     QVERIFY(turns.mayBegin(another));  // two that wait do not wait for each other
   }
 
   void whatGivesWayToOneDoesNotGiveWayToAll() {
-    Turns turns;
-    const auto run = turns.add({}), written = turns.add({}), pinned = turns.add({.givesWayTo = {run}}),
+    ExclusionRules turns;
+    const auto run = turns.add({}), written = turns.add({}), pinned = turns.add({.yieldsTo = {run}}),
                timing = turns.add({.measures = true});
     turns.set(pinned, computes);
-    QCOMPARE(turns.displacedBy(run), std::vector{pinned});
-    QVERIFY(turns.displacedBy(written).empty());
+    QCOMPARE(turns.preemptedBy(run), std::vector{pinned});
+    QVERIFY(turns.preemptedBy(written).empty());
     turns.set(written, computes);
     turns.set(pinned, waits);
     QVERIFY(turns.mayBegin(pinned));
-    turns.set(run, announced);
+    turns.set(run, moreExpected);
     QVERIFY(!turns.mayBegin(pinned));
     // What waits comes before what gives way to it.
     turns.set(run, idle);
@@ -144,11 +144,11 @@ class TestJobs : public QObject {
     QVERIFY(turns.mayBegin(pinned) && !turns.mayBegin(timing));
   }
 
-  // Jobs at a desk.
+  // Jobs at a scheduler.
 
   void aNewerOneReplacesAnOlderOneAndWhatIsStaleIsNotHeard() {
-    Desk desk(words);
-    Heard heard(desk);
+    Scheduler scheduler(words);
+    Heard heard(scheduler);
     const auto gate = closed();
     heard.job.start({1}, [gate](const Report<int>& report, std::stop_token) {
       report.part(5);
@@ -182,8 +182,8 @@ class TestJobs : public QObject {
   }
 
   void aStopIsHeardOnceAndNothingAfterIt() {
-    Desk desk(words);
-    Heard heard(desk);
+    Scheduler scheduler(words);
+    Heard heard(scheduler);
     const auto gate = closed();
     heard.job.start({1}, [gate](const Report<int>& report, std::stop_token stop) {
       report.part(4);
@@ -220,15 +220,15 @@ class TestJobs : public QObject {
   }
 
   void whatFailsSaysWhy() {
-    Desk desk(words);
-    Heard heard(desk);
+    Scheduler scheduler(words);
+    Heard heard(scheduler);
     heard.job.start({1}, [](const Report<int>&, std::stop_token) -> int { throw std::runtime_error("no disk"); });
     QTRY_COMPARE_WITH_TIMEOUT(heard.all, (QStringList{"began 1", "1 failed: no disk"}), patience);
   }
 
   void whatAComputationCallsHearsTheStopToo() {
-    Desk desk(words);
-    Heard heard(desk);
+    Scheduler scheduler(words);
+    Heard heard(scheduler);
     heard.job.start({1}, [](const Report<int>& report, std::stop_token) {
       report.part(5);
       const auto began = std::chrono::steady_clock::now();
@@ -241,9 +241,9 @@ class TestJobs : public QObject {
   }
 
   void noneOfAllIsLost() {
-    Desk desk(words);
-    Heard exports(desk, {.order = JobBase::Order::all});
-    Heard run(desk);
+    Scheduler scheduler(words);
+    Heard exports(scheduler, {.order = JobBase::Order::all});
+    Heard run(scheduler);
     const auto gate = closed();
     exports.start(1, gate);
     exports.start(2, open());
@@ -267,24 +267,24 @@ class TestJobs : public QObject {
   }
 
   void aTimingGivesWayAndBeginsAnew() {
-    Desk desk(words);
-    Heard run(desk), timing(desk, {.measures = true});
+    Scheduler scheduler(words);
+    Heard run(scheduler), timing(scheduler, {.measures = true});
     int beside = 0;
     const auto look = [&] { beside += timing.job.running() && run.job.running(); };
-    connect(&desk, &Desk::changed, this, look);
+    connect(&scheduler, &Scheduler::changed, this, look);
     timing.start(1, closed());
     QVERIFY(timing.job.running());
     const auto gate = closed();
     run.start(2, gate);
     QVERIFY(run.job.running() && !timing.job.running() && timing.job.waiting());
     QVERIFY(timing.job.isAt({1}));
-    // Another run in its place, and an announced one: it waits on.
+    // Another run in its place, and one that is expected: it waits on.
     run.start(3, open());
-    run.job.announce(true);
+    run.job.expectMore(true);
     QTRY_VERIFY_WITH_TIMEOUT(!run.job.running(), patience);
     QVERIFY(!timing.job.running());
     run.start(4, open());
-    run.job.announce(false);
+    run.job.expectMore(false);
     QTRY_VERIFY_WITH_TIMEOUT(!run.job.running() && timing.job.running(), patience);
     gate->open();
     QCOMPARE(timing.all, (QStringList{"began 1", "gave way", "began 1"}));
@@ -293,8 +293,8 @@ class TestJobs : public QObject {
   }
 
   void aTimingBeginsWhenTheThreadOfTheOtherIsDone() {
-    Desk desk(words);
-    Heard layout(desk), timing(desk, {.measures = true});
+    Scheduler scheduler(words);
+    Heard layout(scheduler), timing(scheduler, {.measures = true});
     const auto gate = closed();
     layout.job.start({1}, [gate](const Report<int>& report, std::stop_token) {
       report.part(5);
@@ -312,8 +312,8 @@ class TestJobs : public QObject {
   }
 
   void whatWaitsIsReplacedToo() {
-    Desk desk(words);
-    Heard run(desk), timing(desk, {.measures = true});
+    Scheduler scheduler(words);
+    Heard run(scheduler), timing(scheduler, {.measures = true});
     const auto gate = closed();
     run.start(1, gate);
     timing.start(2, open());
@@ -337,8 +337,8 @@ class TestJobs : public QObject {
   }
 
   void whatBeginsAnewIsAskedForAnew() {
-    Desk desk(words);
-    Heard run(desk), timing(desk, {.measures = true});
+    Scheduler scheduler(words);
+    Heard run(scheduler), timing(scheduler, {.measures = true});
     const auto gate = closed();
     int number = 0;
     timing.job.startInTurn([&]() -> std::optional<Job<Number, int>::Work> {
@@ -360,9 +360,9 @@ class TestJobs : public QObject {
   }
 
   void aJobThatIsGoneHoldsNobodyUp() {
-    Desk desk(words);
-    Heard timing(desk, {.measures = true});
-    auto check = std::make_unique<Heard>(desk);
+    Scheduler scheduler(words);
+    Heard timing(scheduler, {.measures = true});
+    auto check = std::make_unique<Heard>(scheduler);
     check->start(1, closed());
     timing.start(2, open());
     QVERIFY(timing.job.waiting());
@@ -371,10 +371,10 @@ class TestJobs : public QObject {
   }
 
   void aJobOutlivesItsDesk() {
-    auto desk = std::make_unique<Desk>(words);
-    Heard heard(*desk);
+    auto scheduler = std::make_unique<Scheduler>(words);
+    Heard heard(*scheduler);
     heard.start(1, closed());
-    desk.reset();
+    scheduler.reset();
     heard.job.stop();
     QTRY_COMPARE_WITH_TIMEOUT(heard.all, (QStringList{"began 1", "1 stopped"}), patience);
   }

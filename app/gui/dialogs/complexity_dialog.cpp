@@ -36,7 +36,7 @@ std::vector<StatedComplexity> rowsOf(const Library& library, const std::vector<s
 
 }  // namespace
 
-ComplexityDialog::ComplexityDialog(LibraryPtr library, FileChooser chooser, QWidget* parent, Desk* desk)
+ComplexityDialog::ComplexityDialog(LibraryPtr library, FileChooser chooser, QWidget* parent, Scheduler* scheduler)
     : RowsDialog(
           {.title = tr("Tables of complexities"),
            .heading = tr("What the survey states, and what is measured"),
@@ -60,7 +60,7 @@ ComplexityDialog::ComplexityDialog(LibraryPtr library, FileChooser chooser, QWid
            .save = tr("Save the table"),
            .file = "complexities.csv",
            .size = {1180, 660}},
-          std::move(chooser), parent, desk, {.measures = true}),
+          std::move(chooser), parent, scheduler, {.measures = true}),
       library_(std::move(library)) {
   connect(table(), &QTableWidget::cellActivated, this,
           [this](int row) { emit picked(QString::fromStdString(rows()[static_cast<std::size_t>(row)].preset)); });

@@ -11,7 +11,7 @@ namespace reclab {
 class ComplexityDialog : public RowsDialog<ComplexityRow> {
   Q_OBJECT
  public:
-  ComplexityDialog(LibraryPtr library, FileChooser chooser, QWidget* parent = nullptr, Desk* desk = nullptr);
+  ComplexityDialog(LibraryPtr library, FileChooser chooser, QWidget* parent = nullptr, Scheduler* scheduler = nullptr);
 
   /// What is measured; tests take a few short sequences of few models.
   void setMeasured(std::vector<std::string> presets, std::vector<std::int64_t> lengths);

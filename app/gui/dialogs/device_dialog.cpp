@@ -53,8 +53,8 @@ TableDialog::Face DeviceDialog::face() {
       .size = device ? QSize(980, 640) : QSize(560, 200)};
 }
 
-DeviceDialog::DeviceDialog(LibraryPtr library, FileChooser chooser, QWidget* parent, Desk* desk)
-    : RowsDialog(face(), std::move(chooser), parent, desk, {}), library_(std::move(library)) {
+DeviceDialog::DeviceDialog(LibraryPtr library, FileChooser chooser, QWidget* parent, Scheduler* scheduler)
+    : RowsDialog(face(), std::move(chooser), parent, scheduler, {}), library_(std::move(library)) {
   const bool device = cuda_backend(nullptr) != nullptr;
   table()->setVisible(device);
   runButton()->setEnabled(device);

@@ -11,7 +11,7 @@ namespace reclab {
 class DeviceDialog : public RowsDialog<DeviceReport> {
   Q_OBJECT
  public:
-  DeviceDialog(LibraryPtr library, FileChooser chooser, QWidget* parent = nullptr, Desk* desk = nullptr);
+  DeviceDialog(LibraryPtr library, FileChooser chooser, QWidget* parent = nullptr, Scheduler* scheduler = nullptr);
 
   /// What is compared; tests take a few short models.
   void setCheck(const DeviceCheck& check) { check_ = check; }

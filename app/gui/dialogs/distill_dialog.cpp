@@ -37,7 +37,7 @@ bool isBound(const ModesRow& row) { return row.above < 1.0; }  // a fit by nothi
 
 }  // namespace
 
-DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser chooser, QWidget* parent, Desk* desk)
+DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser chooser, QWidget* parent, Scheduler* scheduler)
     : RowsDialog(
           {.title = tr("Distill"),
            .heading = tr("Long filters as a few modes"),
@@ -61,7 +61,7 @@ DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser choose
            .save = tr("Save the errors"),
            .file = "distilled.csv",
            .size = {860, 720}},
-          chooser, parent, desk, {}),
+          chooser, parent, scheduler, {}),
       library_(std::move(library)),
       setup_(std::move(setup)),
       chooser_(std::move(chooser)),

@@ -22,7 +22,7 @@ class DistillDialog : public RowsDialog<ModesRow> {
   Q_OBJECT
  public:
   /// `setup`: the model, its weights and the sequence whose columns it reads.
-  DistillDialog(LibraryPtr library, Setup setup, FileChooser chooser, QWidget* parent = nullptr, Desk* desk = nullptr);
+  DistillDialog(LibraryPtr library, Setup setup, FileChooser chooser, QWidget* parent = nullptr, Scheduler* scheduler = nullptr);
 
   QSpinBox* modes() const { return modes_; }
   QSpinBox* taps() const { return taps_; }

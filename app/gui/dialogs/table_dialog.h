@@ -77,10 +77,10 @@ class RowsDialog : public TableDialog {
   struct Nothing {};
   using RowsJob = Job<Nothing, std::vector<Row>>;
 
-  /// `desk`: with whose jobs it takes turns; null: with none.
-  RowsDialog(Face face, FileChooser chooser, QWidget* parent, Desk* desk, const JobBase::Kind& kind)
+  /// `scheduler`: with whose jobs it takes turns; null: with none.
+  RowsDialog(Face face, FileChooser chooser, QWidget* parent, Scheduler* scheduler, const JobBase::Kind& kind)
       : TableDialog(std::move(face), std::move(chooser), parent),
-        job_(desk ? *desk : own_, kind,
+        job_(scheduler ? *scheduler : own_, kind,
              {.progressed = [this](const Nothing&, double fraction, const QString& stage) { progressed(fraction, stage); },
               .part = [this](const Nothing&, const std::vector<Row>& found) { add(found); },
               .ended =
@@ -113,7 +113,7 @@ class RowsDialog : public TableDialog {
 
  private:
   std::vector<Row> rows_;
-  Desk own_{sentenceOf};
+  Scheduler own_{sentenceOf};
   RowsJob job_;
 };
 

@@ -11,15 +11,15 @@
 
 namespace reclab {
 
-JobBase::JobBase(Desk& desk, const Kind& kind) : desk_(&desk), order_(kind.order), niceness_(kind.niceness) {
-  Turns::Manners manners{kind.measures};
-  for (const JobBase* other : kind.givesWayTo) manners.givesWayTo.push_back(other->id_);
-  desk.add(*this, std::move(manners));
+JobBase::JobBase(Scheduler& scheduler, const Kind& kind) : scheduler_(&scheduler), order_(kind.order), niceness_(kind.niceness) {
+  ExclusionRules::Policy policy{kind.measures};
+  for (const JobBase* other : kind.yieldsTo) policy.yieldsTo.push_back(other->id_);
+  scheduler.add(*this, std::move(policy));
 }
 
 JobBase::~JobBase() {
   worker_.reset();
-  if (desk_) desk_->remove(*this);
+  if (scheduler_) scheduler_->remove(*this);
 }
 
 void JobBase::want(Prepare prepare, std::function<void()> began) {
@@ -28,7 +28,7 @@ void JobBase::want(Prepare prepare, std::function<void()> began) {
     open_.clear();
   }
   waiting_.push_back({std::move(prepare), std::move(began)});
-  if (desk_) desk_->wants(*this);
+  if (scheduler_) scheduler_->wants(*this);
   // It has to wait: what it replaces ends at once.
   if (order_ == Order::newest && !running() && worker_) forget(worker_->stop());
   if (waiting()) update();
@@ -42,7 +42,7 @@ void JobBase::begin() {
   waiting_.pop_front();
   if (!worker_) worker_ = std::make_unique<Worker>(niceness_);
   const auto later = [this](Message message) { QMetaObject::invokeMethod(&context_, std::move(message), Qt::QueuedConnection); };
-  const auto inThread = [this, number, later, compute = std::move(task->compute), sentence = desk_->sentence_](std::stop_token stop) {
+  const auto inThread = [this, number, later, compute = std::move(task->compute), sentence = scheduler_->sentence_](std::stop_token stop) {
     const StopScope scope(stop);
     const Tell tell = [this, number, later](Message message) {
       later([this, number, message = std::move(message)] { hear(number, message); });
@@ -64,17 +64,17 @@ void JobBase::begin() {
   else
     worker_->post(inThread);
   handed_.push_back(number);
-  desk_->note(*this);
+  scheduler_->note(*this);
   if (const auto began = open_.back().wanted.began) began();
 }
 
-void JobBase::giveWay() {
+void JobBase::preempt() {
   for (Open& one : open_) waiting_.push_back(std::move(one.wanted));
   std::rotate(waiting_.begin(), waiting_.end() - static_cast<std::ptrdiff_t>(open_.size()), waiting_.end());
   open_.clear();
   if (worker_) forget(worker_->stop());
-  desk_->note(*this);
-  if (gaveWay_) gaveWay_();
+  scheduler_->note(*this);
+  if (preempted_) preempted_();
 }
 
 /// So many of the newest that were handed to the thread never began.
@@ -115,8 +115,8 @@ void JobBase::drop() {
   update();
 }
 
-void JobBase::announce(bool more) {
-  if (std::exchange(announced_, more) != more) update();
+void JobBase::expectMore(bool more) {
+  if (std::exchange(moreExpected_, more) != more) update();
 }
 
 std::vector<JobBase::Open>::iterator JobBase::open(std::uint64_t number) { return std::ranges::find(open_, number, &Open::number); }
@@ -139,7 +139,7 @@ void JobBase::end(std::uint64_t number, const Ending& ending) {
   if (found == open_.end()) return;
   const auto ended = std::move(found->ended);
   open_.erase(found);
-  if (desk_) desk_->note(*this);
+  if (scheduler_) scheduler_->note(*this);
   ended(ending);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A job: one kind of work that is computed off the GUI thread, for a key that is a value. A newer one replaces an older one (or all are
-// done, one after the other), it waits for its turn at the desk, and what is stale is not heard of.
+// done, one after the other), it waits until the scheduler starts it, and nothing is heard of stale results.
 #pragma once
 
 #include <QObject>
@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "gui/jobs/desk.h"
+#include "gui/jobs/scheduler.h"
 #include "gui/jobs/worker.h"
 
 namespace reclab {
@@ -35,11 +35,11 @@ class JobBase {
   struct Kind {
     Order order = Order::newest;
     int niceness = 0;
-    bool measures = false;                        ///< nothing computes beside it, see Turns
-    std::vector<const JobBase*> givesWayTo = {};  ///< likewise
+    bool measures = false;                      ///< nothing computes beside it, see ExclusionRules::Policy
+    std::vector<const JobBase*> yieldsTo = {};  ///< see ExclusionRules::Policy
   };
 
-  JobBase(Desk& desk, const Kind& kind);
+  JobBase(Scheduler& scheduler, const Kind& kind);
   JobBase(const JobBase&) = delete;
   JobBase& operator=(const JobBase&) = delete;
 
@@ -50,7 +50,7 @@ class JobBase {
   /// Nothing more is heard of what computes or waits.
   void drop();
   /// More of it is about to follow: who gives way to it waits on.
-  void announce(bool more);
+  void expectMore(bool more);
 
  protected:
   ~JobBase();
@@ -64,12 +64,12 @@ class JobBase {
   /// Called when its turn has come, again when it gave way and begins anew. Nothing where there is nothing to compute yet.
   using Prepare = std::function<std::optional<Task>()>;
   void want(Prepare prepare, std::function<void()> began);
-  std::function<void()> gaveWay_;
+  std::function<void()> preempted_;
   /// Tells the fraction and the stage at most 30 times a second.
   static std::function<void(double, std::string_view)> throttled(std::function<void(double, QString)> tell);
 
  private:
-  friend class Desk;
+  friend class Scheduler;
   struct Wanted {
     Prepare prepare;
     std::function<void()> began;
@@ -79,9 +79,9 @@ class JobBase {
     Wanted wanted;  ///< to begin anew
     std::function<void(const Ending&)> ended;
   };
-  Turns::State state() const { return {waiting(), running(), !handed_.empty(), announced_}; }
-  void begin();    // the desk: it is its turn
-  void giveWay();  // the desk: another comes first
+  ExclusionRules::State state() const { return {waiting(), running(), !handed_.empty(), moreExpected_}; }
+  void begin();    // the scheduler: it is its turn
+  void preempt();  // the scheduler: another comes first
   void forget(std::size_t count);
   void hear(std::uint64_t number, const Message& message) const;
   void returned(std::uint64_t number, const Message& finished, const Ending& ending);
@@ -89,18 +89,18 @@ class JobBase {
   void endSoon(std::uint64_t number);
   std::vector<Open>::iterator open(std::uint64_t number);
   void update() {
-    if (desk_) desk_->update(*this);
+    if (scheduler_) scheduler_->update(*this);
   }
 
-  QPointer<Desk> desk_;
-  Turns::Id id_ = 0;
+  QPointer<Scheduler> scheduler_;
+  ExclusionRules::Id id_ = 0;
   Order order_;
   int niceness_;
   std::deque<Wanted> waiting_;
   std::vector<Open> open_;                ///< handed to the thread, and heard
   std::deque<std::uint64_t> handed_;      ///< to the thread, which has not returned them
   std::uint64_t number_ = 0, quiet_ = 0;  ///< of the newest, and of the newest that was stopped
-  bool announced_ = false;
+  bool moreExpected_ = false;
   QObject context_;                 // what the thread tells goes through it, so it is gone with the job
   std::unique_ptr<Worker> worker_;  // last: joined before what it tells is gone
 };
@@ -124,10 +124,12 @@ class Job final : public JobBase {
     std::function<void(const Key&, double fraction, const QString& stage)> progressed = {};
     std::function<void(const Key&, const Result&)> part = {}, finished = {};  ///< while it is still running()
     std::function<void(const Key&, const Ending&)> ended = {};                ///< when it is no more
-    std::function<void()> gaveWay = {};                                       ///< it stopped and waits, to begin anew
+    std::function<void()> preempted = {};                                     ///< it stopped and waits, to begin anew
   };
 
-  Job(Desk& desk, const Kind& kind, Hears hears) : JobBase(desk, kind), hears_(std::move(hears)) { gaveWay_ = hears_.gaveWay; }
+  Job(Scheduler& scheduler, const Kind& kind, Hears hears) : JobBase(scheduler, kind), hears_(std::move(hears)) {
+    preempted_ = hears_.preempted;
+  }
 
   void start(Key key, Compute compute) {
     key_ = key;

@@ -51,8 +51,8 @@ bool sameInput(const LoadedSequencePtr& a, const LoadedSequencePtr& b) {
 Pins::Pins(SessionController* session, QObject* parent)
     : QObject(parent),
       session_(session),
-      job_(session->desk(), {.niceness = 10, .givesWayTo = {&session->runJob()}}, hears()),
-      quick_(session->desk(), {.niceness = 10}, hears()) {
+      job_(session->scheduler(), {.niceness = 10, .yieldsTo = {&session->runJob()}}, hears()),
+      quick_(session->scheduler(), {.niceness = 10}, hears()) {
   connect(session, &SessionController::trainingStepChanged, this, &Pins::next);
   connect(session, &SessionController::learningChanged, this, [this](const LearningPtr& learning) {
     std::vector<std::uint64_t> trainings;
@@ -75,7 +75,7 @@ Pins::Runs::Hears Pins::hears() {
                 mark({});
                 next();
               },
-          .gaveWay = [this] { mark({}); }};
+          .preempted = [this] { mark({}); }};
 }
 
 LearnedPtr Pins::weightsFor(const Pin& pin) const {

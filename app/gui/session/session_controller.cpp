@@ -11,9 +11,9 @@ namespace reclab {
 
 SessionController::SessionController(QObject* parent)
     : QObject(parent),
-      runs_(desk_, [this](bool live) { return whatToRun(live); }),
-      timings_(desk_, [this] { return whatToTime(); }),
-      keptTrainings_(desk_, {},
+      runs_(scheduler_, [this](bool live) { return whatToRun(live); }),
+      timings_(scheduler_, [this] { return whatToTime(); }),
+      keptTrainings_(scheduler_, {},
                      {.finished = [this](int, const KeptTrainings& kept) { takeBack(kept); },
                       .ended =
                           [this](int, const Ending& ending) {
@@ -119,7 +119,7 @@ void SessionController::connectStudies() {
     StudyWork* work =
         studies_
             .emplace_back(std::make_unique<StudyWork>(
-                study, desk_, [this] { return StudyWork::Subject{library_, setup_, ready() && shown_.trace() && runs_.hasShown()}; }))
+                study, scheduler_, [this] { return StudyWork::Subject{library_, setup_, ready() && shown_.trace() && runs_.hasShown()}; }))
             .get();
     connect(work, &StudyWork::said, this, &SessionController::said);
     connect(work, &StudyWork::came, this, [this, work](const QString& problem) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Owns what is looked at and has it computed, never on the GUI thread. The window tells it what is wanted and hears what came of it. Each
-// kind of work is a file in work/; who waits for whom is the desk's.
+// kind of work is a file in work/; the scheduler says which waits for which.
 #pragma once
 
 #include <QElapsedTimer>
@@ -86,7 +86,7 @@ class SessionController : public QObject {
   /// moved for a while.
   void setTimingInSight(bool inSight) { timings_.setInSight(inSight); }
   void touched() { timings_.touched(); }  ///< a hand moved
-  /// How long the desk must have been idle, and how old the program must be, before a timing begins by itself.
+  /// How long the scheduler must have been idle, and how old the program must be before a timing begins by itself.
   void setTimingPatience(std::chrono::milliseconds idle, std::chrono::milliseconds first) { timings_.setPatience(idle, first); }
   /// Runs once more with everything recorded, and writes it.
   void exportRun(const QString& folder, bool csv);
@@ -148,7 +148,7 @@ class SessionController : public QObject {
   /// The sequence that a training was kept with; null where none was.
   LoadedSequencePtr sequenceOf(const SequenceChoice& choice) const;
 
-  Desk& desk() { return desk_; }                         ///< for what else computes
+  Scheduler& scheduler() { return scheduler_; }          ///< for what else computes
   const JobBase& runJob() const { return runs_.job(); }  ///< for what gives way to it
 
  signals:
@@ -213,15 +213,15 @@ class SessionController : public QObject {
   Shown shown_;
   std::map<std::string, Setup> ran_;  ///< with weights that were learned or read: the newest of each preset
   Outcome lastOutcome_ = Outcome::finished;
-  Desk desk_{sentenceOf};
-  DescriptionWork description_{desk_};
-  ComparisonWork comparisons_{desk_};
+  Scheduler scheduler_{sentenceOf};
+  DescriptionWork description_{scheduler_};
+  ComparisonWork comparisons_{scheduler_};
   RunWork runs_;
   std::vector<std::unique_ptr<StudyWork>> studies_;  ///< all that do not measure
   TimingWork timings_;
-  ExportWork exports_{desk_};
-  FileWork files_{desk_};
-  TrainingWork trainings_{desk_};
+  ExportWork exports_{scheduler_};
+  FileWork files_{scheduler_};
+  TrainingWork trainings_{scheduler_};
   TrainingStore store_;
   std::map<QString, Parameters> keptWeights_;                      ///< of setups and pins, by their files
   std::map<std::pair<QString, std::int64_t>, LearnedPtr> gotten_;  ///< by training and step

@@ -76,7 +76,7 @@ void addViewMenu(WindowFrame* frame, Arrangement* arrangement, Keys* keys) {
   view->addActions(frame->offered(ActionPlace::view));
   view->addAction(frame->add("complexities", "table", QObject::tr("Tables of complexities…"), {}, [frame] {
     if (!frame->session()->library()) return;
-    auto* dialog = new ComplexityDialog(frame->session()->library(), *frame->chooser(), frame->window(), &frame->session()->desk());
+    auto* dialog = new ComplexityDialog(frame->session()->library(), *frame->chooser(), frame->window(), &frame->session()->scheduler());
     QObject::connect(dialog, &ComplexityDialog::picked, frame, &WindowFrame::pickModel);
     dialog->open();
   }));
@@ -106,7 +106,7 @@ void addRunMenu(WindowFrame* frame, const Scrubber* scrubber) {
   run->addAction(frame->add("distill", {}, QObject::tr("Distill its long filters…"), {}, [frame] {
     if (!frame->session()->library()) return;
     auto* dialog = new DistillDialog(frame->session()->library(), frame->session()->setup(), *frame->chooser(), frame->window(),
-                                     &frame->session()->desk());
+                                     &frame->session()->scheduler());
     QObject::connect(dialog, &DistillDialog::opened, frame, [frame](const Setup& distilled, const QString& title) {
       frame->change(distilled, QObject::tr("model %1").arg(title));
     });
@@ -124,7 +124,7 @@ void addHelpMenu(WindowFrame* frame) {
       frame->add("shortcuts", "keyboard", QObject::tr("Shortcuts"), QKeySequence(Qt::Key_F1), [frame] { showShortcuts(frame->window()); }));
   help->addAction(frame->add("checkDevice", "run", QObject::tr("Check the device…"), {}, [frame] {
     if (frame->session()->library())
-      (new DeviceDialog(frame->session()->library(), *frame->chooser(), frame->window(), &frame->session()->desk()))->open();
+      (new DeviceDialog(frame->session()->library(), *frame->chooser(), frame->window(), &frame->session()->scheduler()))->open();
   }));
   frame->action("checkDevice")
       ->setToolTip(QObject::tr("Does the CUDA device compute what the CPU does? Every primitive and every model, forward and gradients"));

@@ -47,8 +47,8 @@ Compared comparedOf(const Preset& preset, std::stop_token stop) {
   return compared;
 }
 
-ComparisonWork::ComparisonWork(Desk& desk)
-    : job_(desk, {.niceness = 5},
+ComparisonWork::ComparisonWork(Scheduler& scheduler)
+    : job_(scheduler, {.niceness = 5},
            {.finished = [this](const ComparisonKey& key, const ComparedPair& both) { emit compared(key, both); },
             .ended =
                 [this](const ComparisonKey&, const Ending& ending) {

@@ -29,7 +29,7 @@ using ComparedPair = std::array<Compared, 2>;
 class ComparisonWork : public QObject {
   Q_OBJECT
  public:
-  explicit ComparisonWork(Desk& desk);
+  explicit ComparisonWork(Scheduler& scheduler);
   void compare(const LibraryPtr& library, const ComparisonKey& key);
 
  signals:

@@ -63,15 +63,16 @@ PropertiesOf propertiesOfAll(const Library& library, const std::stop_token& stop
 
 }  // namespace
 
-DescriptionWork::DescriptionWork(Desk& desk)
-    : presets_(desk, {},
+DescriptionWork::DescriptionWork(Scheduler& scheduler)
+    : presets_(scheduler, {},
                {.finished = [this](const Nothing&, const LibraryPtr& read) { emit presetsRead(read); },
                 .ended =
                     [this](const Nothing&, const Ending& ending) {
                       if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
                     }}),
-      properties_(desk, {.niceness = 10}, {.finished = [this](const Nothing&, const PropertiesOf& found) { emit propertiesFound(found); }}),
-      description_(desk, {},
+      properties_(scheduler, {.niceness = 10},
+                  {.finished = [this](const Nothing&, const PropertiesOf& found) { emit propertiesFound(found); }}),
+      description_(scheduler, {},
                    {.finished =
                         [this](const DescriptionKey& key, const ModelPtr& found) {
                           // Until it is known anew, what had no effect has none.
@@ -85,7 +86,7 @@ DescriptionWork::DescriptionWork(Desk& desk)
                         [this](const DescriptionKey&, const Ending& ending) {
                           if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
                         }}),
-      effects_(desk, {.niceness = 10}, {.finished = [this](const DescriptionKey& key, const ModelPtr& model) {
+      effects_(scheduler, {.niceness = 10}, {.finished = [this](const DescriptionKey& key, const ModelPtr& model) {
                  if (last_ != key || !lastDescribed_ || lastDescribed_->idle == model->idle) return;
                  lastDescribed_ = model;
                  emit described(model);

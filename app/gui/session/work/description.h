@@ -19,7 +19,7 @@ struct DescriptionKey {
 class DescriptionWork : public QObject {
   Q_OBJECT
  public:
-  explicit DescriptionWork(Desk& desk);
+  explicit DescriptionWork(Scheduler& scheduler);
   void readPresets();
   void findProperties(const LibraryPtr& library);                ///< of all presets: they are tried, so it is no part of the start
   void describe(const LibraryPtr& library, const Setup& setup);  ///< unless that was done last

@@ -8,8 +8,8 @@
 
 namespace reclab {
 
-ExportWork::ExportWork(Desk& desk)
-    : job_(desk, {.order = JobBase::Order::all},
+ExportWork::ExportWork(Scheduler& scheduler)
+    : job_(scheduler, {.order = JobBase::Order::all},
            {.progressed = [this](const ExportKey&, double fraction, const QString& stage) { emit progressed(fraction, stage); },
             .ended = [this](const ExportKey& key, const Ending& ending) { end(key, ending); }}) {}
 

@@ -17,7 +17,7 @@ struct ExportKey {
 class ExportWork : public QObject {
   Q_OBJECT
  public:
-  explicit ExportWork(Desk& desk);
+  explicit ExportWork(Scheduler& scheduler);
   void start(const QString& folder, bool csv, const LibraryPtr& library, const Setup& setup);
   void stop() { job_.stop(); }
   bool running() const { return job_.running(); }

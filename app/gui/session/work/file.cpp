@@ -10,8 +10,8 @@
 
 namespace reclab {
 
-FileWork::FileWork(Desk& desk)
-    : saving_(desk, {.order = JobBase::Order::all},
+FileWork::FileWork(Scheduler& scheduler)
+    : saving_(scheduler, {.order = JobBase::Order::all},
               {.ended =
                    [this](const SaveKey& key, const Ending& ending) {
                      if (ending.how != Ending::How::finished) return emit said(ending.sentence, Tone::warning);
@@ -20,7 +20,7 @@ FileWork::FileWork(Desk& desk)
                                Tone::info);
                      emit saved(key.file);
                    }}),
-      loading_(desk, {.givesWayTo = {&saving_}},
+      loading_(scheduler, {.yieldsTo = {&saving_}},
                {.finished = [this](const LoadKey& key, const Loaded& loaded) { take(key, loaded); },
                 .ended =
                     [this](const LoadKey& key, const Ending& ending) {

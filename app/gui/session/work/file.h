@@ -21,7 +21,7 @@ struct LoadKey {
 class FileWork : public QObject {
   Q_OBJECT
  public:
-  explicit FileWork(Desk& desk);
+  explicit FileWork(Scheduler& scheduler);
   void open(const SequenceChoice& choice);
   void loadSequence(const SequenceChoice& choice);
   void loadFile(FileKind kind, const QString& file, const LibraryPtr& library, const Setup& setup);

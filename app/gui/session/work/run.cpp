@@ -37,9 +37,9 @@ bool RunKey::operator==(const RunKey& other) const {
   return live == other.live && all(recording) == all(other.recording) && setup->sameRun(*other.setup);
 }
 
-RunWork::RunWork(Desk& desk, std::function<std::optional<Subject>(bool live)> subject)
+RunWork::RunWork(Scheduler& scheduler, std::function<std::optional<Subject>(bool live)> subject)
     : subject_(std::move(subject)),
-      job_(desk, {},
+      job_(scheduler, {},
            {.progressed = [this](const RunKey&, double fraction, const QString& stage) { emit progressed(fraction, stage); },
             .part =
                 [this](const RunKey& key, const RunStage& stage) {
@@ -70,7 +70,7 @@ RunWork::RunWork(Desk& desk, std::function<std::optional<Subject>(bool live)> su
 
 void RunWork::moved() {
   rest_.start();
-  job_.announce(true);
+  job_.expectMore(true);
 }
 
 void RunWork::start(bool live) {
@@ -86,7 +86,7 @@ void RunWork::start(bool live) {
     keepsUp_ = false;  // patience has ended
   auto subject = subject_(live);
   if (!live) rest();
-  if (!subject) return job_.announce(rest_.isActive());
+  if (!subject) return job_.expectMore(rest_.isActive());
   liveWaits_ = false;
   firstStage_ = true;
   complete_ = settled_ = false;
@@ -106,7 +106,7 @@ void RunWork::start(bool live) {
                  throw;
                }
              });
-  job_.announce(rest_.isActive());
+  job_.expectMore(rest_.isActive());
   if (!before) emit runningChanged(true);
 }
 
@@ -120,7 +120,7 @@ void RunWork::stop() {
   rest();
   liveWaits_ = false;
   job_.stop();
-  job_.announce(false);
+  job_.expectMore(false);
 }
 
 void RunWork::end(const Ending& ending) {

@@ -34,7 +34,7 @@ class RunWork : public QObject {
     RunKey key;
   };
   /// `subject`: what is to be run now; nothing where something is missing.
-  RunWork(Desk& desk, std::function<std::optional<Subject>(bool live)> subject);
+  RunWork(Scheduler& scheduler, std::function<std::optional<Subject>(bool live)> subject);
 
   void start(bool live);
   void stop();

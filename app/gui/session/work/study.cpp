@@ -13,11 +13,11 @@ StudyKey::StudyKey(const Study& study, const Setup& of, FieldTexts with)
   setup.form = setup.loss = {};
 }
 
-StudyWork::StudyWork(const Study& study, Desk& desk, std::function<Subject()> subject)
+StudyWork::StudyWork(const Study& study, Scheduler& scheduler, std::function<Subject()> subject)
     : study_(study),
       subject_(std::move(subject)),
       values_(study.in_window),
-      job_(desk, {.niceness = study.takes_model ? 10 : 0},
+      job_(scheduler, {.niceness = study.takes_model ? 10 : 0},
            {.finished = [this](const StudyKey& key, const StudyResult& found) { take(key, found); },
             .ended =
                 [this](const StudyKey& key, const Ending& ending) {

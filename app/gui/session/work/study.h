@@ -25,7 +25,7 @@ class StudyWork : public QObject {
     const Setup& setup;
     bool shown = false;  ///< the run of this setup
   };
-  StudyWork(const Study& study, Desk& desk, std::function<Subject()> subject);
+  StudyWork(const Study& study, Scheduler& scheduler, std::function<Subject()> subject);
 
   const Study& study() const { return study_; }
   /// Computed now, or as soon as there is what it is of.

@@ -29,10 +29,10 @@ TimingKey timingKeyOf(const Setup& setup, const ModelPtr& model, const std::stri
   return key;
 }
 
-TimingWork::TimingWork(Desk& desk, std::function<Subject()> subject)
-    : desk_(desk),
+TimingWork::TimingWork(Scheduler& scheduler, std::function<Subject()> subject)
+    : scheduler_(scheduler),
       subject_(std::move(subject)),
-      job_(desk, {.niceness = 10, .measures = true},
+      job_(scheduler, {.niceness = 10, .measures = true},
            {.began =
                 [this](const TimedKey& key) {
                   soon_.stop();
@@ -67,9 +67,9 @@ TimingWork::TimingWork(Desk& desk, std::function<Subject()> subject)
                   tellAwaited();
                   if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
                 },
-            .gaveWay =
+            .preempted =
                 [this] {
-                  if (!byHand_) job_.drop();  // by itself it comes when the desk has been idle again
+                  if (!byHand_) job_.drop();  // by itself it comes when the scheduler has been idle again
                   tell(false,
                        byHand_ ? tr("The timing was stopped, for nothing else may run beside it; it begins anew as soon as what runs is "
                                     "done.")
@@ -79,7 +79,7 @@ TimingWork::TimingWork(Desk& desk, std::function<Subject()> subject)
                 }}) {
   soon_.setSingleShot(true);
   connect(&soon_, &QTimer::timeout, this, &TimingWork::consider);
-  connect(&desk_, &Desk::changed, this, &TimingWork::consider);
+  connect(&scheduler_, &Scheduler::changed, this, &TimingWork::consider);
 }
 
 void TimingWork::begin(bool byHand) {
@@ -107,7 +107,7 @@ void TimingWork::want(const FieldTexts& choice) {
   refused_.reset();
   end();
   begin(true);
-  if (job_.waiting() && !desk_.isFreeFor(job_)) tell(false, tr("The forms will be timed as soon as what runs is done."));
+  if (job_.waiting() && !scheduler_.isFreeFor(job_)) tell(false, tr("The forms will be timed as soon as what runs is done."));
   tellAwaited();
 }
 
@@ -160,7 +160,7 @@ void TimingWork::consider() {
 
 void TimingWork::schedule() {
   soon_.stop();
-  if (wanted() || !inSight_ || !desk_.isFreeFor(job_)) return;
+  if (wanted() || !inSight_ || !scheduler_.isFreeFor(job_)) return;
   const Subject subject = subject_();
   if (!subject.shown || (whole_ && holds()) || refused_ == subject.key.cost) return;
   using std::chrono::milliseconds;

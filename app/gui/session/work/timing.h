@@ -43,7 +43,7 @@ class TimingWork : public QObject {
     std::string ranOn;   ///< the run that is shown
     bool shown = false;  ///< there is one
   };
-  TimingWork(Desk& desk, std::function<Subject()> subject);
+  TimingWork(Scheduler& scheduler, std::function<Subject()> subject);
 
   const Study& study() const { return study_; }
   void setChoice(const FieldTexts& choice) { choice_ = choice; }
@@ -75,7 +75,7 @@ class TimingWork : public QObject {
   bool holds() const { return timed_ && timedOf_ == subject_().key; }
   void tellAwaited();
   void tell(bool running, const QString& waits);
-  Desk& desk_;
+  Scheduler& scheduler_;
   std::function<Subject()> subject_;
   const Study& study_ = reclab::study("time");
   FieldTexts choice_ = study_.in_window;

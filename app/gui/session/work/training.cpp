@@ -261,8 +261,8 @@ void Learner::goOn(std::int64_t steps) {
   more_ = steps;
 }
 
-TrainingWork::TrainingWork(Desk& desk)
-    : job_(desk, {},
+TrainingWork::TrainingWork(Scheduler& scheduler)
+    : job_(scheduler, {},
            {.began = [this](const Key&) { emit runningChanged(true); },
             .part = [this](const Key&, const Nothing&) { emit moved(); },
             .ended =
@@ -275,7 +275,7 @@ TrainingWork::TrainingWork(Desk& desk)
                   if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
                   keepSoon();
                 }}),
-      exports_(desk, {.order = JobBase::Order::all},
+      exports_(scheduler, {.order = JobBase::Order::all},
                {.finished =
                     [this](const ExportKey& key, const Nothing&) {
                       emit said(tr("The training is in %1: weights, history and what it takes to go on with reclab train --resume.")
@@ -286,7 +286,7 @@ TrainingWork::TrainingWork(Desk& desk)
                     [this](const ExportKey&, const Ending& ending) {
                       if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
                     }}),
-      keeps_(desk, {.niceness = 10},
+      keeps_(scheduler, {.niceness = 10},
              {.finished =
                   [this](const Key&, const QString& problem) {
                     if (!problem.isEmpty() && problem != keepProblem_)

@@ -104,7 +104,7 @@ class TrainingWork : public QObject {
  public:
   static constexpr std::size_t most = 12;       ///< trainings that are kept
   static constexpr std::size_t mostBeside = 6;  ///< that learn in turn
-  explicit TrainingWork(Desk& desk);
+  explicit TrainingWork(Scheduler& scheduler);
 
   void setChoice(const TrainingChoice& choice) { choice_ = choice; }
   const TrainingChoice& choice() const { return choice_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where all jobs of a window meet: it gives each its turn, by the rule of Turns.
+// The scheduler of all jobs of a window: it starts and preempts them by ExclusionRules.
 #pragma once
 
 #include <QObject>
@@ -8,17 +8,17 @@
 #include <functional>
 #include <vector>
 
-#include "gui/jobs/turns.h"
+#include "gui/jobs/exclusion_rules.h"
 
 namespace reclab {
 
 class JobBase;
 
-class Desk : public QObject {
+class Scheduler : public QObject {
   Q_OBJECT
  public:
   /// `sentence`: what is said to the user of whatever a job threw.
-  explicit Desk(std::function<QString(const std::exception_ptr&)> sentence) : sentence_(std::move(sentence)) {}
+  explicit Scheduler(std::function<QString(const std::exception_ptr&)> sentence) : sentence_(std::move(sentence)) {}
 
   /// Whether a job would begin at once.
   bool isFreeFor(const JobBase& job) const;
@@ -29,16 +29,16 @@ class Desk : public QObject {
 
  private:
   friend class JobBase;
-  void add(JobBase& job, Turns::Manners manners);
+  void add(JobBase& job, ExclusionRules::Policy policy);
   void remove(const JobBase& job);
   void wants(JobBase& job);   ///< it waits: what gives way to it stops
   void update(JobBase& job);  ///< its state is another: others may begin
   void note(const JobBase& job);
-  void giveTurns();
+  void startNext();
   std::function<QString(const std::exception_ptr&)> sentence_;
-  Turns turns_;
-  std::vector<JobBase*> jobs_;  ///< by their Turns::Id; null: gone
-  bool givingWay_ = false;      ///< those that stop say so; none begins before all have
+  ExclusionRules rules_;
+  std::vector<JobBase*> jobs_;  ///< by their ExclusionRules::Id; null: gone
+  bool preempting_ = false;     ///< jobs are being stopped; none begins before all have been
 };
 
 }  // namespace reclab
