@@ -96,7 +96,7 @@ Json card_json(const Card& card, const Hyper& hyper, const Preset& preset, const
                   {"default", value_json(standard.value(row.key))}};
     if (row.kind == HyperKind::integer || row.kind == HyperKind::real) entry["low"] = row.low, entry["high"] = row.high;
     if (row.kind == HyperKind::choice) entry["choices"] = row.choices;
-    entry["draws_only"] = row.draws_only;
+    entry["initialisation_only"] = row.initialisation_only;
     entry["text"] = row.text;
     json["hyper"].push_back(entry);
   }

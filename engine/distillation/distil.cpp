@@ -219,7 +219,7 @@ std::string put_whole(const Registry& registry, const ModalArchitecture& target,
   const auto named = [](const Pairs& pairs, const std::string& key) { return std::ranges::find(pairs, key, &Pairs::value_type::first); };
   if (!target.filters.empty())
     for (const HyperSpec& spec : source.hyper.table())
-      if (!spec.draws_only && !Hyper(architecture.hyper).has(spec.key) && named(target.needs, spec.key) == target.needs.end() &&
+      if (!spec.initialisation_only && !Hyper(architecture.hyper).has(spec.key) && named(target.needs, spec.key) == target.needs.end() &&
           std::ranges::find(target.filters, spec.key) == target.filters.end())
         return target.id + " has no " + spec.key;
   for (const auto& [key, value] : target.needs)
@@ -232,7 +232,7 @@ std::string put_whole(const Registry& registry, const ModalArchitecture& target,
   preset.hyper.clear();
   try {
     for (const HyperSpec& spec : architecture.hyper) {
-      if (spec.draws_only) continue;
+      if (spec.initialisation_only) continue;
       if (spec.key == "state") {
         hyper.set("state", target.states_a_mode * modes, target.id);
       } else if (const auto own = named(target.fixed, spec.key); own != target.fixed.end()) {
@@ -348,7 +348,7 @@ std::string put_in_place(const Registry& registry, const Prepared& source, const
   Preset& preset = found.preset;
   preset.hyper.clear();
   for (const HyperSpec& spec : architecture.hyper)
-    if (!spec.draws_only) preset.hyper.emplace_back(spec.key, hyper.value(spec.key));
+    if (!spec.initialisation_only) preset.hyper.emplace_back(spec.key, hyper.value(spec.key));
   preset.architecture = own.architecture;
   preset.task = own.task;
   preset.task_length = own.task_length;

@@ -286,7 +286,7 @@ std::vector<IdleSetting> idle_settings(const Architecture& architecture, const H
   const Drawing drawing(architecture, input_width);
   std::vector<IdleSetting> idle;
   for (const HyperSpec& row : hyper.table()) {
-    if (!row.draws_only || drawing.matters(row, hyper)) continue;
+    if (!row.initialisation_only || drawing.matters(row, hyper)) continue;
     std::string why = "It has no effect with the other settings as they are: no weight that is drawn depends on it.";
     for (const HyperSpec& other : hyper.table()) {
       if (&other == &row || (other.kind != HyperKind::choice && other.kind != HyperKind::flag)) continue;

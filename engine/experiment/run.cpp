@@ -440,7 +440,7 @@ std::vector<std::string> settings_without_effect(const Registry& registry, const
   std::vector<std::string> keys;
   if (request.weights.empty() && !request.learned) return keys;
   for (const auto& row : architecture_of(registry, request.preset)->hyper)
-    if (row.draws_only) keys.push_back(row.key);
+    if (row.initialisation_only) keys.push_back(row.key);
   keys.emplace_back("seed");
   return keys;
 }

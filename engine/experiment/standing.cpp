@@ -15,7 +15,7 @@ bool share_model(const Structure& a, const Structure& b) {
   const NetworkOptions &of_a = a.shape_network->options(), &of_b = b.shape_network->options();
   return a.parts() == b.parts() && &a.backend == &b.backend && of_a.input == of_b.input && of_a.head == of_b.head &&
          of_a.real == of_b.real && std::ranges::all_of(a.hyper.table(), [&](const HyperSpec& row) {
-           return row.draws_only || a.hyper.value(row.key) == b.hyper.value(row.key);
+           return row.initialisation_only || a.hyper.value(row.key) == b.hyper.value(row.key);
          });
 }
 

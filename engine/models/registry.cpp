@@ -18,7 +18,7 @@ void Registry::add(std::string id, std::string family, Architecture architecture
                    "after the last layer, or, as in PyTorch, after each (both_by_layer). Layers are numbered with those that run forward "
                    "first, or, by layer, the two of each one after the other."));
   if (architecture.input_width || !architecture.input_weights.empty())
-    architecture.hyper.push_back(draws_only(hyper_real(
+    architecture.hyper.push_back(initialisation_only(hyper_real(
         "input_gain", "", 1.0, 1e-3, 1e3,
         architecture.input_weights.empty()
             ? "The matrix of the encoder in front is drawn times this: larger moves gates further. Without an encoder, where the input is "

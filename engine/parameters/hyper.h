@@ -29,7 +29,7 @@ struct HyperSpec {
   bool logarithmic = false;          ///< the slider moves in decades
   std::vector<std::string> choices;  ///< for choice
   std::string text;                  ///< one sentence
-  bool draws_only = false;           ///< it matters for drawing weights alone: with weights from a file it has no effect
+  bool initialisation_only = false;  ///< it matters for drawing weights alone: with weights from a file it has no effect
 };
 
 HyperSpec hyper_integer(std::string key, std::string symbol, std::int64_t standard, std::int64_t low, std::int64_t high, std::string text,
@@ -39,8 +39,8 @@ HyperSpec hyper_real(std::string key, std::string symbol, double standard, doubl
 HyperSpec hyper_flag(std::string key, bool standard, std::string text);
 HyperSpec hyper_choice(std::string key, std::string standard, std::vector<std::string> choices, std::string text);
 /// The same row, for a hyper-parameter that matters for drawing weights alone.
-inline HyperSpec draws_only(HyperSpec row) {
-  row.draws_only = true;
+inline HyperSpec initialisation_only(HyperSpec row) {
+  row.initialisation_only = true;
   return row;
 }
 

@@ -229,7 +229,7 @@ void DistillDialog::openModel() {
     Hyper own(builtin_registry().find(id).hyper);
     for (const auto& [key, value] : found->preset.hyper) own.set(key, value, id);
     for (const HyperSpec& spec : own.table())
-      if (!spec.draws_only && own.text(spec.key) != standard.text(spec.key)) after.setValue(spec.key, own.text(spec.key));
+      if (!spec.initialisation_only && own.text(spec.key) != standard.text(spec.key)) after.setValue(spec.key, own.text(spec.key));
     if (!found->whole) {
       SequenceChoice impulse;
       impulse.task = found->preset.task;

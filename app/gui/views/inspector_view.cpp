@@ -134,7 +134,7 @@ std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString
     one.label = inWords(spec.key).toHtmlEscaped() + (spec.symbol.empty() ? QString() : ' ' + mathHtml(spec.symbol));
     one.tip = tipOf(spec);
     one.value = QString::fromStdString(model->hyper.text(spec.key));
-    one.works = weights.isEmpty() || !spec.draws_only;
+    one.works = weights.isEmpty() || !spec.initialisation_only;
     if (!one.works) one.why = whyNotDrawn(weights);
     if (const auto idle = std::ranges::find(model->idle, spec.key, &IdleSetting::key); one.works && idle != model->idle.end()) {
       one.works = false;
@@ -199,7 +199,7 @@ void InspectorView::build() {
       made->setToolTip(safeTip(tipOf(spec)));
       editor.cell = made;
       editor.tip = tipOf(spec);
-      editor.drawsOnly = spec.draws_only;
+      editor.drawsOnly = spec.initialisation_only;
       rows_->addWidget(made);
       editors_[spec.key] = editor;
       more_ << made;

@@ -159,7 +159,7 @@ class Search {
     };
     if (in(first_)) return true;
     for (const auto& row : first_.hyper.table()) {
-      if (row.draws_only) continue;
+      if (row.initialisation_only) continue;
       std::vector<HyperValue> others;
       if (row.kind == HyperKind::flag) others.emplace_back(!first_.hyper.flag(row.key));
       for (const auto& choice : row.choices) others.emplace_back(choice);
@@ -236,7 +236,7 @@ class Search {
       if (tried && allowed(*tried, key, kept)) found.push_back(std::move(*tried));
     };
     for (const HyperSpec& row : now.hyper.table()) {
-      if (row.draws_only || kept.contains(row.key) || spent_ >= most_spent_) continue;
+      if (row.initialisation_only || kept.contains(row.key) || spent_ >= most_spent_) continue;
       if (row.kind == HyperKind::flag) add(with(now, row, !now.hyper.flag(row.key)), row.key);
       if (row.kind == HyperKind::choice)
         for (const auto& choice : row.choices) add(with(now, row, choice), row.key);
@@ -364,7 +364,8 @@ class Search {
   std::vector<Values> alternatives(const Values& now, std::size_t row) {
     std::vector<Values> found;
     const HyperSpec& spec = now.hyper.table()[row];
-    if (spec.draws_only || kept_.contains(spec.key) || (spec.kind != HyperKind::integer && spec.kind != HyperKind::real)) return found;
+    if (spec.initialisation_only || kept_.contains(spec.key) || (spec.kind != HyperKind::integer && spec.kind != HyperKind::real))
+      return found;
     const auto others = nudged(now, spec);
     if (others.empty() || shapes_of(others[0].first) == shapes_of(now)) return found;
     std::set<double> values;
@@ -422,7 +423,7 @@ class Search {
     }
     for (const auto& row : now.hyper.table()) {
       if (unused(now) == 0) break;
-      if (row.draws_only || kept_.contains(row.key)) continue;
+      if (row.initialisation_only || kept_.contains(row.key)) continue;
       std::vector<HyperValue> values;
       if (row.kind == HyperKind::flag) values.emplace_back(!now.hyper.flag(row.key));
       for (const auto& choice : row.choices) values.emplace_back(choice);
@@ -459,7 +460,7 @@ class Search {
     std::vector<std::pair<const HyperSpec*, Values>> changes;
     std::map<std::string, std::set<AxisName>> moves;
     for (const HyperSpec& row : now.hyper.table()) {
-      if (row.draws_only || kept_.contains(row.key)) continue;
+      if (row.initialisation_only || kept_.contains(row.key)) continue;
       std::vector<Values> others;
       for (const HyperValue& value : other_values(now, row))
         if (auto tried = with(now, row, value); tried && allowed(*tried, row.key, kept_)) others.push_back(std::move(*tried));

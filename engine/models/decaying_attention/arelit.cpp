@@ -96,8 +96,8 @@ Architecture arelit() {
              hyper_integer("feed_forward", "d_ffc", 32, 1, 65536, "Hidden width of the feed-forward part.", "units"),
              hyper_flag("embedding_act", true, "Whether a ReLU follows the first layer's map of the input."),
              hyper_real("eps", "ε", 1e-5, 1e-12, 1.0, "What is added to the divisor.", true),
-             draws_only(hyper_real("gru_bias", "b", 2.0, -20.0, 20.0,
-                                   "Where the biases of the two gates start; higher: nearer to passing the input on.")),
+             initialisation_only(hyper_real("gru_bias", "b", 2.0, -20.0, 20.0,
+                                            "Where the biases of the two gates start; higher: nearer to passing the input on.")),
              hyper_integer("reset_column", "", 0, 0, 100000, "The input column that is above 0 where a document begins; 0: none.")};
   a.spectrum = "1 − γ_t of the r memories of keys, then 1 − β_t of those of values, then 1 − γ_t of s";
   a.source = {"S. Pramanik, E. Elelimy, M. C. Machado, A. White",

@@ -157,10 +157,11 @@ Architecture gla() {
       hyper_real("norm_eps", "ε", 1e-6, 1e-12, 1.0, "Epsilon of all norms.", true),
       hyper_integer("feed_forward", "F", 0, 0, 65536,
                     "Hidden width of the feed-forward part; 0: 8/3 of the width, up to the next multiple of 256.", "units"),
-      draws_only(hyper_real("gate_std", "", 0.02, 1e-6, 10.0,
-                            "Deviation that W₀ and W₁ of the decay start with; 0.02 is that of all other matrices. Larger lets the input "
-                            "move the gate further.",
-                            true)),
+      initialisation_only(
+          hyper_real("gate_std", "", 0.02, 1e-6, 10.0,
+                     "Deviation that W₀ and W₁ of the decay start with; 0.02 is that of all other matrices. Larger lets the input "
+                     "move the gate further.",
+                     true)),
       hyper_choice("block", "residual", {"residual", "none"},
                    "The block with norms, residuals and feed-forward, or the attention layer alone.")};
   a.spectrum = "the decay exp(a_t) of each entry of S (with rotation in the frame that turns)";

@@ -213,8 +213,8 @@ Architecture relit() {
       hyper_choice("flow", "gtrxl", {"gtrxl", "trxl1", "vanilla"},
                    "The block: with gates, with sums, or with sums and the norms behind them."),
       hyper_real("eps", "ε", 1e-10, 1e-12, 1.0, "What is added to the divisor.", true),
-      draws_only(hyper_real("gru_bias", "b", 2.0, -20.0, 20.0,
-                            "Where the biases of the two gates start; higher: nearer to passing the input on.")),
+      initialisation_only(hyper_real("gru_bias", "b", 2.0, -20.0, 20.0,
+                                     "Where the biases of the two gates start; higher: nearer to passing the input on.")),
       hyper_integer("reset_column", "", 0, 0, 100000, "The input column that is above 0 where a document begins; 0: none.")};
   a.spectrum =
       "1 − γ_t β_tᵀ of the memory of each head, then 1 − γ_t of s; with update=delta the eigenvalues of (1 − γ_t) I − γ_t β_t k̂ k̂ᵀ, once "

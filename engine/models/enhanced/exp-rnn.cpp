@@ -35,7 +35,7 @@ Architecture exp_rnn() {
              hyper_choice("map", "exponential", {"exponential", "cayley"},
                           "How the skew matrix A becomes an orthogonal one: e^A, or Cayley's (I + A)⁻¹ (I − A)."),
              hyper_flag("base", true, "Whether the base B₀ of the exponential is a parameter; no: it is the identity."),
-             draws_only(hyper_choice(
+             initialisation_only(hyper_choice(
                  "init", "henaff", {"henaff", "cayley"},
                  "How the 2×2 blocks of A start: angles uniform in ±π, or −√((1 − cos u)/(1 + cos u)) with u uniform in 0..π/2."))};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}: of Bᵀ, on the unit circle, where f does not act";

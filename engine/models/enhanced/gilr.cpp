@@ -20,8 +20,8 @@ Architecture gilr() {
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Number of units.", "units"),
              hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
              hyper_choice("activation", "elu", {"elu", "tanh", "relu", "identity"}, "φ, what the impulse is written through."),
-             draws_only(hyper_choice("init", "glorot", {"glorot", "small"},
-                                     "How W and b start: uniform in ±√(6/(in + out)), a bias too, or W in ±0.05 and b at 0."))};
+             initialisation_only(hyper_choice("init", "glorot", {"glorot", "small"},
+                                              "How W and b start: uniform in ±√(6/(in + out)), a bias too, or W in ±0.05 and b at 0."))};
   a.spectrum = "the gate g_t, the transition of each step";
   a.source = {"E. Martin, C. Cundy", "Parallelizing linear recurrent neural nets over sequence length", "ICLR",
               "https://arxiv.org/abs/1709.04057", 2018};

@@ -36,15 +36,15 @@ Architecture indrnn() {
       "or after the recurrence.",
       "The authors keep |u| at most γ^(1/T), γ = 2, by clipping after an optimiser's step, which is not done here; u starts uniform in "
       "u_min..u_max, in the authors' networks 0..γ^(1/T), and for long memory γ^(−1/T)..γ^(1/T) in the last layer."};
-  a.hyper = {
-      hyper_integer("width", "H", 64, 1, 4096, "Number of units.", "units"),
-      hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
-      hyper_choice("activation", "relu", {"relu", "tanh", "sigmoid", "identity"}, "The nonlinearity f."),
-      hyper_flag("bias", true, "Whether b_ih exists."),
-      hyper_choice("norm", "none", {"none", "before", "after", "within"},
-                   "Where a batch norm stands: before the recurrence, after it, or within it."),
-      draws_only(hyper_real("u_min", "u_min", 0.0, -2.0, 2.0, "Smallest u at the start.")),
-      draws_only(hyper_real("u_max", "u_max", 1.0, -2.0, 2.0,
+  a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Number of units.", "units"),
+             hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
+             hyper_choice("activation", "relu", {"relu", "tanh", "sigmoid", "identity"}, "The nonlinearity f."),
+             hyper_flag("bias", true, "Whether b_ih exists."),
+             hyper_choice("norm", "none", {"none", "before", "after", "within"},
+                          "Where a batch norm stands: before the recurrence, after it, or within it."),
+             initialisation_only(hyper_real("u_min", "u_min", 0.0, -2.0, 2.0, "Smallest u at the start.")),
+             initialisation_only(
+                 hyper_real("u_max", "u_max", 1.0, -2.0, 2.0,
                             "Largest u at the start: with relu a unit's gradient is multiplied by u at each step at which it is on."))};
   a.spectrum = "the diagonal of the Jacobian, f'(a_t) ⊙ u: an entry a unit";
   a.source = {"S. Li, W. Li, C. Cook, C. Zhu, Y. Gao", "Independently recurrent neural network (IndRNN): building a longer and deeper RNN",

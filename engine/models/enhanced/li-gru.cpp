@@ -32,8 +32,8 @@ Architecture li_gru() {
                           "The nonlinearity f of the candidate; the slope of leaky_relu below 0 is 0.01."),
              hyper_choice("gate", "keeps", {"keeps", "writes"}, "What z multiplies: the old state, as in the paper, or the candidate."),
              hyper_choice("norm", "batch", {"batch", "layer", "none"}, "What W x goes through."),
-             draws_only(hyper_choice("recurrent_init", "orthogonal", {"orthogonal", "uniform"},
-                                     "How U starts: with orthonormal columns, or uniform in ±1/√H."))};
+             initialisation_only(hyper_choice("recurrent_init", "orthogonal", {"orthogonal", "uniform"},
+                                              "How U starts: with orthonormal columns, or uniform in ±1/√H."))};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}";
   a.source = {"M. Ravanelli, P. Brakel, M. Omologo, Y. Bengio", "Light gated recurrent units for speech recognition",
               "IEEE Transactions on Emerging Topics in Computational Intelligence 2", "https://arxiv.org/abs/1803.10225", 2018};

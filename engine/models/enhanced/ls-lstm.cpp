@@ -27,9 +27,10 @@ Architecture ls_lstm() {
   a.hyper = {
       hyper_integer("width", "H", 64, 1, 4096, "Number of cells, and of units of the surrogate.", "units"),
       hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
-      draws_only(hyper_choice("init", "glorot", {"glorot", "small"},
-                              "How weights and biases start: uniform in ±√(6/(in + out)), or weights in ±0.05 and biases at 0.")),
-      draws_only(hyper_real("forget_bias", "b_f", 0.0, -10.0, 10.0, "Added to the forget gate's bias at the start; 5 in layers_new.py."))};
+      initialisation_only(hyper_choice("init", "glorot", {"glorot", "small"},
+                                       "How weights and biases start: uniform in ±√(6/(in + out)), or weights in ±0.05 and biases at 0.")),
+      initialisation_only(
+          hyper_real("forget_bias", "b_f", 0.0, -10.0, 10.0, "Added to the forget gate's bias at the start; 5 in layers_new.py."))};
   a.spectrum = "the gates g_t and σ(f), the transitions of both recurrences";
   a.source = {"E. Martin, C. Cundy", "Parallelizing linear recurrent neural nets over sequence length", "ICLR",
               "https://arxiv.org/abs/1709.04057", 2018};

@@ -61,11 +61,11 @@ Architecture nnrnn() {
              hyper_choice("basis", "exponential", {"exponential", "matrix"},
                           "Whether P is e^A, orthogonal by itself, or a parameter that is read as it stands."),
              hyper_flag("bias", false, "Whether U has a bias."),
-             draws_only(hyper_choice(
+             initialisation_only(hyper_choice(
                  "init", "henaff", {"henaff", "cayley"},
                  "How the 2×2 blocks of A start: angles uniform in −π..0, or −√((1 − cos u)/(1 + cos u)) with u uniform in 0..π/2.")),
-             draws_only(hyper_real("transient", "σ_T", 0.0, 0.0, 10.0, "T starts N(0, σ_T²) above the blocks, 0 inside them.")),
-             draws_only(hyper_real("modulus", "", 1.0, 0.0, 2.0, "Where every α starts: the modulus of the eigenvalues."))};
+             initialisation_only(hyper_real("transient", "σ_T", 0.0, 0.0, 10.0, "T starts N(0, σ_T²) above the blocks, 0 inside them.")),
+             initialisation_only(hyper_real("modulus", "", 1.0, 0.0, 2.0, "Where every α starts: the modulus of the eigenvalues."))};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}: α e^{±iθ} where f does not act and T is 0 inside the blocks";
   a.source = {
       "G. Kerg, K. Goyette, M. Puelma Touzel, G. Gidel, E. Vorontsov, Y. Bengio, G. Lajoie",

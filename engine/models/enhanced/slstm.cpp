@@ -44,10 +44,11 @@ Architecture slstm() {
       hyper_choice("activation", "gelu", {"gelu", "relu", "relu^2", "swish", "sigmoid", "selu"}, "Activation of the feed-forward part."),
       hyper_flag("ffn_bias", false, "Whether the matrices of the feed-forward part have biases."),
       hyper_flag("post_norm", true, "Whether a norm follows the last block."),
-      draws_only(hyper_choice("bias_init", "powerlaw_blockdependent", {"powerlaw_blockdependent", "small_init", "standard", "zeros"},
-                              "How b starts: the forget gate's from 5 to −7 over the units of a head, bent by the block's number, or from "
-                              "3 to 6, the others at 0; all uniform in ±1/√H; or all at 0.")),
-      draws_only(hyper_choice("recurrent_init", "zeros", {"zeros", "standard"}, "How R starts: at 0, or uniform in ±1/√H.")),
+      initialisation_only(
+          hyper_choice("bias_init", "powerlaw_blockdependent", {"powerlaw_blockdependent", "small_init", "standard", "zeros"},
+                       "How b starts: the forget gate's from 5 to −7 over the units of a head, bent by the block's number, or from "
+                       "3 to 6, the others at 0; all uniform in ±1/√H; or all at 0.")),
+      initialisation_only(hyper_choice("recurrent_init", "zeros", {"zeros", "standard"}, "How R starts: at 0, or uniform in ±1/√H.")),
       hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and feed-forward, or the layer alone.")};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂(y, c, n, m)_t/∂(y, c, n, m)_{t-1}";
   a.source = {"M. Beck, K. Pöppel, M. Spanring, A. Auer, O. Prudnikova, M. Kopp, G. Klambauer, J. Brandstetter, S. Hochreiter",

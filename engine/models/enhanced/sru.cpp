@@ -124,9 +124,11 @@ Architecture sru() {
           "window", "", 0, 0, 1000000,
           "SRU++: steps that a step attends to, itself included; 0: all. With bidirectional each step attends to the whole sequence.",
           "steps"),
-      draws_only(hyper_real("rezero_init_alpha", "α", 0.0, -10.0, 10.0, "SRU++: where α starts; at 0 the attention adds nothing yet.")),
-      draws_only(hyper_real("highway_bias", "b_r", 0.0, -10.0, 10.0, "Where the bias of r starts: below 0 more of the input passes.")),
-      draws_only(hyper_real("weight_c_init", "", 0.0, 0.0, 10.0, "v and w start uniform in ± this; 0: in ±√1.5."))};
+      initialisation_only(
+          hyper_real("rezero_init_alpha", "α", 0.0, -10.0, 10.0, "SRU++: where α starts; at 0 the attention adds nothing yet.")),
+      initialisation_only(
+          hyper_real("highway_bias", "b_r", 0.0, -10.0, 10.0, "Where the bias of r starts: below 0 more of the input passes.")),
+      initialisation_only(hyper_real("weight_c_init", "", 0.0, 0.0, 10.0, "v and w start uniform in ± this; 0: in ±√1.5."))};
   a.spectrum = "∂c_t/∂c_{t-1} of each unit: the forget gate, and with state_gates what v adds to it";
   a.source = {"T. Lei, Y. Zhang, S. I. Wang, H. Dai, Y. Artzi", "Simple recurrent units for highly parallelizable recurrence", "EMNLP",
               "https://arxiv.org/abs/1709.02755", 2018};

@@ -288,11 +288,12 @@ Architecture lcsm() {
       hyper_flag(
           "o_learned", true,
           "Whether decays that do not depend on the data are sigmoids to the power 1/τ, or exponentials of slopes that the code holds."),
-      draws_only(hyper_choice("o_start", "alibi", {"alibi", "normal"}, "How decays that do not depend on the data start.")),
-      draws_only(hyper_real("init_std", "", 0.1, 1e-6, 10.0,
-                            "Deviation that matrices and vectors which are no projections start with: E, S, and A, a and b of oscillations "
-                            "6 to 9. Larger lets the input move those gates further.",
-                            true)),
+      initialisation_only(hyper_choice("o_start", "alibi", {"alibi", "normal"}, "How decays that do not depend on the data start.")),
+      initialisation_only(
+          hyper_real("init_std", "", 0.1, 1e-6, 10.0,
+                     "Deviation that matrices and vectors which are no projections start with: E, S, and A, a and b of oscillations "
+                     "6 to 9. Larger lets the input move those gates further.",
+                     true)),
       hyper_choice("parameterisation", "linear", {"linear", "ssm"},
                    "Whether the parts come from projections by the code, or as in a selective state-space model."),
       hyper_integer("rank", "r", 16, 1, 4096, "Rank of Δ's projection, with parameterisation=ssm."),

@@ -85,10 +85,12 @@ Architecture mao_fast_weights() {
       hyper_choice("feature_map", "none", {"none", "elu", "relu"}, "φ of queries and keys: none, elu + 1, or relu."),
       hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
       hyper_real("norm_eps", "ε", 1e-5, 1e-12, 1.0, "Epsilon of all norms.", true),
-      draws_only(hyper_real("init_std", "", 0.02, 1e-6, 10.0,
-                            "Deviation that the matrices of queries, keys, values and of the feed-forward part start with.", true)),
-      draws_only(hyper_real("gate_std", "", 0.02, 1e-6, 10.0,
-                            "Deviation that the matrices of the gates start with: larger lets the input move them further.", true)),
+      initialisation_only(hyper_real("init_std", "", 0.02, 1e-6, 10.0,
+                                     "Deviation that the matrices of queries, keys, values and of the feed-forward part start with.",
+                                     true)),
+      initialisation_only(hyper_real("gate_std", "", 0.02, 1e-6, 10.0,
+                                     "Deviation that the matrices of the gates start with: larger lets the input move them further.",
+                                     true)),
       hyper_choice("block", "residual", {"residual", "none"}, "GPT-2's block, or the fast weights with their projections alone.")};
   a.spectrum =
       "f_k[i] f_v[j], an entry for each key and value dimension of each head; with update=delta 1, and 1 − |k|² once for each value "

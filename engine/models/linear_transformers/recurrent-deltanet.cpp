@@ -66,7 +66,8 @@ Architecture recurrent_deltanet() {
       hyper_flag("prenorm", false, "Whether norms come first (after the residual otherwise)."),
       hyper_flag("normalised_residual", false, "prenorm: whether the fast weights' output is added to the normalised input."),
       hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
-      draws_only(hyper_real("init_std", "", 0.02, 1e-6, 10.0, "Deviation that the matrices of the slow network start with.", true)),
+      initialisation_only(
+          hyper_real("init_std", "", 0.02, 1e-6, 10.0, "Deviation that the matrices of the slow network start with.", true)),
       hyper_choice("block", "residual", {"residual", "none"},
                    "The layer with norms, residuals and feed-forward, or the fast weights with their projections alone.")};
   a.spectrum =

@@ -67,8 +67,8 @@ Architecture rfa() {
       hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."),
       hyper_integer("features", "m", 64, 1, 65536, "Random rows of a head; each has a sine and a cosine.", "features"),
       hyper_choice("kernel", "gaussian", {"gaussian", "arccos"}, "Waves, for the Gaussian kernel, or relu, for the arc-cosine kernel."),
-      draws_only(hyper_choice("rows", "independent", {"independent", "orthogonal"},
-                              "How W₀ is drawn: Gaussian, or the authors' orf, which needs m no less than the head size.")),
+      initialisation_only(hyper_choice("rows", "independent", {"independent", "orthogonal"},
+                                       "How W₀ is drawn: Gaussian, or the authors' orf, which needs m no less than the head size.")),
       hyper_real("temperature", "τ", 1.0, 1e-6, 1e6, "What W is divided by.", true),
       hyper_flag("sigma", true, "Whether σ is a parameter (reparam_proj)."),
       hyper_real("scale", "s", 0.1, 0.0, 1e6, "What features are multiplied by; 0: 1/√m."),
@@ -78,8 +78,8 @@ Architecture rfa() {
       hyper_real("least", "ε_w", 1.0, 0.0, 1e6, "The least that the read is divided by.", true),
       hyper_choice("gate", "none", {"none", "keeps", "writes"},
                    "Whether a gate forgets, and whether it is what is kept or what is written."),
-      draws_only(hyper_real("gate_bias", "", 0.0, -20.0, 20.0, "What the gate's bias starts at.")),
-      draws_only(hyper_real("gate_std", "", 0.02, 1e-6, 10.0, "Deviation that the gate's weights start with.", true))};
+      initialisation_only(hyper_real("gate_bias", "", 0.0, -20.0, 20.0, "What the gate's bias starts at.")),
+      initialisation_only(hyper_real("gate_std", "", 0.02, 1e-6, 10.0, "Deviation that the gate's weights start with.", true))};
   parts::add_fairseq_rows(a.hyper);
   a.spectrum = "the transition of the memory: the identity, or g of each head";
   a.source = {"H. Peng, N. Pappas, D. Yogatama, R. Schwartz, N. A. Smith, L. Kong", "Random feature attention", "ICLR",

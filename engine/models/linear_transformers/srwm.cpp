@@ -33,15 +33,16 @@ Architecture srwm() {
       "The heads are slices of the input: heads times D is the width. All norms are layer norms with epsilon 1e-5.",
       "Heads do not see each other, and the step is one Jacobian of all of them, so spectra cost the cube of the number of all entries. "
       "Where D is above 2 the eigenvalue 1 has fewer eigenvectors than its multiplicity: what is computed about it is right to 1e-8."};
-  a.hyper = {hyper_integer("width", "d", 16, 1, 4096, "Width of the stream.", "channels"),
-             hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the width."),
-             hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."),
-             hyper_flag("input_softmax", false, "Whether the matrix reads the softmax of each head's input (use_input_softmax)."),
-             hyper_flag("use_ln", true, "Whether what the output is added to is normalised."),
-             hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
-             draws_only(hyper_real("beta_init", "", 0.0, -20.0, 20.0, "Mean that w_b starts with; the layer's own default is -1.")),
-             hyper_choice("block", "residual", {"residual", "none"},
-                          "The layer with norm, residual and feed-forward part, or the matrix with its output projection alone.")};
+  a.hyper = {
+      hyper_integer("width", "d", 16, 1, 4096, "Width of the stream.", "channels"),
+      hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the width."),
+      hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."),
+      hyper_flag("input_softmax", false, "Whether the matrix reads the softmax of each head's input (use_input_softmax)."),
+      hyper_flag("use_ln", true, "Whether what the output is added to is normalised."),
+      hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
+      initialisation_only(hyper_real("beta_init", "", 0.0, -20.0, 20.0, "Mean that w_b starts with; the layer's own default is -1.")),
+      hyper_choice("block", "residual", {"residual", "none"},
+                   "The layer with norm, residual and feed-forward part, or the matrix with its output projection alone.")};
   a.spectrum =
       "eigenvalues of ∂(ΔW_y, ΔW_q, ΔW_k, Δw_b)_t/∂(...)_{t-1}: about those of I + β_i k (q − k)ᵀ, which are 1 and 1 + β_i k·(q − k), "
       "moved by what q, k and β owe to the matrix";

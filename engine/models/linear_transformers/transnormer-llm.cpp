@@ -75,7 +75,7 @@ Architecture transnormer_llm() {
       hyper_choice("norm", "srms", {"srms", "rms", "layer"}, "All norms."),
       hyper_real("norm_eps", "ε", 1e-6, 1e-12, 1.0, "Epsilon of srms and rms; the layer norm has 1e-5.", true),
       hyper_flag("bias", false, "Whether projections have biases."),
-      draws_only(hyper_real("init_std", "", 0.02, 1e-6, 10.0, "Deviation that the matrices start with.", true)),
+      initialisation_only(hyper_real("init_std", "", 0.02, 1e-6, 10.0, "Deviation that the matrices start with.", true)),
       hyper_choice("block", "residual", {"residual", "none"},
                    "The block with norms, residuals and gated linear unit, or the token mixer alone."),
       hyper_flag("final_norm", true, "Whether a norm follows the last block.")};

@@ -145,7 +145,8 @@ Architecture hyena() {
       hyper_integer("emb_dim", "E", 3, 3, 257, "Time features of a lag; odd."),
       hyper_integer("num_inner_mlps", "", 2, 0, 16, "Hidden layers of that network after the first."),
       hyper_integer("short_filter_order", "K", 3, 1, 64, "Taps of the short convolution.", "steps"),
-      draws_only(hyper_real("w", "ω", 1.0, 1e-3, 1000.0, "Where the frequency of the sines starts; higher: rougher filters.", true)),
+      initialisation_only(
+          hyper_real("w", "ω", 1.0, 1e-3, 1000.0, "Where the frequency of the sines starts; higher: rougher filters.", true)),
       hyper_flag("filter_bias", true, "Whether v passes beside its convolution, weighted."),
       hyper_flag("modulate", true, "Whether the filters are multiplied with a window that falls exponentially."),
       hyper_real("shift", "", 0.0, 0.0, 10.0, "What is added to the window, so that it does not fall to 0."),

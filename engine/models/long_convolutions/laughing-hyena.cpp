@@ -168,11 +168,11 @@ Architecture laughing_hyena() {
       hyper_choice("mlp_activation", "silu", {"silu", "gelu"}, "act of StripedHyena's feed-forward part."),
       hyper_real("eps", "ε", 1e-5, 1e-12, 1.0, "Of StripedHyena's norms.", true),
       hyper_flag("final_norm", true, "Whether a norm follows the last block."),
-      draws_only(hyper_choice(
+      initialisation_only(hyper_choice(
           "poles_start", "ring", {"ring", "near-zero"},
           "Where poles start: in a ring of the upper half-plane, or near 0 as in StripedHyena's code, whose poles come from a file.")),
-      draws_only(hyper_real("r_min", "r_min", 0.9, 0.0, 0.9999, "Smallest |p| at the start.")),
-      draws_only(hyper_real("r_max", "r_max", 0.999, 0.0001, 1.0, "Largest |p| at the start."))};
+      initialisation_only(hyper_real("r_min", "r_min", 0.9, 0.0, 0.9999, "Smallest |p| at the start.")),
+      initialisation_only(hyper_real("r_max", "r_max", 0.999, 0.0001, 1.0, "Largest |p| at the start."))};
   a.spectrum = "the poles p of every channel, the same at every step";
   a.source = {
       "S. Massaroli, M. Poli, D. Y. Fu, H. Kumbong, R. N. Parnichkun, D. W. Romero, A. Timalsina, Q. McIntyre, B. Chen, A. Rudra, C. "

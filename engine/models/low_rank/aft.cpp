@@ -176,7 +176,7 @@ Architecture aft() {
                     "With pairs=local: how far apart two steps with a bias are at most, plus one; at most positions.", "steps"),
       hyper_integer("positions", "T", 128, 1, 65536, "Steps that have biases.", "steps"),
       hyper_integer("rank", "d'", 0, 0, 4096, "Width of the factors of w; 0: w itself is learned."),
-      draws_only(hyper_real("bias_std", "", 0.01, 0.0, 100.0, "Deviation that the biases start with.")),
+      initialisation_only(hyper_real("bias_std", "", 0.01, 0.0, 100.0, "Deviation that the biases start with.")),
       hyper_flag("qkv_bias", true, "Whether W_q, W_k and W_v have biases."),
       hyper_choice("block", "residual", {"residual", "none"},
                    "The layer with norms, residuals and feed-forward, or the mixing of steps alone."),

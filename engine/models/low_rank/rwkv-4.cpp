@@ -32,7 +32,7 @@ Architecture rwkv_4() {
              hyper_integer("feed_forward", "F", 0, 0, 65536, "Hidden width of ChannelMix; 0: four times the width.", "units"),
              hyper_flag("ffn_pre", false, "Whether the first block has a ChannelMix ffnPre in place of TimeMix."),
              hyper_flag("final_norm", true, "Whether the norm ln_out follows the last block."),
-             draws_only(hyper_flag("zero_init", false, "Whether five matrices start at 0 as in the reference.")),
+             initialisation_only(hyper_flag("zero_init", false, "Whether five matrices start at 0 as in the reference.")),
              hyper_choice("block", "residual", {"residual", "none", "channel_mix"},
                           "The block with norms, residuals and ChannelMix, TimeMix alone, or ChannelMix alone.")};
   a.spectrum = "exp(w) = exp(−exp(time_decay)), of the numerator, then of the denominator; the same at every step";

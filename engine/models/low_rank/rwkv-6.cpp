@@ -35,9 +35,10 @@ Architecture rwkv_6() {
   a.hyper = rwkv::hyper();
   a.hyper.push_back(hyper_integer("mix_rank", "", 32, 1, 4096, "Rank of what moves the mixtures of tokens (the reference's D_MIX_LORA)."));
   a.hyper.push_back(hyper_integer("decay_rank", "", 64, 1, 4096, "Rank of what moves the decays (the reference's D_DECAY_LORA)."));
-  a.hyper.push_back(draws_only(hyper_real("low_rank_std", "", 0.0, 0.0, 10.0,
-                                          "Deviation that M₁, M₂, D₁ and D₂ start with; 0: as in the reference, where M₁ and D₁ are 0, so "
-                                          "that decays and mixtures do not move before they are trained.")));
+  a.hyper.push_back(
+      initialisation_only(hyper_real("low_rank_std", "", 0.0, 0.0, 10.0,
+                                     "Deviation that M₁, M₂, D₁ and D₂ start with; 0: as in the reference, where M₁ and D₁ are 0, so "
+                                     "that decays and mixtures do not move before they are trained.")));
   a.spectrum = "w_t of each key dimension, once for each value";
   a.source = {"B. Peng et al.", "Eagle and Finch: RWKV with matrix-valued states and dynamic recurrence", "COLM",
               "https://arxiv.org/abs/2404.05892", 2024};

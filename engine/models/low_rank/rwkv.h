@@ -39,7 +39,8 @@ inline std::vector<HyperSpec> hyper() {
       hyper_choice("feed_forward_kind", "channel_mix", {"channel_mix", "mish_glu"}, "ChannelMix, or the reference's MishGLU."),
       hyper_real("divisor", "", 8.0, 1e-3, 1e3, "What the reads are divided by before their norm (head_size_divisor)."),
       hyper_flag("final_norm", true, "Whether the norm ln_out follows the last block."),
-      draws_only(hyper_flag("zero_init", false, "Whether W_o, and W_v and W_r of the feed-forward part, start at 0 as in the reference.")),
+      initialisation_only(
+          hyper_flag("zero_init", false, "Whether W_o, and W_v and W_r of the feed-forward part, start at 0 as in the reference.")),
       hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and feed-forward, or TimeMix alone.")};
 }
 inline std::int64_t attention_width(const Hyper& h) {

@@ -108,11 +108,11 @@ Architecture block_state_transformer() {
              hyper_integer("filters", "S", 8, 1, 1024, "With multi-filter: rows of the context.", "rows"),
              hyper_flag("context_ids", true, "Whether each row of the context has a learned vector of its own added."),
              hyper_integer("state", "N", 16, 2, 1024, "State size a channel, conjugates counted: N/2 complex modes are stored.", "states"),
-             draws_only(hyper_choice("init", "lin", {"lin", "inv"},
-                                     "Imaginary parts of A at the start: S4D-Lin πn, or S4D-Inv (N/π)(N/(2n+1) − 1).")),
+             initialisation_only(hyper_choice("init", "lin", {"lin", "inv"},
+                                              "Imaginary parts of A at the start: S4D-Lin πn, or S4D-Inv (N/π)(N/(2n+1) − 1).")),
              hyper_choice("discretisation", "zoh", {"zoh", "bilinear"}, "From continuous to discrete time: zero-order hold or bilinear."),
-             draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
-             draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
+             initialisation_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
+             initialisation_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
              hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
              hyper_flag("sees_itself", true, "Whether a step attends to itself.")};
   for (HyperSpec& spec : meliad::hyper()) a.hyper.push_back(std::move(spec));

@@ -141,7 +141,7 @@ Architecture infini_attention() {
              hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: 8/3 of the width.", "units"),
              hyper_choice("rule", "linear", {"linear", "delta"}, "Whether the memory adds values, or what of them it does not yet recall."),
              hyper_choice("gate", "memory", {"memory", "local"}, "What the sigmoid of β weighs; the other gets the rest."),
-             draws_only(hyper_real("gate_start", "β", 0.0, -100.0, 100.0, "Where β starts.")),
+             initialisation_only(hyper_real("gate_start", "β", 0.0, -100.0, 100.0, "Where β starts.")),
              hyper_choice("first_segment", "local", {"local", "zero"},
                           "What the memory's share is where there is no memory yet: none, or as later, of zeros."),
              hyper_choice("position", "rotary", {"rotary", "none"}, "How the local attention knows where a step is."),

@@ -144,9 +144,9 @@ Architecture rsa() {
        hyper_integer("dilated_sine", "", 0, 0, 64, "Heads whose recurrence is a dilated sine.", "heads"),
        hyper_integer("dilation", "m", 2, 2, 1024, "Which multiples of a step a dilated head sees.", "steps"),
        hyper_choice("gate", "head", {"head", "layer"}, "Whether each head has a gate of its own or all of a layer have one."),
-       draws_only(hyper_real("gate_range", "", 3.0, 0.0, 100.0, "μ starts uniform in ± this.")),
-       draws_only(hyper_real("init_low", "", 1.0, -20.0, 20.0, "η and ν start uniform from here.")),
-       draws_only(hyper_real("init_high", "", 2.0, -20.0, 20.0, "η and ν start uniform up to here."))});
+       initialisation_only(hyper_real("gate_range", "", 3.0, 0.0, 100.0, "μ starts uniform in ± this.")),
+       initialisation_only(hyper_real("init_low", "", 1.0, -20.0, 20.0, "η and ν start uniform from here.")),
+       initialisation_only(hyper_real("init_high", "", 2.0, -20.0, 20.0, "η and ν start uniform up to here."))});
   a.spectrum = "of the recurrence: λ = tanh(η) and γ e^{iθ}, one for each channel of the head";
   a.source = {"F. Huang, K. Lu, Y. Cai, Z. Qin, Y. Fang, G. Tian, G. Li", "Encoding recurrence into transformers", "ICLR",
               "https://openreview.net/forum?id=7YfHla7IxBJ", 2023};

@@ -36,7 +36,7 @@ Architecture antisymmetric_rnn() {
                           "The nonlinearity f; identity makes the network without a gate linear."),
              hyper_flag("bias", true, "Whether bias_ih exists."),
              hyper_flag("recurrent_bias", true, "Whether bias_hh exists."),
-             draws_only(hyper_real("sigma_w", "σ_w", 1.0, 0.0, 100.0, "weight_hh starts N(0, σ_w²/H)."))};
+             initialisation_only(hyper_real("sigma_w", "σ_w", 1.0, 0.0, 100.0, "weight_hh starts N(0, σ_w²/H)."))};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}";
   a.source = {"B. Chang, M. Chen, E. Haber, E. H. Chi", "AntisymmetricRNN: a dynamical system view on recurrent neural networks", "ICLR",
               "https://arxiv.org/abs/1902.09689", 2019};

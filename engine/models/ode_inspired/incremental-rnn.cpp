@@ -22,9 +22,9 @@ Architecture incremental_rnn() {
              hyper_integer("inner_steps", "K", 5, 1, 200, "Inner steps towards the equilibrium, a time step."),
              hyper_choice("activation", "relu", {"relu", "tanh"}, "The nonlinearity f."),
              hyper_flag("bias", true, "Whether b exists."),
-             draws_only(hyper_real("eta", "η", 0.1, 0.0, 10.0, "Where every η_k starts.")),
-             draws_only(hyper_real("alpha", "α", 1.0, 0.0, 100.0, "Where α starts.")),
-             draws_only(hyper_real("weight_std", "", 0.1, 0.0, 10.0, "U and W start N(0, this²)."))};
+             initialisation_only(hyper_real("eta", "η", 0.1, 0.0, 10.0, "Where every η_k starts.")),
+             initialisation_only(hyper_real("alpha", "α", 1.0, 0.0, 100.0, "Where α starts.")),
+             initialisation_only(hyper_real("weight_std", "", 0.1, 0.0, 10.0, "U and W start N(0, this²)."))};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1} over all inner steps; −1 at the equilibrium";
   a.source = {"A. Kag, Z. Zhang, V. Saligrama",
               "RNNs incrementally evolving on an equilibrium manifold: a panacea for vanishing and exploding gradients?", "ICLR",

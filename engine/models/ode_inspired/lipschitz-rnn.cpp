@@ -38,7 +38,7 @@ Architecture lipschitz_rnn() {
              hyper_choice("solver", "euler", {"euler", "midpoint", "rk4"},
                           "How the equation is stepped: Euler, the midpoint rule (RK2), or the 3/8 rule (RK4)."),
              hyper_flag("gated", false, "Whether the derivative of each unit is multiplied by a gate."),
-             draws_only(hyper_real("init_std", "σ", 1.0, 0.0, 1000.0, "B and C start N(0, (σ/N)²)."))};
+             initialisation_only(hyper_real("init_std", "σ", 1.0, 0.0, 1000.0, "B and C start N(0, (σ/N)²)."))};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}, with euler I + ε (α Aᵀ + diag(tanh') Wᵀ)";
   a.source = {"N. B. Erichson, O. Azencot, A. Queiruga, L. Hodgkinson, M. W. Mahoney", "Lipschitz recurrent neural networks", "ICLR",
               "https://arxiv.org/abs/2006.12070", 2021};

@@ -233,10 +233,12 @@ Architecture neural_wave_machine() {
       hyper_choice("decoder", "none", {"none", "fc", "mlp"}, "Their decoder after the last layer, with a sigmoid at its end."),
       hyper_integer("pixels", "", 64, 1, 65536, "What the decoder gives.", "pixels"),
       hyper_flag("layer_norm", true, "generative: whether a layer norm over all oscillators follows each step."),
-      draws_only(hyper_choice("start", "uniform", {"uniform", "wave"},
-                              "How weights start: as PyTorch's, or as the wave equation's, each input column driving one oscillator.")),
-      draws_only(hyper_real("speed", "c", 1.0, 0.0, 100.0,
-                            "Speed of the waves with start=wave, in units per unit of time; c Δt above 1 (on a torus 0.7) is unstable."))};
+      initialisation_only(
+          hyper_choice("start", "uniform", {"uniform", "wave"},
+                       "How weights start: as PyTorch's, or as the wave equation's, each input column driving one oscillator.")),
+      initialisation_only(
+          hyper_real("speed", "c", 1.0, 0.0, 100.0,
+                     "Speed of the waves with start=wave, in units per unit of time; c Δt above 1 (on a torus 0.7) is unstable."))};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂(y, z)_t/∂(y, z)_{t-1}";
   a.source = {"T. A. Keller, M. Welling",
               "Neural wave machines: learning spatiotemporally structured representations with locally coupled oscillatory recurrent "

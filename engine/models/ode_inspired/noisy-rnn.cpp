@@ -35,7 +35,7 @@ Architecture noisy_rnn() {
              hyper_real("beta", "β", 0.8, 0.0, 1.0, "How skew A and W are: at 1 skew, at 0 symmetric."),
              hyper_real("gamma_a", "γ_A", 0.01, 0.0, 100.0, "What is taken from A's diagonal."),
              hyper_real("gamma_w", "γ_W", 0.01, 0.0, 100.0, "What is taken from W's diagonal."),
-             draws_only(hyper_real("init_std", "σ", 1.0, 0.0, 1000.0, "B and C start N(0, (σ/N)²)."))};
+             initialisation_only(hyper_real("init_std", "σ", 1.0, 0.0, 1000.0, "B and C start N(0, (σ/N)²)."))};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1} with the noise that was drawn";
   a.source = {"S. H. Lim, N. B. Erichson, L. Hodgkinson, M. W. Mahoney", "Noisy recurrent neural networks", "NeurIPS",
               "https://arxiv.org/abs/2102.04877", 2021};

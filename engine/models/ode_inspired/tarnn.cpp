@@ -33,7 +33,7 @@ Architecture tarnn() {
       hyper_choice("activation", "relu", {"relu", "tanh", "sigmoid"}, "The nonlinearity φ (sigma)."),
       hyper_integer("timesteps", "", 1, 1, 4096,
                     "Columns of A1: steps of the sequence that have step sizes of their own; 1: all have the same (n_timesteps).", "steps"),
-      draws_only(hyper_real("alpha", "a", 0.01, -10.0, 10.0, "Where the step sizes start (alpha_val)."))};
+      initialisation_only(hyper_real("alpha", "a", 0.01, -10.0, 10.0, "Where the step sizes start (alpha_val)."))};
   a.knows_time = true;
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1} over all inner steps";
   a.source = {"A. Kag, V. Saligrama", "Time adaptive recurrent neural network", "CVPR",

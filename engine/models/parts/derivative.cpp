@@ -11,7 +11,7 @@ std::vector<HyperSpec> derivative_hyper(std::int64_t hidden_layers, std::int64_t
           hyper_choice("activation", "tanh", {"tanh", "relu", "elu", "softplus", "silu"}, "The nonlinearity of its hidden layers."),
           hyper_choice("final_activation", final_activation, {"identity", "tanh"},
                        "What its last layer ends with: nothing, or tanh, which bounds how fast the state moves."),
-          draws_only(hyper_real("deviation", "", 0.1, 0.0, 10.0, "Its weights start normal with this standard deviation."))};
+          initialisation_only(hyper_real("deviation", "", 0.1, 0.0, 10.0, "Its weights start normal with this standard deviation."))};
 }
 
 Derivative::Derivative(Layer& l, const std::string& name, Var x, std::int64_t width)

@@ -33,9 +33,9 @@ std::vector<HyperSpec> hyper(bool attention) {
     rows.push_back(hyper_integer("window", "", 32, 0, 65536, "Steps before the current one that the local attention sees.", "steps"));
   rows.push_back(hyper_integer("mlp", "M", 0, 0, 65536, "Expanded width of the gated MLP; 0: three times the width.", "units"));
   rows.push_back(hyper_real("c", "c", 8.0, 0.01, 100.0, "The decay is the base to the power c r: larger lets the gate forget faster."));
-  rows.push_back(draws_only(hyper_real("min_rad", "", 0.9, 0.0, 0.999999, "Smallest base of the decay at the start.")));
-  rows.push_back(draws_only(hyper_real("max_rad", "", 0.999, 1e-6, 0.999999, "Largest base of the decay at the start.")));
-  rows.push_back(draws_only(hyper_real(
+  rows.push_back(initialisation_only(hyper_real("min_rad", "", 0.9, 0.0, 0.999999, "Smallest base of the decay at the start.")));
+  rows.push_back(initialisation_only(hyper_real("max_rad", "", 0.999, 1e-6, 0.999999, "Largest base of the decay at the start.")));
+  rows.push_back(initialisation_only(hyper_real(
       "conv_variance", "", 0.01, 1e-6, 100.0,
       "Variance of the convolution's output at the start, for inputs of variance 1: larger lets the input move the gates further.", true)));
   rows.push_back(hyper_flag(

@@ -33,9 +33,10 @@ Architecture gru() {
              hyper_choice("reset", "after", {"after", "before"}, "Whether the reset gate acts after or before the product with W_hn."),
              hyper_flag("bias", true, "Whether the two bias vectors exist."),
              hyper_choice("update", "keeps", {"keeps", "writes"}, "What the update gate multiplies: the old state or the new value."),
-             draws_only(hyper_choice("bias_init", "uniform", {"uniform", "chrono"},
-                                     "How biases start: uniform in ±1/√H, or from the time scales that are to be remembered.")),
-             draws_only(hyper_integer("t_max", "T_max", 784, 3, 1000000, "The longest time scale of the chrono initialisation.", "steps"))};
+             initialisation_only(hyper_choice("bias_init", "uniform", {"uniform", "chrono"},
+                                              "How biases start: uniform in ±1/√H, or from the time scales that are to be remembered.")),
+             initialisation_only(
+                 hyper_integer("t_max", "T_max", 784, 3, 1000000, "The longest time scale of the chrono initialisation.", "steps"))};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}";
   a.source = {"K. Cho, B. van Merriënboer, C. Gulcehre, D. Bahdanau, F. Bougares, H. Schwenk, Y. Bengio",
               "Learning phrase representations using RNN encoder-decoder for statistical machine translation", "EMNLP",

@@ -32,14 +32,15 @@ Architecture lstm() {
       "the same step."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Number of cells.", "units"),
              hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
-             draws_only(hyper_real("forget_bias", "b_f", 1.0, -10.0, 10.0,
-                                   "Added to the forget gate's bias at the start: larger keeps memories longer.")),
+             initialisation_only(hyper_real("forget_bias", "b_f", 1.0, -10.0, 10.0,
+                                            "Added to the forget gate's bias at the start: larger keeps memories longer.")),
              hyper_flag("bias", true, "Whether the two bias vectors exist."),
              hyper_integer("projection", "P", 0, 0, 4096, "Size that h is projected to (proj_size in PyTorch); 0: no projection.", "units"),
              hyper_flag("peepholes", false, "Whether the gates see the cell, each unit its own."),
-             draws_only(hyper_choice("bias_init", "uniform", {"uniform", "chrono"},
-                                     "How biases start: uniform in ±1/√H, or from the time scales that are to be remembered.")),
-             draws_only(hyper_integer("t_max", "T_max", 784, 3, 1000000, "The longest time scale of the chrono initialisation.", "steps"))};
+             initialisation_only(hyper_choice("bias_init", "uniform", {"uniform", "chrono"},
+                                              "How biases start: uniform in ±1/√H, or from the time scales that are to be remembered.")),
+             initialisation_only(
+                 hyper_integer("t_max", "T_max", 784, 3, 1000000, "The longest time scale of the chrono initialisation.", "steps"))};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂(h_t, c_t)/∂(h_{t-1}, c_{t-1})";
   a.source = {"S. Hochreiter, J. Schmidhuber", "Long short-term memory", "Neural Computation 9",
               "https://doi.org/10.1162/neco.1997.9.8.1735", 1997};

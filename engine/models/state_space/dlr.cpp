@@ -64,10 +64,10 @@ Architecture dlr() {
                     "Which of Λ and W are complex."),
        hyper_choice("kernel_to_real", "real", {"real", "imag", "sum", "prod", "real-prod"},
                     "How the complex kernel becomes a real one; real-prod: one way for half of the channels."),
-       draws_only(hyper_choice("Lambda_init", "omega", {"omega", "randn"}, "ω at the start: 2πn/N, or normal, both below 2π.")),
-       draws_only(hyper_real("W_scale", "", 0.0, 0.0, 100.0, "Deviation of W at the start; 0: 1/N.")),
-       draws_only(hyper_real("dt_min", "Δ_min", 0.0001, 1e-8, 10.0, "Smallest −2 Re Λ at the start.", true)),
-       draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-8, 10.0, "Largest −2 Re Λ at the start.", true))});
+       initialisation_only(hyper_choice("Lambda_init", "omega", {"omega", "randn"}, "ω at the start: 2πn/N, or normal, both below 2π.")),
+       initialisation_only(hyper_real("W_scale", "", 0.0, 0.0, 100.0, "Deviation of W at the start; 0: 1/N.")),
+       initialisation_only(hyper_real("dt_min", "Δ_min", 0.0001, 1e-8, 10.0, "Smallest −2 Re Λ at the start.", true)),
+       initialisation_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-8, 10.0, "Largest −2 Re Λ at the start.", true))});
   a.spectrum =
       "the transition λ of every channel, the same at every step; kernel_to_real=prod: the products of two of them; max_kernel_length: "
       "none";

@@ -137,10 +137,10 @@ Architecture dss() {
        hyper_real("max_real_Lambda", "", 1e-4, -10.0, 10.0, "Re Λ is at most this where version is clip or clip-no-scale."),
        hyper_flag("sep_dt_re_im", false, "A time step of its own for the imaginary parts."),
        hyper_choice("kernel_to_real", "real", {"real", "imag", "sum", "prod"}, "How the complex kernel becomes a real one."),
-       draws_only(hyper_choice("Lambda_init", "hippo_skew_pos_imag", {"hippo_skew_pos_imag", "lin", "randn", "randn-complex"},
-                               "Im Λ at the start: positive ones of HiPPO-LegS, πn, or normal; randn-complex: Re Λ too.")),
-       draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
-       draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true))});
+       initialisation_only(hyper_choice("Lambda_init", "hippo_skew_pos_imag", {"hippo_skew_pos_imag", "lin", "randn", "randn-complex"},
+                                        "Im Λ at the start: positive ones of HiPPO-LegS, πn, or normal; randn-complex: Re Λ too.")),
+       initialisation_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
+       initialisation_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true))});
   a.spectrum =
       "the discretised transition λ = exp(ΔΛ) of every channel, the same at every step; kernel_to_real=prod: the products of two of a "
       "channel's; max_kernel_length: none";

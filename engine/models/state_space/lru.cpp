@@ -32,19 +32,20 @@ Architecture lru() {
       "its log softmax is taken of is the head's output at the last step with pooling = mean, at the last step with "
       "pooling = none, which its pooling of last is, or at all steps. With mean, at the steps before it is what the classifier would say "
       "of the sequence so far. Of several outputs a class (multidim) the head has them in a row."};
-  a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream that the block reads and writes.", "channels"),
-             hyper_integer("state", "N", 64, 1, 4096, "Number of complex states.", "states"),
-             hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
-             draws_only(hyper_real("r_min", "r_min", 0.0, 0.0, 0.9999, "Smallest |λ| at the start.")),
-             draws_only(hyper_real("r_max", "r_max", 1.0, 0.0001, 1.0, "Largest |λ| at the start: closer to 1 remembers longer.")),
-             draws_only(hyper_real("max_phase", "θ_max", 6.28, 0.001, 6.28, "Largest phase of λ at the start.", false, "rad/step")),
-             hyper_choice("block", "residual", {"residual", "none"},
-                          "The paper's block with norm, GLU and residual, or the bare recurrent layer."),
-             hyper_flag("prenorm", true, "Whether the norm comes before the layer (after the residual otherwise)."),
-             hyper_choice("norm", "layer", {"layer", "batch", "none"},
-                          "The block's norm: over the channels of each step, or by statistics of the training."),
-             hyper_choice("pooling", "none", {"none", "mean"},
-                          "What the head reads at each step: the stack's output at that step, or the mean of its outputs so far.")};
+  a.hyper = {
+      hyper_integer("width", "d", 64, 1, 4096, "Width of the stream that the block reads and writes.", "channels"),
+      hyper_integer("state", "N", 64, 1, 4096, "Number of complex states.", "states"),
+      hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
+      initialisation_only(hyper_real("r_min", "r_min", 0.0, 0.0, 0.9999, "Smallest |λ| at the start.")),
+      initialisation_only(hyper_real("r_max", "r_max", 1.0, 0.0001, 1.0, "Largest |λ| at the start: closer to 1 remembers longer.")),
+      initialisation_only(hyper_real("max_phase", "θ_max", 6.28, 0.001, 6.28, "Largest phase of λ at the start.", false, "rad/step")),
+      hyper_choice("block", "residual", {"residual", "none"},
+                   "The paper's block with norm, GLU and residual, or the bare recurrent layer."),
+      hyper_flag("prenorm", true, "Whether the norm comes before the layer (after the residual otherwise)."),
+      hyper_choice("norm", "layer", {"layer", "batch", "none"},
+                   "The block's norm: over the channels of each step, or by statistics of the training."),
+      hyper_choice("pooling", "none", {"none", "mean"},
+                   "What the head reads at each step: the stack's output at that step, or the mean of its outputs so far.")};
   a.spectrum = "the transition λ, the same at every step";
   a.source = {"A. Orvieto, S. L. Smith, A. Gu, A. Fernando, C. Gulcehre, R. Pascanu, S. De",
               "Resurrecting recurrent neural networks for long sequences", "ICML", "https://arxiv.org/abs/2303.06349", 2023};

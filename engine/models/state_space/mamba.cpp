@@ -109,13 +109,13 @@ Architecture mamba() {
       hyper_choice("write", "euler", {"euler", "exact"}, "How B is discretised: ΔB, or exactly, A⁻¹ (exp(ΔA) − 1) B."),
       hyper_choice("step", "channel", {"channel", "shared"}, "Whether each inner channel has a Δ of its own, or one is shared by all."),
       hyper_integer("rank", "R", 0, 0, 4096, "Rank of Δ's projection; 0: ⌈width/16⌉."),
-      draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest Δ at the start.", true)),
-      draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest Δ at the start.", true)),
-      draws_only(
+      initialisation_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest Δ at the start.", true)),
+      initialisation_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest Δ at the start.", true)),
+      initialisation_only(
           hyper_real("dt_scale", "", 1.0, 1e-3, 1e3, "W_dt starts uniform in ± this over √R: larger lets the input move Δ further.", true)),
-      draws_only(hyper_choice("dt_init", "random", {"random", "constant"},
-                              "Whether W_dt starts uniform between ± dt_scale/√R, or all at the upper end.")),
-      draws_only(hyper_real("dt_init_floor", "", 1e-4, 1e-9, 10.0, "Δ at the start is at least this.", true)),
+      initialisation_only(hyper_choice("dt_init", "random", {"random", "constant"},
+                                       "Whether W_dt starts uniform between ± dt_scale/√R, or all at the upper end.")),
+      initialisation_only(hyper_real("dt_init_floor", "", 1e-4, 1e-9, 10.0, "Δ at the start is at least this.", true)),
       hyper_flag("conv_bias", true, "Whether the convolution has a bias."),
       hyper_flag("bias", false, "Whether in_proj and out_proj have biases.")};
   for (auto& row : parts::mixer_model_rows()) a.hyper.push_back(std::move(row));

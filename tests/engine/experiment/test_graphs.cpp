@@ -19,7 +19,7 @@ const Registry& registry() {
   static const Registry all = [] {
     Architecture own;
     own.title = "a layer of the test's";
-    own.hyper = {draws_only(hyper_real("start", "", 0.5, 0.0, 1.0, "What the weight starts with."))};
+    own.hyper = {initialisation_only(hyper_real("start", "", 0.5, 0.0, 1.0, "What the weight starts with."))};
     own.layer = [](Layer& l, Var x) {
       ++built;
       const Var decay = l.parameter(

@@ -152,7 +152,7 @@ TEST_CASE("of every preset it can be told which settings are idle") {
     const auto architecture = architecture_of(builtin_registry(), preset);
     for (const IdleSetting& one : idle_settings(*architecture, hyper, 1)) {
       const auto row = std::ranges::find(hyper.table(), one.key, &HyperSpec::key);
-      CHECK_SAYS(row != hyper.table().end() && row->draws_only && one.why.ends_with('.'), preset.id + ": " + one.key);
+      CHECK_SAYS(row != hyper.table().end() && row->initialisation_only && one.why.ends_with('.'), preset.id + ": " + one.key);
     }
   }
 }

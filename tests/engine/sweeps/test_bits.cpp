@@ -206,7 +206,7 @@ SWEEP_PRESETS("a run on a model that stands has the bits of a run from nothing, 
   const Hyper hyper = hyper_of(builtin_registry(), preset);
   request = base;
   for (const HyperSpec& row : hyper.table()) {
-    if (!row.draws_only || row.kind != HyperKind::real) continue;
+    if (!row.initialisation_only || row.kind != HyperKind::real) continue;
     request.set = {{row.key, as_text(0.5 * (row.low + hyper.real(row.key)))}};
     if (test::possible(preset, request.set)) compare(request, "with another " + row.key);
   }

@@ -160,7 +160,7 @@ void check_drawn(const Preset& preset) {
     if (row.kind == HyperKind::flag) choices.push_back({{row.key, !small.flag(row.key)}});
     for (const auto& choice : row.choices)
       if (choice != small.choice(row.key)) choices.push_back({{row.key, choice}});
-    if (!row.draws_only || (row.kind != HyperKind::real && row.kind != HyperKind::integer)) continue;
+    if (!row.initialisation_only || (row.kind != HyperKind::real && row.kind != HyperKind::integer)) continue;
     for (const double bound : {row.low, row.high})
       bounds.push_back({{row.key, row.kind == HyperKind::real ? HyperValue(bound) : HyperValue(static_cast<std::int64_t>(bound))}});
   }

@@ -302,8 +302,9 @@ SWEEP_ARCHITECTURES("with loaded weights the values that matter for drawing alon
   for (auto& base : bases) {
     const bool trained = &base == &bases.back();
     base.weights.clear();
-    const bool needed = (!trained && base.set == plain.set) ||
-                        std::ranges::any_of(values.table(), [&](const HyperSpec& row) { return !row.draws_only && !moves[row.key]; });
+    const bool needed = (!trained && base.set == plain.set) || std::ranges::any_of(values.table(), [&](const HyperSpec& row) {
+                          return !row.initialisation_only && !moves[row.key];
+                        });
     TracePtr drawn;
     try {
       drawn = run(builtin_registry(), base, {}, {}).trace;
@@ -328,11 +329,11 @@ SWEEP_ARCHITECTURES("with loaded weights the values that matter for drawing alon
                architecture.id + ": the seed");
     for (HyperSpec row : values.table()) {
       row.standard = hyper_of(builtin_registry(), base.preset, base.set).value(row.key);
-      CHECK_EQUAL(std::ranges::find(idle, row.key) != idle.end(), row.draws_only);
-      if (!row.draws_only && (moves[row.key] || !needed)) continue;
+      CHECK_EQUAL(std::ranges::find(idle, row.key) != idle.end(), row.initialisation_only);
+      if (!row.initialisation_only && (moves[row.key] || !needed)) continue;
       for (const auto& text : others(row)) {
         const Effect effect = effect_of(base, *before, row.key, text);
-        if (row.draws_only)
+        if (row.initialisation_only)
           CHECK_SAYS(effect == Effect::none || effect == Effect::not_allowed,
                      architecture.id + ": " + row.key + " = " + text + " changes what loaded weights make");
         if (effect == Effect::values || effect == Effect::shapes) moves[row.key] = true;
@@ -341,7 +342,7 @@ SWEEP_ARCHITECTURES("with loaded weights the values that matter for drawing alon
     }
   }
   for (const auto& row : values.table())
-    CHECK_SAYS(row.draws_only || moves[row.key],
+    CHECK_SAYS(row.initialisation_only || moves[row.key],
                architecture.id + ": " + row.key + " changes nothing: it is one that matters for drawing alone");
 }
 

@@ -135,14 +135,15 @@ std::vector<HyperSpec> low_rank_layer_hyper(bool first_version) {
       hyper_integer("rank", "R", 1, 1, 16, "Rank of the low-rank part: terms P P*."),
       hyper_integer("channels", "C", 1, 1, 64,
                     "How often each system is read out, each time with a C and D of its own; the output map takes all reads side by side."),
-      draws_only(hyper_choice("init", "legs", {"legs", "legt", "lagt", "fourier"},
-                              "The measure of HiPPO that A, B and P start as; legt is of rank 2, and starts without its second term where "
-                              "rank is 1; terms beyond a measure's own start at 0.")),
-      draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
-      draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
+      initialisation_only(
+          hyper_choice("init", "legs", {"legs", "legt", "lagt", "fourier"},
+                       "The measure of HiPPO that A, B and P start as; legt is of rank 2, and starts without its second term where "
+                       "rank is 1; terms beyond a measure's own start at 0.")),
+      initialisation_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
+      initialisation_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
       hyper_choice("dt_transform", "exp", {"exp", "softplus"}, "How the time step comes from inv_dt."),
-      draws_only(hyper_real("B_clip", "", 0.0, 0.0, 1000.0,
-                            "Where the imaginary part of B is cut at the start (2 in the reference); 0: nowhere.")),
+      initialisation_only(hyper_real("B_clip", "", 0.0, 0.0, 1000.0,
+                                     "Where the imaginary part of B is cut at the start (2 in the reference); 0: nowhere.")),
       hyper_integer("l_kernel", "L", 0, 0, 1 << 20,
                     "Length that the reference's kernel was made for, where C is its C̃; 0: C is the readout itself.", "steps"),
       hyper_flag("bidirectional", false, "A second readout of the same system reads what is still to come, from the next step on."),

@@ -11,7 +11,7 @@
 namespace reclab::parts {
 
 std::vector<HyperSpec> wiring_hyper(bool by_layer) {
-  const auto counts = [](HyperSpec row) { return draws_only(std::move(row)); };
+  const auto counts = [](HyperSpec row) { return initialisation_only(std::move(row)); };
   HyperSpec command = hyper_integer("command", "", 4, 1, 1024,
                                     "ncp: command neurons; what motor and command neurons leave of the width are inter neurons.", "units");
   return {

@@ -67,12 +67,12 @@ Architecture h3_card() {
       hyper_real("bandlimit", "α", 0.0, 0.0, 100.0, "Modes that turn by α/2 of a turn or more a step are left out; 0: none."),
       hyper_flag("force_real", false, "Whether Im A counts as 0."),
       hyper_flag("dt_tie", false, "mode=ema: one δ for all averages of a head."),
-      draws_only(hyper_choice("measure", "diag-lin",
-                              {"diag-lin", "diag-inv", "diag-inv2", "diag-quad", "diag-legs", "diag-real", "diag-random", "diag"},
-                              "Im A at the start: πn, (N/π)(N/(2n+1) − 1), (N/π)(N/(n+1) − 1), (2n+1)²/π, those of HiPPO-LegS, 0 with Re A "
-                              "= −(n+1), normal, or two of them.")),
-      draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
-      draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
+      initialisation_only(hyper_choice(
+          "measure", "diag-lin", {"diag-lin", "diag-inv", "diag-inv2", "diag-quad", "diag-legs", "diag-real", "diag-random", "diag"},
+          "Im A at the start: πn, (N/π)(N/(2n+1) − 1), (N/π)(N/(n+1) − 1), (2n+1)²/π, those of HiPPO-LegS, 0 with Re A "
+          "= −(n+1), normal, or two of them.")),
+      initialisation_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
+      initialisation_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
       hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and feed-forward, or the H3 layer alone."),
       hyper_integer("mlp", "", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
       hyper_flag("final_norm", true, "Whether a norm follows the last block."),

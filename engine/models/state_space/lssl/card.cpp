@@ -42,24 +42,25 @@ Architecture lssl_card() {
       hyper_choice("learn", "1", {"0", "1", "2"}, "Whether A and B are fixed (0), trained for all channels together (1), or for each (2)."),
       hyper_real("gbt_alpha", "α", 0.5, 0.0, 1.0, "The share of the new state in a step's slope: 0 is forward, ½ bilinear, 1 backward."),
       hyper_integer("rate", "", 1, 1, 1000, "How many steps of the training's sampling one step here is, in Ā alone."),
-      draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
-      draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
-      draws_only(
+      initialisation_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
+      initialisation_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
+      initialisation_only(
           hyper_choice("dt_init", "random", {"random", "uniform"}, "Whether log Δ starts at random, or evenly from channel to channel.")),
-      draws_only(hyper_choice("init", "normal", {"normal", "constant", "uniform"}, "How C starts, and D, which is normal for uniform.")),
+      initialisation_only(
+          hyper_choice("init", "normal", {"normal", "constant", "uniform"}, "How C starts, and D, which is normal for uniform.")),
       hyper_flag("bias", false, "Whether each read has a bias E."),
       hyper_choice("activation", "gelu", {"gelu", "id", "relu", "tanh", "sigmoid", "silu", "elu", "softplus"}, "f, after the system."),
       hyper_flag("ff", true, "Whether a linear map joins all channels and reads."),
       hyper_flag("weight_norm", false, "Whether that map's rows are a length times a direction."),
-      draws_only(hyper_integer("diag_scale", "", 2, 0, 2, "Of legs: pl and pr start at √(2n+1) (2), √(n+1) (1) or 1 (0).")),
-      draws_only(hyper_flag("diag_add", true, "Of legs: whether c starts at −n/(2n+1), or at −½.")),
-      draws_only(
+      initialisation_only(hyper_integer("diag_scale", "", 2, 0, 2, "Of legs: pl and pr start at √(2n+1) (2), √(n+1) (1) or 1 (0).")),
+      initialisation_only(hyper_flag("diag_add", true, "Of legs: whether c starts at −n/(2n+1), or at −½.")),
+      initialisation_only(
           hyper_integer("corners", "", 3, 0, 3, "Of legt: which corners of d start a half higher, the first (1), the last (2), both (3).")),
-      draws_only(hyper_flag("halve", false, "Of jac: whether c starts at −½, or at 0.")),
-      draws_only(hyper_flag("double_B", true, "Of jac: whether b starts at 2, or at 1.")),
-      draws_only(hyper_real("alpha", "", 0.0, -0.9, 0.9, "Of glagt: the polynomials' exponent.")),
-      draws_only(hyper_real("beta", "β", 1.0, 1e-4, 10.0,
-                            "Of glagt: how fast the weight falls (0.01 in the reference); of lagt with learn = 0: b.", true)),
+      initialisation_only(hyper_flag("halve", false, "Of jac: whether c starts at −½, or at 0.")),
+      initialisation_only(hyper_flag("double_B", true, "Of jac: whether b starts at 2, or at 1.")),
+      initialisation_only(hyper_real("alpha", "", 0.0, -0.9, 0.9, "Of glagt: the polynomials' exponent.")),
+      initialisation_only(hyper_real("beta", "β", 1.0, 1e-4, 10.0,
+                                     "Of glagt: how fast the weight falls (0.01 in the reference); of lagt with learn = 0: b.", true)),
       hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the layer alone."),
       hyper_flag("prenorm", true, "Whether the norm comes before the layer (after the residual otherwise)."),
       parts::modal_filter_row()};

@@ -39,12 +39,13 @@ Architecture s4d_card() {
       hyper_choice("code", "minimal", {"minimal", "full"},
                    "Whose names, shapes and signs the parameters have: the minimal file's or the full code's."),
       hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
-      draws_only(hyper_choice("init", "lin", {"lin", "inv", "inv2", "quad", "legs", "real", "rand"},
-                              "A at the start: Im A of S4D-Lin πn, of S4D-Inv (N/π)(N/(2n+1) − 1), of its variant (N/π)(N/(n+1) − 1), "
-                              "(2n+1)²/π, of S4D-LegS those of HiPPO, or exp of normal ones; S4D-Real: A = −(n+1).")),
+      initialisation_only(
+          hyper_choice("init", "lin", {"lin", "inv", "inv2", "quad", "legs", "real", "rand"},
+                       "A at the start: Im A of S4D-Lin πn, of S4D-Inv (N/π)(N/(2n+1) − 1), of its variant (N/π)(N/(n+1) − 1), "
+                       "(2n+1)²/π, of S4D-LegS those of HiPPO, or exp of normal ones; S4D-Real: A = −(n+1).")),
       hyper_choice("discretisation", "zoh", {"zoh", "bilinear"}, "From continuous to discrete time: zero-order hold or bilinear."),
       hyper_choice("input_matrix", "ones", {"ones", "trained"}, "B: ones, or a parameter; with code=full it always is one."),
-      draws_only(hyper_choice(
+      initialisation_only(hyper_choice(
           "B_init", "constant", {"constant", "random", "alternating", "unit-cw", "unit-ccw"},
           "B at the start, where it is a parameter and init is not legs: 1, normal, 1 and −1 in turn, or once round the unit circle.")),
       hyper_choice("real_transform", "exp", {"exp", "none", "relu", "sigmoid", "softplus"}, "How −Re A comes from its parameter."),
@@ -60,8 +61,8 @@ Architecture s4d_card() {
                     "reads side by side."),
       hyper_flag("bidirectional", false, "A second readout of the same system reads what is still to come, from the next step on."),
       hyper_real("bandlimit", "α", 0.0, 0.0, 100.0, "Modes that turn by α/2 of a turn or more a step are left out; 0: none."),
-      draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
-      draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
+      initialisation_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
+      initialisation_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
       hyper_choice("output", "glu", {"glu", "none"}, "After the system: gelu and a gated linear map, or nothing."),
       hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the S4D layer alone."),
       hyper_flag("prenorm", false, "Whether the norm comes before the layer (after the residual otherwise).")};
