@@ -18,7 +18,7 @@ std::int64_t planned_memory(const Architecture& architecture, const Hyper& hyper
   for (const auto& parameter : network.parameters()) given.push_back(parameter.var);
   for (const auto& state : network.states()) {
     given.push_back(state.initial);
-    if (state.plain_initial) given.push_back(state.plain_initial);
+    if (state.unscaled_initial) given.push_back(state.unscaled_initial);
   }
   for (const Var var : given) largest = std::max(largest, count(var.shape()) * static_cast<std::int64_t>(bytes_of(var.dtype())));
   const DeviceArray zeros(outside, static_cast<std::size_t>(largest));

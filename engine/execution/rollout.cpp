@@ -292,7 +292,7 @@ void Rollout::bind(Network& network, std::int64_t index) {
     const auto& state = network.states()[i];
     const void* checkpoint = checkpoints_[static_cast<std::size_t>(index)][i].data();
     network.graph().bind(state.initial, checkpoint);
-    if (state.plain_initial) network.graph().bind(state.plain_initial, checkpoint);
+    if (state.unscaled_initial) network.graph().bind(state.unscaled_initial, checkpoint);
   }
   elapsed_.bind(network, index);
 }
@@ -598,8 +598,8 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
       carried[i] = carried_[i].data();
       backend_.copy(carried_[i].data(), graph.gradient(state.initial), carried_[i].bytes());
       exponents[i] = scale + (state.memory ? state.memory->exponent() : 0);
-      if (state.plain_initial && graph.gradient(state.plain_initial))
-        add_units(state.initial, graph.gradient(state.plain_initial), scale, carried_[i].data(), exponents[i]);
+      if (state.unscaled_initial && graph.gradient(state.unscaled_initial))
+        add_units(state.initial, graph.gradient(state.unscaled_initial), scale, carried_[i].data(), exponents[i]);
     }
     // The states of one memory have one unit.
     std::map<const Memory*, int> unit;

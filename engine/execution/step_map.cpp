@@ -84,7 +84,7 @@ void StepMap::evaluate(std::span<const double> state, std::span<const double> in
     const auto& own = network_.states()[i];
     upload(state_[i], own.initial.dtype(), part(state, i));
     graph.bind(own.initial, state_[i].data());
-    if (own.plain_initial) graph.bind(own.plain_initial, state_[i].data());
+    if (own.unscaled_initial) graph.bind(own.unscaled_initial, state_[i].data());
   }
   upload(input_, model_.real(), input);
   graph.bind(network_.input(), input_.data());
@@ -125,9 +125,9 @@ void StepMap::pull_back(std::span<const double> next_adjoint, std::span<const do
     const auto& state = network_.states()[i];
     const auto to = std::span(state_adjoint_).subspan(parts_[i].first, parts_[i].entries);
     download(graph.gradient(state.initial), state.initial, state.memory ? state.memory->exponent() : 0, to);
-    if (!state.plain_initial || !graph.gradient(state.plain_initial)) continue;
+    if (!state.unscaled_initial || !graph.gradient(state.unscaled_initial)) continue;
     plain.resize(to.size());
-    download(graph.gradient(state.plain_initial), state.initial, 0, plain);
+    download(graph.gradient(state.unscaled_initial), state.initial, 0, plain);
     std::ranges::transform(to, plain, to.begin(), std::plus<>());
   }
   download(graph.gradient(network_.input()), network_.input(), 0, input_adjoint_);
@@ -148,7 +148,7 @@ void StepMap::push_forward(std::span<const double> state_move, std::span<const d
     if (moves) upload(state_move_[i], state.initial.dtype(), part(state_move, i));
     const void* move = moves ? state_move_[i].data() : nullptr;
     graph.bind_tangent(state.initial, move);
-    if (state.plain_initial) graph.bind_tangent(state.plain_initial, move);
+    if (state.unscaled_initial) graph.bind_tangent(state.unscaled_initial, move);
   }
   if (!input_move.empty()) upload(input_move_, model_.real(), input_move);
   graph.bind_tangent(network_.input(), input_move.empty() ? nullptr : input_move_.data());

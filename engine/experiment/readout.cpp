@@ -67,7 +67,7 @@ class Layers {
       if (fed_back_) graph.bind(network.teacher(), teacher.data() + first * fed_back_);
       for (std::size_t i = 0; i < states_.size(); ++i) {
         graph.bind(network.states()[i].initial, states_[i].data());
-        if (network.states()[i].plain_initial) graph.bind(network.states()[i].plain_initial, states_[i].data());
+        if (network.states()[i].unscaled_initial) graph.bind(network.states()[i].unscaled_initial, states_[i].data());
       }
       for (std::size_t i = 0; i < network.elapsed().size(); ++i)
         graph.bind(network.elapsed()[i].var, elapsed_of(network.elapsed()[i]).data() + first);

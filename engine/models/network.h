@@ -71,7 +71,7 @@ class Network {
     bool auxiliary = false;     ///< no part of the layer's transition: a stabiliser
     double start = 0.0;         ///< what all its entries are before the first step
     Shape recorded_shape = {};  ///< of a trajectory's row where it is not that of the state (a buffer of several steps)
-    Var plain_initial =
+    Var unscaled_initial =
         {};  ///< the initial state again, a leaf of its own: what else reads it, with a gradient in plain units (Layer::before)
     bool reversed = false;    ///< of a layer that runs from the end of the sequence to its start: row 0 is the last step
     std::int64_t period = 0;  ///< growing: it holds what came since the last multiple of so many steps; 0: all that came

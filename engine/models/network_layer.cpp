@@ -43,7 +43,7 @@ void Network::LayerOf::declare(const std::vector<StateSpec>& specs, const Memory
   for (std::size_t i = 0; i < specs.size(); ++i) {
     network_.states_.push_back({index_, specs[i].name, held_text(specs[i].text), specs[i].shape, vars.memory, static_cast<int>(i),
                                 vars.initial[i], vars.trajectories[i], vars.finals[i], false, specs[i].auxiliary, specs[i].start});
-    network_.states_.back().plain_initial = plain[i];
+    network_.states_.back().unscaled_initial = plain[i];
   }
   for (std::size_t i = 0; i < specs.size(); ++i) network_.states_[network_.states_.size() - specs.size() + i].pairs = specs[i].pairs;
 }
@@ -71,8 +71,8 @@ Var Network::LayerOf::before(Var trajectory) {
   RECLAB_DEMAND(rate_.stride == 1);
   for (auto& state : network_.states_) {
     if (state.trajectory.id != trajectory.id) continue;
-    if (!state.plain_initial) state.plain_initial = graph().leaf(LeafKind::variable, state.initial.shape(), state.initial.dtype());
-    return chunks::before(state.plain_initial, trajectory);
+    if (!state.unscaled_initial) state.unscaled_initial = graph().leaf(LeafKind::variable, state.initial.shape(), state.initial.dtype());
+    return chunks::before(state.unscaled_initial, trajectory);
   }
   RECLAB_DEMAND(!"the trajectory of no memory");
   return {};

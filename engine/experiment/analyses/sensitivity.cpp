@@ -168,7 +168,7 @@ class Sensitivity final : public Analysis {
       for (std::size_t i = 0; i < states.size(); ++i) {
         const void* tangent = moving && block.states[i] ? block.states[i].data() : nullptr;
         graph.bind_tangent(states[i].initial, tangent);
-        if (states[i].plain_initial) graph.bind_tangent(states[i].plain_initial, tangent);
+        if (states[i].unscaled_initial) graph.bind_tangent(states[i].unscaled_initial, tangent);
       }
     };
     bind_states(true);

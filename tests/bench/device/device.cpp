@@ -144,7 +144,7 @@ double pass_forward(Backend& backend, const Network& shape, const Architecture& 
   };
   for (const auto& state : network.states()) {
     zeros(state.initial);
-    if (state.plain_initial) zeros(state.plain_initial);
+    if (state.unscaled_initial) zeros(state.unscaled_initial);
   }
   return seconds_of(backend, [&] { graph.forward(); });
 }

@@ -62,7 +62,7 @@ class MovedNetwork {
       starts_.emplace_back(static_cast<std::size_t>(count(state.initial.shape())) * (is_complex(state.initial.dtype()) ? 2 : 1),
                            state.start);
       network_.graph().bind(state.initial, starts_.back().data());
-      if (state.plain_initial) network_.graph().bind(state.plain_initial, starts_.back().data());
+      if (state.unscaled_initial) network_.graph().bind(state.unscaled_initial, starts_.back().data());
     }
   }
   test::Derivatives& derivatives() { return *derivatives_; }

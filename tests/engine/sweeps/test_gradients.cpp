@@ -86,7 +86,7 @@ class Loss {
       const std::size_t bytes = static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype());
       starts_.emplace_back(bytes / sizeof(double), state.start);
       graph.bind(state.initial, starts_.back().data());
-      if (state.plain_initial) graph.bind(state.plain_initial, starts_.back().data());
+      if (state.unscaled_initial) graph.bind(state.unscaled_initial, starts_.back().data());
     }
   }
 

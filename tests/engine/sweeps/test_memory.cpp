@@ -36,7 +36,7 @@ std::int64_t taken(Network& network, const Parameters& parameters, DType real) {
   std::map<Memory*, std::vector<const void*>> carried;
   for (const auto& state : network.states()) {
     const void* start = bind(state.initial, std::vector<double>(static_cast<std::size_t>(count(state.initial.shape())), state.start));
-    if (state.plain_initial) network.graph().bind(state.plain_initial, start);
+    if (state.unscaled_initial) network.graph().bind(state.unscaled_initial, start);
     if (state.memory) carried[state.memory].push_back(bind(state.initial, {}));
     network.graph().bind(state.initial, start);
   }
