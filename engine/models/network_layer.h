@@ -62,12 +62,12 @@ class Network::LayerOf final : public Layer, public FlowListener, public MixingL
   bool backward() const override { return index_ >= 0 && network_.layers_[static_cast<std::size_t>(index_)].reversed; }
   Var gate(const std::string& name, Var value, double low, double high, const std::string& text) override;
 
-  void offer(std::initializer_list<Form> forms) override {
+  void declare_forms(std::initializer_list<Form> forms) override {
     for (const Form form : forms) network_.offered_ |= 1u << static_cast<unsigned>(form);
   }
   void declare(const std::vector<StateSpec>& specs, const MemoryVars& vars) override;
   void carry(Buffer buffer) override;
-  void run_as_one() override { network_.needs_one_segment_ = true; }
+  void require_single_segment() override { network_.needs_one_segment_ = true; }
   void flows(const Flow& flow) override { network_.flows_.insert_or_assign(index_, flow); }
 
   void mixes(Mixing mixing) override;

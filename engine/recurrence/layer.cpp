@@ -22,7 +22,7 @@ Var carried(Layer& layer, Buffer buffer, std::int64_t length) {
 }
 
 Buffer cache_of(Layer& layer, const StateSpec& state, Var x) {
-  layer.run_as_one();
+  layer.require_single_segment();
   Shape shape = x.shape();
   shape[0] = layer.cached_steps();
   Var joined = x;

@@ -84,12 +84,12 @@ class Layer {
   virtual Var gate(const std::string& name, Var value, double low, double high, const std::string& text) = 0;
 
   /// Says that what is being built has these exact forms beside the sequential one.
-  virtual void offer(std::initializer_list<Form> forms) = 0;
+  virtual void declare_forms(std::initializer_list<Form> forms) = 0;
   /// The states of a memory, in the memory's order.
   virtual void declare(const std::vector<StateSpec>& states, const MemoryVars& vars) = 0;
   virtual void carry(Buffer buffer) = 0;
   /// Says that the sequence must be run as one segment.
-  virtual void run_as_one() = 0;
+  virtual void require_single_segment() = 0;
 
   /// The state before each step: a trajectory that a memory of this layer made, one step later, its first row the initial state.
   virtual Var before(Var trajectory) = 0;

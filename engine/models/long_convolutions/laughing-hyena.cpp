@@ -75,7 +75,7 @@ Var filtered(Layer& l, const Filters& f, Var v, std::int64_t o) {
   if (bounded) return diagonal_bank(l, spec, p, p * 0.0 + 1.0, r, v) + direct;
   const BankVars vars =
       diagonal_bank(l.graph(), l.form(), p, p * 0.0 + 1.0, r, v);  // an FFT rounds all of an output as it does its largest entry
-  l.offer({Form::scan, Form::chunkwise});
+  l.declare_forms({Form::scan, Form::chunkwise});
   l.declare({spec}, vars);
   return vars.output + direct;
 }

@@ -66,7 +66,7 @@ Init cayley() {
 
 Var linear_step(Layer& l, const StateSpec& state, const std::function<Var()>& A, Var u, const std::vector<Var>& tokens,
                 const CellFunction& cell) {
-  l.offer({Form::scan});
+  l.declare_forms({Form::scan});
   const auto made = [&](Var trajectory) {
     if (tokens.size() == 1)
       declare_mixing(l, {.name = state.name, .value = tokens[0], .output = trajectory, .reads = u.dim(-1), .joined = true});

@@ -384,7 +384,7 @@ Var repeated_heads(Var x, std::int64_t times) {
 namespace {
 
 Attended attend(Layer& layer, const SoftmaxAttention& a) {
-  layer.offer({Form::attention});
+  layer.declare_forms({Form::attention});
   return attended(a, layer.form() == Form::sequential);
 }
 
@@ -408,7 +408,7 @@ namespace {
 
 /// All rows so far, carried over and not recorded; gradients pass, as to the rows of a cache.
 Var grown(Layer& layer, const StateSpec& state, Var x) {
-  layer.run_as_one();
+  layer.require_single_segment();
   Shape shape = x.shape();
   shape[0] = layer.cached_steps();
   const Var initial = layer.graph().leaf(LeafKind::variable, shape, x.dtype());

@@ -168,7 +168,7 @@ Var pointwise_attention(const PointwiseAttention& a, bool streaming) {
 }
 
 Var attention(Layer& layer, const PointwiseAttention& a) {
-  layer.offer({Form::attention});
+  layer.declare_forms({Form::attention});
   const Var made = pointwise_attention(a, layer.form() == Form::sequential);
   if (a.v.dim(1) == layer.steps() && a.q.dim(1) == layer.steps())
     declare_mixing(

@@ -200,8 +200,8 @@ Var convolve_directly(Var kernel, Var u, std::int64_t steps) {
 }
 
 Var convolution(Layer& layer, const std::string& name, Var kernel, Var u, const std::string& text) {
-  layer.offer({Form::convolution});
-  layer.run_as_one();
+  layer.declare_forms({Form::convolution});
+  layer.require_single_segment();
   const std::int64_t before = layer.cached_steps(), channels = u.dim(-1);
   RECLAB_DEMAND(kernel.dim(0) == channels && u.shape().size() == 3);
   const Var initial = layer.graph().leaf(LeafKind::variable, {before, layer.batch(), channels}, u.dtype());
@@ -217,7 +217,7 @@ Var convolution(Layer& layer, const std::string& name, Var kernel, Var u, const 
 }
 
 Var finite_convolution(Layer& layer, const std::string& name, Var kernel, Var u, const std::string& text) {
-  layer.offer({Form::convolution});
+  layer.declare_forms({Form::convolution});
   RECLAB_DEMAND(kernel.dim(0) % u.dim(-1) == 0 && u.shape().size() == 3);
   const Var joined = kernel.dim(1) > 1 ? layer.history(name, u, kernel.dim(1) - 1, text) : u;
   const std::vector<Var> copies(static_cast<std::size_t>(kernel.dim(0) / u.dim(-1)), joined);

@@ -212,8 +212,8 @@ OuterVars delta_by_entry(Graph& graph, Form form, Var q, Var k, Var v) {
 Var delta(Layer& layer, const StateSpec& state, const DeltaInputs& inputs) {
   DeltaInputs in = inputs;
   in.v = apart(layer, in.v, {in.q, in.k, in.beta, in.recall, in.log_decay});
-  layer.offer({Form::chunkwise});
-  if (!by_key(in.log_decay)) layer.offer({Form::attention});
+  layer.declare_forms({Form::chunkwise});
+  if (!by_key(in.log_decay)) layer.declare_forms({Form::attention});
   const OuterVars vars = delta(layer.graph(), layer.form(), in);
   layer.declare({state}, vars);
   declare_mixing(layer, {.name = state.name, .value = in.v, .output = vars.output, .groups = in.v.dim(2), .group = "head"});
@@ -222,7 +222,7 @@ Var delta(Layer& layer, const StateSpec& state, const DeltaInputs& inputs) {
 
 Var delta_by_entry(Layer& layer, const StateSpec& state, Var q, Var k, Var value) {
   const Var v = apart(layer, value, {q, k});
-  layer.offer({Form::scan, Form::chunkwise});
+  layer.declare_forms({Form::scan, Form::chunkwise});
   const OuterVars vars = delta_by_entry(layer.graph(), layer.form(), q, k, v);
   layer.declare({state}, vars);
   declare_mixing(layer, {.name = state.name, .value = v, .output = vars.output, .groups = v.dim(2), .group = "head"});

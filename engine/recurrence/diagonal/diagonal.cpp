@@ -347,8 +347,8 @@ BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u) {
 
 Var diagonal(Layer& layer, const StateSpec& state, Var a, Var added, Var shown) {
   const Var b = apart(layer, added, {a});
-  layer.offer({Form::scan, Form::chunkwise});
-  if (a.shape().size() < b.shape().size() && is_complex(b.dtype())) layer.offer({Form::convolution});
+  layer.declare_forms({Form::scan, Form::chunkwise});
+  if (a.shape().size() < b.shape().size() && is_complex(b.dtype())) layer.declare_forms({Form::convolution});
   const MemoryVars vars = diagonal(layer.graph(), layer.form(), a, b, shown);
   layer.declare({state}, vars);
   if (!state.auxiliary && vars.trajectories[0])
@@ -358,7 +358,7 @@ Var diagonal(Layer& layer, const StateSpec& state, Var a, Var added, Var shown) 
 
 Var diagonal_bank(Layer& layer, const StateSpec& state, Var a, Var b, Var w, Var channels) {
   const Var u = apart(layer, channels, {a, b, w});
-  layer.offer({Form::scan, Form::chunkwise, Form::convolution});
+  layer.declare_forms({Form::scan, Form::chunkwise, Form::convolution});
   const BankVars vars = diagonal_bank(layer.graph(), layer.form(), a, b, w, u);
   layer.declare({state}, vars);
   declare_mixing(layer, {.name = state.name, .value = u, .output = vars.output, .groups = u.dim(2), .group = "channel"});

@@ -160,7 +160,7 @@ MemoryVars independent(Graph& graph, Form form, Activation f, Var x, Var u) {
 }
 
 Var independent(Layer& layer, const StateSpec& state, Activation f, Var x, Var u) {
-  layer.offer({Form::newton, Form::quasi_newton, Form::damped_newton});
+  layer.declare_forms({Form::newton, Form::quasi_newton, Form::damped_newton});
   const MemoryVars vars = independent(layer.graph(), layer.form(), f, x, u);
   layer.declare({state}, vars);
   return vars.trajectories[0];

@@ -34,9 +34,9 @@ LightVars light(Graph& graph, Form form, Var u, Var a, Var b, Var v, Var w, Rese
 
 LightReads light(Layer& layer, const StateSpec& state, Var u, Var a, Var b, Var v, Var w, ResetSees sees) {
   if (v)
-    layer.offer({Form::newton, Form::quasi_newton, Form::damped_newton});
+    layer.declare_forms({Form::newton, Form::quasi_newton, Form::damped_newton});
   else
-    layer.offer({Form::scan, Form::chunkwise});
+    layer.declare_forms({Form::scan, Form::chunkwise});
   const LightVars vars = light(layer.graph(), layer.form(), u, a, b, v, w, sees);
   layer.declare({state}, vars);
   layer.gate("forget", vars.forget, 0.0, 1.0, "What is kept of the state; the rest of it is replaced.");

@@ -372,7 +372,7 @@ MemoryVars dense_driven(Graph& graph, Form form, Var A, Var B, Var u) {
 }
 
 Var linear(Layer& layer, const StateSpec& state, Var A, Var b, Var driven) {
-  layer.offer({Form::scan});
+  layer.declare_forms({Form::scan});
   const MemoryVars vars = dense(layer.graph(), layer.form(), A, b);
   layer.declare({state}, vars);
   declare_mixing(layer, {.name = state.name,
@@ -386,7 +386,7 @@ Var linear(Layer& layer, const StateSpec& state, Var A, Var b, Var driven) {
 }
 
 Var linear_driven(Layer& layer, const StateSpec& state, Var A, Var B, Var u) {
-  layer.offer({Form::scan, Form::convolution});
+  layer.declare_forms({Form::scan, Form::convolution});
   const MemoryVars vars = dense_driven(layer.graph(), layer.form(), A, B, u);
   layer.declare({state}, vars);
   if (vars.trajectories[0])

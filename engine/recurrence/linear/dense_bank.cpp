@@ -53,7 +53,7 @@ DenseBankVars dense_bank(Graph& graph, Form form, Var A, Var B, Var C, Var u) {
 }
 
 Var dense_bank(Layer& layer, const StateSpec& state, Var A, Var B, Var C, Var u) {
-  layer.offer({Form::scan, Form::convolution});
+  layer.declare_forms({Form::scan, Form::convolution});
   const DenseBankVars vars = dense_bank(layer.graph(), layer.form(), A, B, C, u);
   layer.declare({state}, vars);
   declare_mixing(layer, {.name = state.name, .value = u, .output = vars.output, .groups = u.dim(2), .reads = C.dim(1), .group = "channel"});

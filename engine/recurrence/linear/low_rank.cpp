@@ -291,7 +291,7 @@ LowRankVars low_rank_bank(Graph& graph, Form form, const LowRankSystem& s, Var u
 }
 
 Var low_rank_bank(Layer& layer, const StateSpec& state, const LowRankSystem& system, Var u) {
-  layer.offer({Form::scan, Form::convolution});
+  layer.declare_forms({Form::scan, Form::convolution});
   const LowRankVars vars = low_rank_bank(layer.graph(), layer.form(), system, u);
   layer.declare({state}, vars);
   declare_mixing(layer, {.name = state.name, .value = u, .output = vars.output, .groups = u.dim(2), .group = "channel"});

@@ -549,9 +549,9 @@ OuterVars outer(Graph& graph, Form form, const OuterInputs& in, bool record) {
 Var outer(Layer& layer, const StateSpec& state, const OuterInputs& inputs, bool told) {
   OuterInputs in = inputs;
   in.v = apart(layer, in.v, {in.q, in.k, in.key_decay, in.value_decay, in.phase});
-  layer.offer({Form::chunkwise});
-  if (in.key_decay || in.value_decay || in.phase) layer.offer({Form::scan});
-  if (has_quadratic_form(in)) layer.offer({Form::attention});
+  layer.declare_forms({Form::chunkwise});
+  if (in.key_decay || in.value_decay || in.phase) layer.declare_forms({Form::scan});
+  if (has_quadratic_form(in)) layer.declare_forms({Form::attention});
   const OuterVars vars = outer(layer.graph(), layer.form(), in, layer.records());
   layer.declare({state}, vars);
   if (told && !state.auxiliary) {

@@ -324,7 +324,7 @@ namespace {
 using Make = std::function<SegmentVars(const std::vector<Var>& begin, Var x, std::int64_t unread)>;
 Var as_layer(Layer& layer, const std::vector<StateSpec>& memory, const std::vector<Var>& first, Var x, std::int64_t length,
              const Make& make) {
-  layer.run_as_one();
+  layer.require_single_segment();
   Graph& graph = layer.graph();
   const std::int64_t B = layer.batch(), unread = layer.cached_steps() % length, all = unread + layer.steps(), features = x.dim(-1);
 

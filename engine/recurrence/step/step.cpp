@@ -544,7 +544,7 @@ Stepped step_and_read(Layer& layer, const std::vector<StateSpec>& states, const 
   std::vector<StateShape> shapes;
   for (const auto& state : states) shapes.push_back({state.name, state.shape});
   const bool auxiliary = std::any_of(states.begin(), states.end(), [](const StateSpec& state) { return state.auxiliary; });
-  if (!auxiliary) layer.offer({Form::newton, Form::quasi_newton, Form::damped_newton});
+  if (!auxiliary) layer.declare_forms({Form::newton, Form::quasi_newton, Form::damped_newton});
   // Gates that nobody looks at are not written out step by step.
   const CellFunction without_gates = [cell](Cell& own, std::span<const Var> of_step, std::span<const Var> before) {
     auto made = cell(own, of_step, before);

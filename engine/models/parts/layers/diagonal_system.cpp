@@ -85,7 +85,7 @@ struct Filter {
  private:
   /// A memory that may grow: an FFT rounds all of an output as it does its largest entry, so there is no convolution form.
   Var declared(const StateSpec& spec, const MemoryVars& vars) const {
-    l.offer({Form::scan, Form::chunkwise});
+    l.declare_forms({Form::scan, Form::chunkwise});
     l.declare({spec}, vars);
     return vars.trajectories[0];
   }

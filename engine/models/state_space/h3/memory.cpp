@@ -50,7 +50,7 @@ Var h3_by_modes(Layer& l, const H3Modes& system, Var u, std::int64_t each) {
                                              : "The averages of each product, by head, then k' dimension, then v dimension."};
   if (!system.may_grow) return diagonal_bank(l, spec, a, b, w, u);
   const BankVars vars = diagonal_bank(l.graph(), l.form(), a, b, w, u);  // an FFT rounds all of an output as it does its largest entry
-  l.offer({Form::scan, Form::chunkwise});
+  l.declare_forms({Form::scan, Form::chunkwise});
   l.declare({spec}, vars);
   return vars.output;
 }
