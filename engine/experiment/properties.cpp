@@ -32,7 +32,7 @@ class OneStep {
       : rng_(Rng(1).split("properties")),
         model_(architecture, hyper, drawn(architecture, hyper, spread, columns), cpu_backend(), DType::f64),
         step_(model_, columns, 0, StepMap::Of::first_step) {
-    if (!architecture.marker.empty()) marker_ = hyper.integer(architecture.marker);
+    if (!architecture.document_column.empty()) document_column_ = hyper.integer(architecture.document_column);
     for (std::vector<double>& input : inputs_) input = random_input();
     start_ = step_.start();
     for (std::size_t i = 0; i < step_.parts().size(); ++i)
@@ -99,14 +99,14 @@ class OneStep {
   std::vector<double> random_input() {
     std::vector<double> input(step_.inputs());
     for (double& value : input) value = rng_.normal();
-    if (marker_ > 0) input[static_cast<std::size_t>(marker_ - 1)] = 0.0;
+    if (document_column_ > 0) input[static_cast<std::size_t>(document_column_ - 1)] = 0.0;
     return input;
   }
 
   Rng rng_;
   Model model_;
   StepMap step_;
-  std::int64_t marker_ = 0;
+  std::int64_t document_column_ = 0;
   std::vector<double> inputs_[2], start_;
 };
 

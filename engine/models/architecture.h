@@ -91,7 +91,7 @@ struct Architecture {
   std::vector<InputWeight> input_weights;
   /// Not empty: the integer hyper-parameter that names an input column, the first being 1, which only marks where documents begin. The
   /// network takes that column out before the first layer. 0: none.
-  std::string marker;
+  std::string document_column;
   /// Its layers read Layer::elapsed(). The registry gives it the hyper-parameter time_unit and a note that says what the times are.
   bool knows_time = false;
   /// Throws Error for values that do not go together.

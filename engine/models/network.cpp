@@ -34,11 +34,11 @@ Network::Network(const Architecture& architecture, const Hyper& hyper, const Net
   in_stack_ = !architecture.stack.empty();
   std::set<std::int64_t> markers;
   const auto mark = [&](const Architecture& part, const Hyper& values) {
-    const std::int64_t column = part.marker.empty() ? 0 : values.integer(part.marker), columns = options.input;
+    const std::int64_t column = part.document_column.empty() ? 0 : values.integer(part.document_column), columns = options.input;
     if (column > 0) markers.insert(column);
-    const std::string given = part.id + ": " + part.marker + " = " + std::to_string(column) + ", ";
+    const std::string given = part.id + ": " + part.document_column + " = " + std::to_string(column) + ", ";
     const ErrorPlace where{
-        .model = part.id, .parameter = part.marker, .value = std::to_string(column), .range = "0.." + std::to_string(columns)};
+        .model = part.id, .parameter = part.document_column, .value = std::to_string(column), .range = "0.." + std::to_string(columns)};
     if (column > columns)
       throw Error(given + "and the input has " + std::to_string(columns) + (columns == 1 ? " column" : " columns") +
                       ": choose the one that marks where documents begin, or 0 for none.",

@@ -156,7 +156,7 @@ class Network {
  private:
   class LayerOf;  // what a layer of this network is built with
   class BodyOf;   // what an architecture is put together with that joins its layers itself
-  /// The input without the columns that mark where documents begin (Architecture::marker).
+  /// The input without the columns that mark where documents begin (Architecture::document_column).
   Var without_markers(const std::set<std::int64_t>& markers) const;
   Var add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role, bool with_bias = true);
   /// Has a parameter, or the part of it that is multiplied with an input of so many features, drawn times `gain`.

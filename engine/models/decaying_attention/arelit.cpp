@@ -104,7 +104,7 @@ Architecture arelit() {
               "AGaLiTe: approximate gated linear transformers for online reinforcement learning", "TMLR",
               "https://arxiv.org/abs/2310.15719", 2023};
   a.reference = {{"layer{n+1}.*", "*"}};
-  a.marker = "reset_column";
+  a.document_column = "reset_column";
 
   a.layer = [](Layer& l, Var x) {
     const std::int64_t d = l.hyper.integer("width");

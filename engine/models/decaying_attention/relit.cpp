@@ -223,7 +223,7 @@ Architecture relit() {
   a.source = {"S. Pramanik, E. Elelimy, M. C. Machado, A. White",
               "AGaLiTe: approximate gated linear transformers for online reinforcement learning", "TMLR",
               "https://arxiv.org/abs/2310.15719", 2023};
-  a.marker = "reset_column";
+  a.document_column = "reset_column";
   a.check = [](const Hyper& h) {
     if (h.choice("update") != "delta" || !h.integer("reset_column")) return;
     throw Error(

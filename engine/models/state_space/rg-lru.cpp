@@ -47,7 +47,7 @@ Architecture rg_lru() {
                       ", which the RG-LRU alone reads: choose lru_width=0, or block=recurrent.",
                   {.model = "rg-lru", .parameter = "lru_width", .value = h.text("lru_width"), .range = "0"});
   };
-  a.marker = "reset_column";
+  a.document_column = "reset_column";
   a.layer = [](Layer& l, Var x) {
     const auto block = hawk::block_of(l.hyper);
     if (l.hyper.choice("block") == "none") return hawk::rg_lru(l, block, x);
