@@ -31,7 +31,7 @@ std::int64_t planned_memory(const Architecture& architecture, const Hyper& hyper
   std::map<Memory*, std::vector<const void*>> carried;
   for (const auto& state : network.states())
     if (state.memory && state.memory->carries()) carried[state.memory].push_back(zeros.data());
-  for (const auto& [memory, slots] : carried) memory->carry(slots, 1);  // as from a later segment, in other units
+  for (const auto& [memory, slots] : carried) memory->set_final_adjoint(slots, 1);  // as from a later segment, in other units
   graph.backward();
   return planning.account().peak();
 }

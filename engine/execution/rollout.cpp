@@ -558,7 +558,7 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
                               graph.gradient(state.final_state), true);
         }
       }
-      for (auto& [memory, slots] : by_memory) memory->carry(slots, memory_exponent[memory]);
+      for (auto& [memory, slots] : by_memory) memory->set_final_adjoint(slots, memory_exponent[memory]);
       graph.backward(stop);
       if (bad || timing_only_) return true;  // nothing is looked for
       off = look_back(network, first, scale);

@@ -118,7 +118,7 @@ void StepMap::pull_back(std::span<const double> next_adjoint, std::span<const do
     else if (adjoint && graph.gradient(state.final_state))
       backend_.add_scaled(state.final_state.dtype(), count(state.final_state.shape()), 0, adjoint, graph.gradient(state.final_state), true);
   }
-  for (auto& [memory, slots] : by_memory) memory->carry(slots, 0);
+  for (auto& [memory, slots] : by_memory) memory->set_final_adjoint(slots, 0);
   graph.backward();
   std::vector<double> plain;
   for (std::size_t i = 0; i < parts_.size(); ++i) {

@@ -23,11 +23,11 @@ Var Network::LayerOf::gate(const std::string& name, Var value, double low, doubl
   Shape row = value.shape();
   row[0] = 1;
   const Var before = graph().leaf(LeafKind::variable, row, value.dtype());
-  carry({.name = name + "_before",
-         .text = "The gate " + name + " at the last step of this layer, 0 before the first.",
-         .shape = Shape(row.begin() + 2, row.end()),
-         .initial = before,
-         .final_state = last_row(rate_, before, value)});
+  add_carried_state({.name = name + "_before",
+                     .text = "The gate " + name + " at the last step of this layer, 0 before the first.",
+                     .shape = Shape(row.begin() + 2, row.end()),
+                     .initial = before,
+                     .final_state = last_row(rate_, before, value)});
   network_.gates_.push_back({index_, name, held_text(text), low, high, held_rows(rate_, before, value, turned_)});
   return value;
 }
@@ -48,7 +48,7 @@ void Network::LayerOf::declare(const std::vector<StateSpec>& specs, const Memory
   for (std::size_t i = 0; i < specs.size(); ++i) network_.states_[network_.states_.size() - specs.size() + i].pairs = specs[i].pairs;
 }
 
-void Network::LayerOf::carry(Buffer buffer) {
+void Network::LayerOf::add_carried_state(Buffer buffer) {
   network_.states_.push_back({index_, std::move(buffer.name), std::move(buffer.text), std::move(buffer.shape), nullptr, 0, buffer.initial,
                               buffer.trajectory, buffer.final_state, buffer.growing});
   network_.states_.back().recorded_shape = std::move(buffer.recorded_shape);

@@ -66,7 +66,7 @@ class Network::LayerOf final : public Layer, public FlowListener, public MixingL
     for (const Form form : forms) network_.offered_ |= 1u << static_cast<unsigned>(form);
   }
   void declare(const std::vector<StateSpec>& specs, const MemoryVars& vars) override;
-  void carry(Buffer buffer) override;
+  void add_carried_state(Buffer buffer) override;
   void require_single_segment() override { network_.needs_one_segment_ = true; }
   void flows(const Flow& flow) override { network_.flows_.insert_or_assign(index_, flow); }
 

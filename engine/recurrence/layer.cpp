@@ -17,7 +17,7 @@ Buffer history_of(Layer& layer, const std::string& name, Var x, std::int64_t len
 Var carried(Layer& layer, Buffer buffer, std::int64_t length) {
   const Var joined = buffer.final_state;
   buffer.final_state = slice(joined, 0, layer.steps(), layer.steps() + length);
-  layer.carry(std::move(buffer));
+  layer.add_carried_state(std::move(buffer));
   return joined;
 }
 
@@ -57,7 +57,7 @@ Var Layer::history(const StateSpec& state, Var x, std::int64_t length) {
 Var Layer::cache(const StateSpec& state, Var x) {
   Buffer buffer = cache_of(*this, state, x);
   const Var joined = buffer.final_state;
-  carry(std::move(buffer));
+  add_carried_state(std::move(buffer));
   return joined;
 }
 
@@ -65,7 +65,7 @@ Var Layer::cache(const std::string& name, Var x, const std::string& text) {
   Buffer buffer = cache_of(*this, StateSpec{name, Shape(x.shape().begin() + 2, x.shape().end()), text}, detach(x));
   buffer.trajectory = Var{};
   const Var joined = buffer.final_state;
-  carry(std::move(buffer));
+  add_carried_state(std::move(buffer));
   return joined;
 }
 

@@ -87,7 +87,7 @@ class Layer {
   virtual void declare_forms(std::initializer_list<Form> forms) = 0;
   /// The states of a memory, in the memory's order.
   virtual void declare(const std::vector<StateSpec>& states, const MemoryVars& vars) = 0;
-  virtual void carry(Buffer buffer) = 0;
+  virtual void add_carried_state(Buffer buffer) = 0;
   /// Says that the sequence must be run as one segment.
   virtual void require_single_segment() = 0;
 

@@ -102,7 +102,7 @@ class Memory : public Operation {
 
   /// The adjoint of the final state that comes from later segments, one array a state (null: none), times 2^exponent. For the next
   /// backward. Not for a memory that covers the whole sequence (carries()).
-  void carry(std::vector<const void*> adjoints, int exponent) {
+  void set_final_adjoint(std::vector<const void*> adjoints, int exponent) {
     carried_ = std::move(adjoints);
     exponent_ = exponent;
   }

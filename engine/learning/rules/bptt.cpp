@@ -118,7 +118,7 @@ class Bptt final : public LearningRule {
     if (part.counts)
       if (const auto bad = rollout_->backward(stop))
         throw TrainingDiverged(number_, sentence(*bad) + " of a sequence, on the way back", bad->array);
-    if (overlap && next > from && end < length_) carry(from, next, stop);
+    if (overlap && next > from && end < length_) advance_initial_state(from, next, stop);
     return part;
   }
   std::span<const DeviceArray> gradients() const override { return rollout_->device_gradients(); }
@@ -157,7 +157,7 @@ class Bptt final : public LearningRule {
   }
 
   /// Takes the carried state from where one part begins to where the next one does.
-  void carry(std::int64_t from, std::int64_t to, std::stop_token stop) {
+  void advance_initial_state(std::int64_t from, std::int64_t to, std::stop_token stop) {
     const Batch batch = parts_of(from, to, to);
     auto& carrier = carriers_[to - from];
     if (carrier)

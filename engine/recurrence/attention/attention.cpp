@@ -414,7 +414,8 @@ Var grown(Layer& layer, const StateSpec& state, Var x) {
   const Var initial = layer.graph().leaf(LeafKind::variable, shape, x.dtype());
   const Var both[] = {initial, x};
   const Var joined = shape[0] ? concat(both, 0) : affine(x, 1.0, 0.0);
-  layer.carry({.name = state.name, .text = state.text, .shape = state.shape, .initial = initial, .final_state = joined, .growing = true});
+  layer.add_carried_state(
+      {.name = state.name, .text = state.text, .shape = state.shape, .initial = initial, .final_state = joined, .growing = true});
   return joined;
 }
 

@@ -210,7 +210,7 @@ Var convolution(Layer& layer, const std::string& name, Var kernel, Var u, const 
     const Var parts[] = {initial, u};
     joined = concat(parts, 0);
   }
-  layer.carry({.name = name, .text = text, .shape = {channels}, .initial = initial, .final_state = joined, .growing = true});
+  layer.add_carried_state({.name = name, .text = text, .shape = {channels}, .initial = initial, .final_state = joined, .growing = true});
   const Var made = read(layer, kernel, joined);
   declare_mixing(layer, {.name = name, .value = u, .output = made, .groups = channels, .group = "channel"});
   return made;

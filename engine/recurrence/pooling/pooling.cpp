@@ -146,9 +146,9 @@ class StridedMemory final : public Memory {
     // Where the last row is the last whole step, what comes from later goes on in units of its own.
     const bool all = whole == rate_.rows();
     if (all)
-      inner_.carry(carried_, exponent_);
+      inner_.set_final_adjoint(carried_, exponent_);
     else
-      inner_.carry({}, 0);
+      inner_.set_final_adjoint({}, 0);
     later_.assign(states_.size(), minus_infinity);
     for (std::size_t i = 0; i < states_.size(); ++i) {
       const State& state = states_[i];
@@ -318,22 +318,22 @@ Var pooled(Layer& layer, Var x, std::int64_t factor) {
   if (factor == 1) return x;
   const Var held = layer.graph().leaf(LeafKind::variable, {factor - 1, batch, features}, x.dtype());
   const Pooled made = pooled(rate_of(layer), factor, x, held);
-  layer.carry({.name = "inputs",
-               .text = "The last steps that were read, of which those of an unfinished window count.",
-               .shape = {factor - 1, features},
-               .initial = held,
-               .final_state = made.held});
+  layer.add_carried_state({.name = "inputs",
+                           .text = "The last steps that were read, of which those of an unfinished window count.",
+                           .shape = {factor - 1, features},
+                           .initial = held,
+                           .final_state = made.held});
   return made.windows;
 }
 
 Var expanded(Layer& layer, Var u, std::int64_t factor) {
   const Var held = layer.graph().leaf(LeafKind::variable, {1, u.dim(1), u.dim(2)}, u.dtype());
   const Expanded made = expanded(rate_of(layer), factor, u, held);
-  layer.carry({.name = "held",
-               .text = "What the last step at the slower rate left for the steps after it, channel by channel.",
-               .shape = {u.dim(2)},
-               .initial = held,
-               .final_state = made.held});
+  layer.add_carried_state({.name = "held",
+                           .text = "What the last step at the slower rate left for the steps after it, channel by channel.",
+                           .shape = {u.dim(2)},
+                           .initial = held,
+                           .final_state = made.held});
   return made.x;
 }
 

@@ -348,13 +348,13 @@ Var as_layer(Layer& layer, const std::vector<StateSpec>& memory, const std::vect
   vars.initial = initial;
   for (const CellGate& g : vars.gates) layer.gate(g.name, g.trajectory, g.low, g.high, g.text);
   layer.declare(memory, vars);
-  layer.carry({.name = "segment",
-               .text = "The layer's inputs since the start of the unfinished segment.",
-               .shape = {features},
-               .initial = before,
-               .final_state = slice(x, 0, all - all % length, all),
-               .growing = true,
-               .period = length});
+  layer.add_carried_state({.name = "segment",
+                           .text = "The layer's inputs since the start of the unfinished segment.",
+                           .shape = {features},
+                           .initial = before,
+                           .final_state = slice(x, 0, all - all % length, all),
+                           .growing = true,
+                           .period = length});
   return slice(vars.reads, 0, unread, all);
 }
 

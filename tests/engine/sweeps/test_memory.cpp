@@ -49,7 +49,7 @@ std::int64_t taken(Network& network, const Parameters& parameters, DType real) {
   const std::int64_t outputs = count(network.output().shape());
   backend.add_scaled(real, outputs, 0, network.graph().value(network.output()), network.graph().gradient(network.output()), true);
   for (const auto& [memory, slots] : carried)
-    if (memory->carries()) memory->carry(slots, 1);
+    if (memory->carries()) memory->set_final_adjoint(slots, 1);
   network.graph().backward();
   return account.peak() - before;
 }

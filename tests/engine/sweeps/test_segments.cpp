@@ -119,7 +119,7 @@ TEST_CASE("what is carried into a decaying memory counts in the units that it co
           graph.bind(vars.initial[0], start.data());
           graph.forward();
           graph.clear_gradients();
-          vars.memory->carry({carried.data()}, power);
+          vars.memory->set_final_adjoint({carried.data()}, power);
           graph.backward();
           std::vector<double> all = to_double(cpu_backend(), DType::f64, graph.gradient(vars.initial[0]), std::ssize(start));
           for (double& x : all) x = std::ldexp(x, vars.memory->exponent());
