@@ -47,7 +47,7 @@ class TrainingProgress {
   void tell() {
     const Trainer& trainer = training_.trainer();
     const auto now = Clock::now();
-    const auto& judged = training_.judgements();
+    const auto& judged = training_.evaluations();
     told_ = std::min(told_, judged.size());  // of a training that went back to before a judgement
     if (judged.size() > told_) {
       told_ = judged.size();
@@ -167,7 +167,7 @@ TrainingRequest resumed_request(const TrainOptions& options, const PresetLibrary
 
 void print_summary(const Training& training, const std::string& how) {
   const Trainer& trainer = training.trainer();
-  const Judgement& last = training.judgements().back();
+  const Evaluation& last = training.evaluations().back();
   TextTable table(2);
   table.row({"steps", how});
   const std::string when = last.step == trainer.steps() ? "" : " after step " + std::to_string(last.step);
@@ -258,7 +258,7 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   const bool worth = trainer.whole() && (steps > begun_at || (training.done() && diverged.empty() && !failed));
   if (worth) kept.write();
   complain(kept.problem());
-  if (!training.judgements().empty() && trainer.whole())
+  if (!training.evaluations().empty() && trainer.whole())
     print_summary(training, std::to_string(steps) + " of " + std::to_string(request.steps) + ", " + training.request().run.dtype + ", " +
                                 training.device());
   if (!kept.place().empty()) {

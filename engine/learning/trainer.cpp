@@ -270,9 +270,9 @@ Batch Trainer::held_out_batch(std::size_t first) {
   return Batch(std::move(examples));
 }
 
-Judgement Trainer::judge(std::stop_token stop) {
+Evaluation Trainer::evaluate(std::stop_token stop) {
   const StopScope scope(stop);
-  Judgement found{.step = steps_, .metric = 0.0};
+  Evaluation found{.step = steps_, .metric = 0.0};
   BatchRollout& rollout = judging_ ? *judging_ : *rule_->whole();
   for (std::size_t first = 0; first < held_out_.size(); first += static_cast<std::size_t>(options_.batch)) {
     rollout.set_batch(held_out_batch(first));

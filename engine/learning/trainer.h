@@ -33,7 +33,7 @@ struct TrainingStep {
   double norm = 0.0, clipped = 0.0;  ///< of the gradient, before and after clipping; with truncation the largest of the parts
 };
 /// How well a model does on what is held out.
-struct Judgement {
+struct Evaluation {
   std::int64_t step = 0;
   double loss = 0.0;
   double metric = std::numeric_limits<double>::quiet_NaN();  ///< Trainer::metric()
@@ -57,7 +57,7 @@ class Trainer {
   /// trained.
   void watch_changes(bool watch) { watch_ = watch; }
   const std::vector<double>& changes() const { return changes_; }
-  Judgement judge(std::stop_token stop = {});
+  Evaluation evaluate(std::stop_token stop = {});
 
   std::int64_t steps() const { return steps_; }
   const TrainingOptions& options() const { return options_; }

@@ -92,7 +92,7 @@ class TestTraining : public test::TrainingTest {
                    trainingRequestFor(setup, session().library()->presets.find(setup.preset), bar()->settings()->choice()));
     while (!again.done()) again.advance();
     for (std::size_t i = 0; i < 12; ++i) QCOMPARE(curve()->loss[i], again.history()[i].loss);
-    QCOMPARE(curve()->judged_loss.back(), again.judgements().back().loss);
+    QCOMPARE(curve()->judged_loss.back(), again.evaluations().back().loss);
     const LearnedPtr mine = again.learned(1);
     for (const auto& entry : mine->values.entries()) {
       const TraceArray* array = session().trace()->find("param/" + entry.name);

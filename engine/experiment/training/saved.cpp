@@ -34,14 +34,14 @@ constexpr HistoryColumn columns[] = {
     {"clipped_norm", [](const TrainingStep& s) { return s.clipped; }, [](TrainingStep& s, double v) { s.clipped = v; }}};
 struct JudgementColumn {
   const char* name;
-  double (*of)(const Judgement& judgement);
-  void (*put)(Judgement& judgement, double value);
+  double (*of)(const Evaluation& judgement);
+  void (*put)(Evaluation& judgement, double value);
 };
 constexpr JudgementColumn judged_columns[] = {
-    {"held_out/step", [](const Judgement& j) { return static_cast<double>(j.step); },
-     [](Judgement& j, double v) { j.step = static_cast<std::int64_t>(v); }},
-    {"held_out/loss", [](const Judgement& j) { return j.loss; }, [](Judgement& j, double v) { j.loss = v; }},
-    {"held_out/metric", [](const Judgement& j) { return j.metric; }, [](Judgement& j, double v) { j.metric = v; }}};
+    {"held_out/step", [](const Evaluation& j) { return static_cast<double>(j.step); },
+     [](Evaluation& j, double v) { j.step = static_cast<std::int64_t>(v); }},
+    {"held_out/loss", [](const Evaluation& j) { return j.loss; }, [](Evaluation& j, double v) { j.loss = v; }},
+    {"held_out/metric", [](const Evaluation& j) { return j.metric; }, [](Evaluation& j, double v) { j.metric = v; }}};
 
 void add(NpzWriter& archive, const std::string& name, const std::vector<double>& values) {
   archive.add(name, {std::ssize(values)}, std::span<const double>(values));
@@ -57,7 +57,7 @@ void write_history_npz(const Training& training, AtomicFile& file) {
   }
   for (const JudgementColumn& column : judged_columns) {
     values.clear();
-    for (const Judgement& judgement : training.judgements()) values.push_back(column.of(judgement));
+    for (const Evaluation& judgement : training.evaluations()) values.push_back(column.of(judgement));
     add(archive, column.name, values);
   }
   for (std::size_t i = 0; i < training.model().weights().size(); ++i) {
@@ -73,17 +73,17 @@ void write_history_csv(const Training& training, AtomicFile& file) {
   std::string text;
   for (const HistoryColumn& column : columns) text += (text.empty() ? "" : ",") + std::string(column.name);
   text += ",held_out_loss,held_out_" + std::string(training.trainer().metric() == "accuracy" ? "accuracy" : "squared_error") + '\n';
-  auto judged = training.judgements().begin();
+  auto judged = training.evaluations().begin();
   const auto judgement_of = [&](std::int64_t step) {
-    while (judged != training.judgements().end() && judged->step < step) ++judged;
+    while (judged != training.evaluations().end() && judged->step < step) ++judged;
     text += ',';
-    const bool there = judged != training.judgements().end() && judged->step == step;
+    const bool there = judged != training.evaluations().end() && judged->step == step;
     if (there) append_number(text, judged->loss);
     text += ',';
     if (there) append_number(text, judged->metric);
     text += '\n';
   };
-  if (!training.judgements().empty()) {
+  if (!training.evaluations().empty()) {
     text += "0,,,,";
     judgement_of(0);
   }
@@ -98,7 +98,7 @@ void write_history_csv(const Training& training, AtomicFile& file) {
   file.write(text);
 }
 
-Json judgement_json(const Judgement& judgement) {
+Json judgement_json(const Evaluation& judgement) {
   return {{"step", judgement.step}, {"loss", judgement.loss}, {"metric", judgement.metric}};
 }
 
@@ -209,7 +209,7 @@ void write_training(const Training& training, AtomicFolder& out) {
   };
   json["baseline"] = baseline_json(trainer.baseline());
   if (trainer.linear_predictor()) json["linear_predictor"] = baseline_json(*trainer.linear_predictor());
-  if (!training.judgements().empty()) json["last"] = judgement_json(training.judgements().back());
+  if (!training.evaluations().empty()) json["last"] = judgement_json(training.evaluations().back());
   json["files"] = Json::array();
   for (const WrittenFile& file : files) json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
   write(manifest, [&](AtomicFile& file) { file.write(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); });
@@ -299,7 +299,7 @@ void resume(Training& training, const std::filesystem::path& folder) {
   const Shape judged_shape = history.header(judged_columns[0].name).shape;
   const std::int64_t judgements = judged_shape.size() == 1 ? judged_shape[0] : -1;
   if (judgements < 0 || judgements > steps + 1) fail(folder / "history.npz", "has more judgements than steps");
-  std::vector<Judgement> judged(static_cast<std::size_t>(judgements));
+  std::vector<Evaluation> judged(static_cast<std::size_t>(judgements));
   for (const JudgementColumn& one : judged_columns) {
     const auto values = column(one.name, judgements, "judgements in each of its arrays");
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -319,7 +319,7 @@ void resume(Training& training, const std::filesystem::path& folder) {
   training.trainer_->restore(steps, changes, memory);
   for (const Model::Weight& weight : training.model().weights()) training.model_->set(weight.name, weights.read(of_weight(weight)).real);
   training.history_ = std::move(made);
-  training.judgements_ = std::move(judged);
+  training.evaluations_ = std::move(judged);
   training.changes_ = std::move(changed);
 }
 

@@ -100,7 +100,7 @@ std::string Training::leave_device(const Registry& registry, const DeviceError& 
   architecture_ = again.architecture_;
   request_.run.device = "cpu";
   history_ = std::move(again.history_);
-  judgements_ = std::move(again.judgements_);
+  evaluations_ = std::move(again.evaluations_);
   changes_ = std::move(again.changes_);
   return left_device(error, at, state ? state->steps : 0);
 }
@@ -109,9 +109,9 @@ std::string Training::leave_device(const Registry& registry, const DeviceError& 
 void Training::go_on(const Training& before, const TrainingState& state) {
   trainer_->restore(state.steps, state.changes, state.memory);
   history_.assign(before.history_.begin(), before.history_.begin() + state.steps);
-  const auto judged =
-      std::ranges::find_if(before.judgements_, [&](const Judgement& one) { return one.step > state.steps; }) - before.judgements_.begin();
-  judgements_.assign(before.judgements_.begin(), before.judgements_.begin() + judged);
+  const auto judged = std::ranges::find_if(before.evaluations_, [&](const Evaluation& one) { return one.step > state.steps; }) -
+                      before.evaluations_.begin();
+  evaluations_.assign(before.evaluations_.begin(), before.evaluations_.begin() + judged);
   changes_.assign(before.changes_.begin(), before.changes_.begin() + std::max<std::ptrdiff_t>(0, judged - 1));
 }
 
@@ -120,19 +120,19 @@ void Training::advance(std::stop_token stop) {
   const std::int64_t next = trainer_->steps() + 1;
   const bool judged = next % judge_every_ == 0 || next == request_.steps || next == request_.until;
   trainer_->watch_changes(judged);
-  const std::size_t steps = history_.size(), judgements = judgements_.size(), changes = changes_.size();
+  const std::size_t steps = history_.size(), judgements = evaluations_.size(), changes = changes_.size();
   try {
     // The rows are there before the step is made: that there is no memory for them is found while the step can be undone.
     history_.emplace_back();
-    if (judged) judgements_.emplace_back();
+    if (judged) evaluations_.emplace_back();
     if (judged) changes_.emplace_back(trainer_->model().weights().size());
     history_.back() = trainer_->step(stop, judged);
     if (!judged) return;
     std::ranges::copy(trainer_->changes(), changes_.back().begin());
-    judgements_.back() = trainer_->judge(stop);
+    evaluations_.back() = trainer_->evaluate(stop);
   } catch (...) {
     history_.resize(steps);
-    judgements_.resize(judgements);
+    evaluations_.resize(judgements);
     changes_.resize(changes);
     if (trainer_->steps() == next) trainer_->undo();
     throw;

@@ -63,7 +63,7 @@ class Training {
   void advance(std::stop_token stop = {});
   /// Judges the weights as they are where nothing was judged yet.
   void begin(std::stop_token stop = {}) {
-    if (judgements_.empty()) judgements_.push_back(trainer_->judge(stop));
+    if (evaluations_.empty()) evaluations_.push_back(trainer_->evaluate(stop));
   }
   bool done() const { return trainer_->steps() >= (request_.until > 0 ? std::min(request_.until, request_.steps) : request_.steps); }
   /// So many steps more than it was to make. A schedule that falls to its least rate stays there.
@@ -76,7 +76,7 @@ class Training {
   std::string leave_device(const Registry& registry, const DeviceError& error, const std::optional<TrainingState>& state);
 
   const std::vector<TrainingStep>& history() const { return history_; }
-  const std::vector<Judgement>& judgements() const { return judgements_; }  ///< the first is of the weights as they were drawn
+  const std::vector<Evaluation>& evaluations() const { return evaluations_; }  ///< the first is of the weights as they were drawn
   /// |change| / |weight| of the step before each judgement but the first, in the order of the model's weights.
   const std::vector<std::vector<double>>& changes() const { return changes_; }
   std::int64_t judge_every() const { return judge_every_; }
@@ -92,7 +92,7 @@ class Training {
   std::unique_ptr<Trainer> trainer_;
   std::int64_t judge_every_ = 1;
   std::vector<TrainingStep> history_;
-  std::vector<Judgement> judgements_;
+  std::vector<Evaluation> evaluations_;
   std::vector<std::vector<double>> changes_;
 };
 

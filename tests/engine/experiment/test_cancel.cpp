@@ -226,7 +226,7 @@ TEST_CASE("a training is stopped in a step and in a judgement, and stands where 
       thrown = true;
     }
     const std::string late = stopper.late();
-    CHECK(thrown && training.judgements().empty());
+    CHECK(thrown && training.evaluations().empty());
     CHECK_SAYS(late.empty(), "the first judgement, after " + std::to_string(wait) + " ms: " + late);
   }
   training.begin();
@@ -269,7 +269,7 @@ TEST_CASE("a training is stopped in a step and in a judgement, and stands where 
     }
     judging += place > 0;
     CHECK_EQUAL(training.trainer().steps(), at);
-    CHECK(std::ssize(training.history()) == at && std::ssize(training.judgements()) == at + 1 && std::ssize(training.changes()) == at);
+    CHECK(std::ssize(training.history()) == at && std::ssize(training.evaluations()) == at + 1 && std::ssize(training.changes()) == at);
     CHECK(weights() == before && training.trainer().optimiser().memory() == memory && training.trainer().optimiser().steps() == at);
   }
   CHECK(judging > 0);

@@ -343,7 +343,7 @@ TEST_CASE("a training whose device fails goes on on the CPU, from where it was l
       if (state && i < 7) CHECK(std::abs(step.loss - before[static_cast<std::size_t>(i)].loss) < 1e-9 * (1.0 + std::abs(step.loss)));
     }
     std::vector<std::int64_t> judged;
-    for (const Judgement& one : training.judgements()) judged.push_back(one.step);
+    for (const Evaluation& one : training.evaluations()) judged.push_back(one.step);
     CHECK(judged == (std::vector<std::int64_t>{0, 3, 6, 9, 12, 15}));
     CHECK_EQUAL(device.machine().asked_when_lost(), std::int64_t{0});
   }

@@ -89,7 +89,7 @@ TEST_CASE("a training that ends before its last step has made the first steps of
   part.until = 5;
   Training ended(builtin_registry(), part);
   train(ended);
-  CHECK(ended.trainer().steps() == 5 && ended.judgements().back().step == 5);
+  CHECK(ended.trainer().steps() == 5 && ended.evaluations().back().step == 5);
   CHECK(same(ended.model().parameters(), on_the_way->values));
   CHECK(!same(whole.model().parameters(), on_the_way->values));
   CHECK_SAYS(on_the_way->command.find("--until 5") != std::string::npos && on_the_way->command.ends_with(" --export " + on_the_way->folder),
@@ -127,7 +127,7 @@ TEST_CASE("a fork begins from the weights it is given, and says where they come 
   Training fork(builtin_registry(), request);
   fork.begin();
   CHECK(same(fork.model().parameters(), training.model().parameters()));
-  CHECK(fork.judgements().front().loss == training.judgements().back().loss);
+  CHECK(fork.evaluations().front().loss == training.evaluations().back().loss);
   CHECK_SAYS(command_of(request).starts_with("reclab train gru ") &&
                  command_of(request).find("--weights gru-1-after-4/weights.safetensors") != std::string::npos,
              command_of(request));
