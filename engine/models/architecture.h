@@ -23,8 +23,8 @@ namespace reclab {
 struct ReferenceName {
   /// "theta_{i}": row i of ours, counted from 0, in an entry of its own. "weight_ih_l{n}{_reverse}": {n} is the layer's number from 0,
   /// {n+1} from 1, counted in its direction ({_n}: none for 0, else "_1" and so on); {path}: what it is called where the layers have no
-  /// common numbers (Body::layer); {_reverse} is "_reverse" for a layer that runs backward beside one that runs forward, else nothing; *
-  /// stands for the same in both names. What stands in front ("model.rnn.") is found.
+  /// common numbers (LayerGraph::layer); {_reverse} is "_reverse" for a layer that runs backward beside one that runs forward, else
+  /// nothing; * stands for the same in both names. What stands in front ("model.rnn.") is found.
   std::string theirs;
   std::string ours;  ///< "weight_ih"; of what comes after the last layer "final/norm.weight", of the head "head/weight"; empty: entries
                      ///< whose names end with .theirs are of no use here
@@ -60,12 +60,12 @@ struct LayerKind {
 };
 
 /// What an architecture is put together with whose layers do not stand one above the other, or run at several rates.
-class Body {
+class LayerGraph {
  public:
-  explicit Body(const Hyper& values) : hyper(values) {}
-  Body(const Body&) = delete;
-  Body& operator=(const Body&) = delete;
-  virtual ~Body() = default;
+  explicit LayerGraph(const Hyper& values) : hyper(values) {}
+  LayerGraph(const LayerGraph&) = delete;
+  LayerGraph& operator=(const LayerGraph&) = delete;
+  virtual ~LayerGraph() = default;
 
   const Hyper& hyper;
   /// Adds a layer, in both directions where its architecture is joint, and returns what it makes of x [rows, batch, features]. A step of it
@@ -103,7 +103,7 @@ struct Architecture {
   /// Not empty, in place of `layer`: what layer `number` (from 0) is, where the layers of one model are not alike.
   std::function<LayerKind(const Hyper&, std::int64_t number)> kind;
   /// Not empty, in place of `layer` and `kind`: how its layers are joined, from the input to what `finish` is given.
-  std::function<Var(Body&, Var)> body;
+  std::function<Var(LayerGraph&, Var)> body;
   /// Of such: after how many steps of the sequence all its rates begin together.
   std::function<std::int64_t(const Hyper&)> period;
   /// Not empty and true: each layer runs in both directions, whatever `direction` says, as two layers that share their

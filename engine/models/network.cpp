@@ -8,8 +8,8 @@
 #include "array/demand.h"
 #include "array/error.h"
 #include "array/host.h"
-#include "models/network_body.h"
 #include "models/network_layer.h"
+#include "models/network_layer_graph.h"
 #include "models/stack.h"
 
 namespace reclab {
@@ -184,7 +184,7 @@ Var Network::add_direction(const Architecture& architecture, const Hyper& hyper,
   const std::size_t states = states_.size(), gates = gates_.size(), pasts = histories_.size();
   if (backward) x = reversed(x);
   if (architecture.body) {
-    BodyOf body(*this, architecture, hyper, backward);
+    LayerGraphOf body(*this, architecture, hyper, backward);
     x = architecture.body(body, x);
   }
   for (std::int64_t i = from; i < to && !architecture.body; ++i) {

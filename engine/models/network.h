@@ -102,7 +102,7 @@ class Network {
     bool reversed = false;    ///< it runs from the end of the sequence to its start
     bool first = true;        ///< the lowest of its kind and direction
     std::int64_t stride = 1;  ///< steps of the sequence that a step of it is
-    std::string path{};       ///< what the reference implementation calls it, where its layers are not numbered alike (Body::layer)
+    std::string path{};       ///< what the reference implementation calls it, where its layers are not numbered alike (LayerGraph::layer)
   };
 
   /// A state that holds its signal's past (Layer::reconstruction).
@@ -154,8 +154,8 @@ class Network {
   std::vector<Form> forms() const;
 
  private:
-  class LayerOf;  // what a layer of this network is built with
-  class BodyOf;   // what an architecture is put together with that joins its layers itself
+  class LayerOf;       // what a layer of this network is built with
+  class LayerGraphOf;  // what an architecture is put together with that joins its layers itself
   /// The input without the columns that mark where documents begin (Architecture::document_column).
   Var without_markers(const std::set<std::int64_t>& markers) const;
   Var add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role, bool with_bias = true);

@@ -84,7 +84,7 @@ const Architecture& up_pool() {
 }
 
 /// The layers of the reference in its order, on the way down, in the middle and up again.
-Var body(Body& b, Var x) {
+Var body(LayerGraph& b, Var x) {
   const Hyper& h = b.hyper;
   const std::int64_t blocks = h.integer("n_layers"), expand = h.integer("expand"), ff = h.integer("ff");
   const bool unet = h.flag("unet");

@@ -8,10 +8,10 @@
 
 namespace reclab {
 
-class Network::BodyOf final : public Body {
+class Network::LayerGraphOf final : public LayerGraph {
  public:
   /// Its layers come after those that the network has. `backward`: all of it runs from the end to the start.
-  BodyOf(Network& network, const Architecture& architecture, const Hyper& values, bool backward);
+  LayerGraphOf(Network& network, const Architecture& architecture, const Hyper& values, bool backward);
   Var layer(const LayerKind& kind, std::int64_t stride, const std::string& path, Var x) override;
 
  private:

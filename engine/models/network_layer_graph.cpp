@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "models/network_body.h"
+#include "models/network_layer_graph.h"
 
 #include <algorithm>
 
@@ -7,8 +7,8 @@
 
 namespace reclab {
 
-Network::BodyOf::BodyOf(Network& network, const Architecture& architecture, const Hyper& values, bool backward)
-    : Body(values),
+Network::LayerGraphOf::LayerGraphOf(Network& network, const Architecture& architecture, const Hyper& values, bool backward)
+    : LayerGraph(values),
       network_(network),
       backward_(backward),
       first_(static_cast<int>(network.layers_.size())),
@@ -31,7 +31,7 @@ Network::BodyOf::BodyOf(Network& network, const Architecture& architecture, cons
                              passed - floor((passed + 0.5) / each) * each});
 }
 
-int Network::BodyOf::add(const LayerKind& kind, std::int64_t stride, const std::string& path, bool backward) {
+int Network::LayerGraphOf::add(const LayerKind& kind, std::int64_t stride, const std::string& path, bool backward) {
   auto& layers = network_.layers_;
   const int number = static_cast<int>(layers.size());
   const bool lowest = std::none_of(layers.begin() + first_, layers.end(), [&](const LayerInfo& other) {
@@ -44,7 +44,7 @@ int Network::BodyOf::add(const LayerKind& kind, std::int64_t stride, const std::
   return number;
 }
 
-Var Network::BodyOf::layer(const LayerKind& kind, std::int64_t stride, const std::string& path, Var x) {
+Var Network::LayerGraphOf::layer(const LayerKind& kind, std::int64_t stride, const std::string& path, Var x) {
   const Architecture& of = *kind.architecture;
   Rate rate = rate_;
   rate.stride = stride;
