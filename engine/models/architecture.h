@@ -102,17 +102,17 @@ struct Architecture {
   std::function<Var(Layer&, Var)> layer;
   /// Not empty, in place of `layer`: what layer `number` (from 0) is, where the layers of one model are not alike.
   std::function<LayerKind(const Hyper&, std::int64_t number)> kind;
-  /// Not empty, in place of `layer` and `kind`: how its layers are joined, from the input to what `finish` is given.
+  /// Not empty, in place of `layer` and `kind`: how its layers are joined, from the input to what `final_layer` is given.
   std::function<Var(LayerGraph&, Var)> body;
   /// Of such: after how many steps of the sequence all its rates begin together.
   std::function<std::int64_t(const Hyper&)> period;
   /// Not empty and true: each layer runs in both directions, whatever `direction` says, as two layers that share their
   /// parameters: what either declares stands under the one that runs forward.
-  std::function<bool(const Hyper&)> joint;
+  std::function<bool(const Hyper&)> shares_directions;
   /// Of such: what the layer returns of what it read and of what the two directions returned; empty: both side by side.
-  std::function<Var(Layer&, Var below, Var forward, Var backward)> joined;
+  std::function<Var(Layer&, Var below, Var forward, Var backward)> combine_directions;
   /// After the last layer (a final norm); may be empty.
-  std::function<Var(Layer&, Var)> finish;
+  std::function<Var(Layer&, Var)> final_layer;
 
   /// Not empty: no layer of its own but these architectures' stacks, one above the other (models/stack.h).
   std::vector<const Architecture*> stack;

@@ -143,7 +143,7 @@ Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, con
   const std::string direction = hyper.has("direction") ? hyper.choice("direction") : "forward";
   const std::int64_t depth = hyper.has("layers") && !architecture.body ? hyper.integer("layers") : 1;
   // Both directions: each layer of one reads the layer below of its own, or, by layer, both outputs below.
-  const bool joint = architecture.joint && architecture.joint(hyper);
+  const bool joint = architecture.shares_directions && architecture.shares_directions(hyper);
   if (joint && direction != "forward")
     throw Error(
         architecture.id + ": each layer runs in both directions as it is set, and direction = " + direction + ": choose direction=forward.",
@@ -168,10 +168,10 @@ Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, con
     if (joint) {
       const int pair = static_cast<int>(layers_.size()) - 2;
       LayerOf layer(*this, hyper, std::to_string(pair), pair, static_cast<int>(from), base, true);
-      if (architecture.joined) outputs = {architecture.joined(layer, x, outputs[0], outputs[1])};
-      if (architecture.finish && from + 1 == depth) {
+      if (architecture.combine_directions) outputs = {architecture.combine_directions(layer, x, outputs[0], outputs[1])};
+      if (architecture.final_layer && from + 1 == depth) {
         LayerOf last(*this, hyper, "final" + part, -1);
-        outputs = {architecture.finish(last, outputs.size() == 1 ? outputs[0] : concat(outputs, -1))};
+        outputs = {architecture.final_layer(last, outputs.size() == 1 ? outputs[0] : concat(outputs, -1))};
       }
     }
     x = outputs.size() == 1 ? outputs[0] : concat(outputs, -1);
@@ -198,9 +198,9 @@ Var Network::add_direction(const Architecture& architecture, const Hyper& hyper,
     LayerOf layer(*this, kind.hyper, std::to_string(joint && backward ? number - 1 : number), number, static_cast<int>(i), first, joint);
     x = kind.architecture->layer(layer, x);
   }
-  if (architecture.finish && !joint && (architecture.body || to == (hyper.has("layers") ? hyper.integer("layers") : 1))) {
+  if (architecture.final_layer && !joint && (architecture.body || to == (hyper.has("layers") ? hyper.integer("layers") : 1))) {
     LayerOf layer(*this, hyper, "final" + suffix, -1);
-    x = architecture.finish(layer, x);
+    x = architecture.final_layer(layer, x);
   }
   if (!backward) return x;
   turn(states, gates);

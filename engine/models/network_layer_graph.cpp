@@ -48,7 +48,7 @@ Var Network::LayerGraphOf::layer(const LayerKind& kind, std::int64_t stride, con
   const Architecture& of = *kind.architecture;
   Rate rate = rate_;
   rate.stride = stride;
-  const bool joint = of.joint && of.joint(kind.hyper);
+  const bool joint = of.shares_directions && of.shares_directions(kind.hyper);
   const int number = add(kind, stride, path, backward_);
   const std::string prefix = std::to_string(number);
   LayerOf layer(network_, kind.hyper, prefix, number, number - first_, first_, joint);
@@ -64,7 +64,7 @@ Var Network::LayerGraphOf::layer(const LayerKind& kind, std::int64_t stride, con
   network_.turn(states, gates);
   LayerOf both(network_, kind.hyper, prefix, number, number - first_, first_, true);
   both.set_rate(rate);
-  return of.joined(both, x, forward, backward);
+  return of.combine_directions(both, x, forward, backward);
 }
 
 }  // namespace reclab

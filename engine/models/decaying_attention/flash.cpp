@@ -70,7 +70,7 @@ Architecture flash() {
     const Var linear = parts::flat(l, all) - parts::batch_first(attention(l, own));
     return gated_unit::residual(l, x, unit.u, parts::batch_first(attention(l, quadratic)) + linear);
   };
-  a.finish = gated_unit::finish;
+  a.final_layer = gated_unit::finish;
   return a;
 }
 

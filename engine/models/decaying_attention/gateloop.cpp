@@ -117,7 +117,9 @@ Architecture gateloop() {
     u = gateloop(rms(l, "0.norm", u)) + u;
     return feed(rms(l, "1.norm", u)) + u;
   };
-  a.finish = [rms](Layer& l, Var x) { return l.hyper.choice("block") == "residual" && !l.hyper.flag("post_norm") ? rms(l, "norm", x) : x; };
+  a.final_layer = [rms](Layer& l, Var x) {
+    return l.hyper.choice("block") == "residual" && !l.hyper.flag("post_norm") ? rms(l, "norm", x) : x;
+  };
   return a;
 }
 

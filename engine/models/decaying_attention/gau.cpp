@@ -48,7 +48,7 @@ Architecture gau() {
                 gated_unit::bias(l, P));
     return gated_unit::residual(l, x, unit.u, parts::batch_first(attention(l, pairs)));
   };
-  a.finish = gated_unit::finish;
+  a.final_layer = gated_unit::finish;
   return a;
 }
 

@@ -194,7 +194,7 @@ Architecture gla() {
     return after + project(l, "mlp.down_proj", open * project(l, "mlp.up_proj", z, F, "W_up of the feed-forward part"), d,
                            "W_down of the feed-forward part");
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     return l.hyper.choice("block") == "none" ? x : parts::rms_norm(l, "norm", x, l.hyper.real("norm_eps"));
   };
   parts::add_hybrid_attention(a, "gla");

@@ -214,7 +214,7 @@ Architecture mega() {
     const Var out = x + project("fc2", hidden, h.integer("width"), "W₂ of the feed-forward part");
     return prenorm ? out : norm(l, "nffn.norm", out, affine);
   };
-  a.finish = [](Layer& l, Var x) { return l.hyper.flag("prenorm") ? norm(l, "final_norm", x, l.hyper.flag("final_norm_affine")) : x; };
+  a.final_layer = [](Layer& l, Var x) { return l.hyper.flag("prenorm") ? norm(l, "final_norm", x, l.hyper.flag("final_norm_affine")) : x; };
   return a;
 }
 

@@ -143,7 +143,7 @@ Architecture retnet() {
                                          "W₂ of the feed-forward part", true);
     return prenorm ? out : parts::rms_norm(l, "final_layer_norm", out, eps);
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     return l.hyper.choice("block") == "none" || !l.hyper.flag("prenorm") ? x
                                                                          : parts::rms_norm(l, "layer_norm", x, l.hyper.real("norm_eps"));
   };

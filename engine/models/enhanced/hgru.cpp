@@ -112,8 +112,8 @@ Architecture hgru() {
   a.reference = {
       {"layers.{n}.*", "*"}, {"lower_bounds", "lower_bounds"}, {"layer_norm.*", "final/layer_norm.*"}, {"*", "self_attn.hgru.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
-  a.joint = [](const Hyper& h) { return h.choice("scans") != "one"; };
-  a.joined = [](Layer& l, Var u, Var forward, Var backward) { return read_out(l, u, read_by(l, u), forward + backward); };
+  a.shares_directions = [](const Hyper& h) { return h.choice("scans") != "one"; };
+  a.combine_directions = [](Layer& l, Var u, Var forward, Var backward) { return read_out(l, u, read_by(l, u), forward + backward); };
   a.layer = [](Layer& l, Var u) {
     const Hyper& h = l.hyper;
     const std::int64_t d = h.integer("width"), T = l.steps(), B = l.batch();
@@ -139,7 +139,7 @@ Architecture hgru() {
     const Var both[] = {real(state), imag(state)};
     return h.choice("scans") == "one" ? read_out(l, u, x, concat(both, -1)) : concat(both, -1);
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     const Hyper& h = l.hyper;
     return h.choice("block") == "residual" && h.flag("prenorm") && h.flag("final_norm") ? normed(l, "layer_norm", x) : x;
   };

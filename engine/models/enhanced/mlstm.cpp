@@ -170,7 +170,7 @@ Architecture mlstm() {
         parts::linear(l, "xlstm.proj_down", (normed + skip * c) * open, d, {init::normal(last), none, "W_down", "starts N(0, (2/(L√d))²)"});
     return block ? u + y : y;
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     if (l.hyper.choice("block") == "none" || !l.hyper.flag("post_norm")) return x;
     return parts::normalised(x, 1e-5) * parts::one_plus(l, "post_blocks_norm.weight", x.dim(-1));
   };

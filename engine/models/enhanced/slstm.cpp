@@ -133,7 +133,7 @@ Architecture slstm() {
            parts::linear(l, "ffn.proj_down", active * both[1], H,
                          {init::normal(2.0 / (depth * std::sqrt(static_cast<double>(H)))), shift, "W_down", "starts N(0, (2/(L√H))²)"});
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     if (l.hyper.choice("block") == "none" || !l.hyper.flag("post_norm")) return x;
     return parts::normalised(x, 1e-5) * parts::one_plus(l, "post_blocks_norm.weight", x.dim(-1));
   };

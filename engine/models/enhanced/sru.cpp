@@ -155,8 +155,8 @@ Architecture sru() {
       refuse("window", "has no meaning where each step attends to the whole sequence: choose 0, or bidirectional=no", "0");
   };
   a.input_width = [](const Hyper& h) { return h.flag("input_to_hidden") ? h.integer("width") * (h.flag("bidirectional") ? 2 : 1) : 0; };
-  a.joint = [](const Hyper& h) { return h.flag("bidirectional"); };
-  a.joined = [](Layer& l, Var, Var forward, Var backward) {
+  a.shares_directions = [](const Hyper& h) { return h.flag("bidirectional"); };
+  a.combine_directions = [](Layer& l, Var, Var forward, Var backward) {
     const Var both[] = {forward, backward}, y = concat(both, -1);
     return l.hyper.choice("norm") == "after" ? parts::layer_norm(l, "layer_norm", y) : y;
   };

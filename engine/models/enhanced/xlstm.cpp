@@ -97,7 +97,7 @@ Architecture xlstm() {
     }
   };
   a.kind = [](const Hyper& h, std::int64_t block) { return LayerKind{&part(is_slstm(h, block)), hyper_of_part(h, is_slstm(h, block))}; };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     return l.hyper.flag("post_norm") ? parts::normalised(x, 1e-5) * parts::one_plus(l, "post_blocks_norm.weight", x.dim(-1)) : x;
   };
   return a;

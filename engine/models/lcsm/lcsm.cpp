@@ -331,7 +331,7 @@ Architecture lcsm() {
     const Var after = u + out;
     return after + parts::layer_norm(l, "norm2", after);
   };
-  a.finish = [](Layer& l, Var x) { return l.hyper.choice("block") == "none" ? x : parts::layer_norm(l, "ln_f", x); };
+  a.final_layer = [](Layer& l, Var x) { return l.hyper.choice("block") == "none" ? x : parts::layer_norm(l, "ln_f", x); };
   return a;
 }
 

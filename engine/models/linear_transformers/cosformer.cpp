@@ -68,7 +68,7 @@ Architecture cosformer() {
       return h.flag("out_projection") ? parts::linear(l, "self_attn.out_proj", o, d, "W_o, columns by head") : o;
     });
   };
-  a.finish = parts::fairseq_finish;
+  a.final_layer = parts::fairseq_finish;
   return a;
 }
 

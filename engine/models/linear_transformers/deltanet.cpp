@@ -249,7 +249,7 @@ Architecture deltanet() {
         },
         h.flag("normalised_residual"));
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     return of_fla(l.hyper) && l.hyper.choice("block") == "residual" ? parts::rms_norm(l, "norm", x, l.hyper.real("norm_eps")) : x;
   };
   parts::add_hybrid_attention(a, "deltanet");

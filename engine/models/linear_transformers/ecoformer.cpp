@@ -127,7 +127,7 @@ Architecture ecoformer() {
     return after + dense("mlp.fc2", gelu(dense("mlp.fc1", parts::layer_norm(l, "norm2", after, 1e-6), F, "W₁ of the feed-forward part")), d,
                          "W₂ of the feed-forward part");
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     return l.hyper.choice("block") == "none" || !l.hyper.flag("final_norm") ? x : parts::layer_norm(l, "norm", x, 1e-6);
   };
   return a;

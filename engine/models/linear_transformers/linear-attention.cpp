@@ -85,7 +85,7 @@ Architecture linear_attention() {
     const Var hidden = linear(y, W1, b1);
     return norm("norm2", y + linear(parts::activation(l.hyper.choice("activation"), hidden), W2, b2));
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     if (l.hyper.choice("block") == "none" || !l.hyper.flag("final_norm")) return x;
     const Var scale = l.parameter("norm.weight", {x.dim(-1)}, init::constant(1.0), "Scale of the final layer norm; starts at 1.");
     const Var shift = l.parameter("norm.bias", {x.dim(-1)}, init::constant(0.0), "Shift of the final layer norm; starts at 0.");

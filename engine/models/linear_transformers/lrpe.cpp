@@ -106,7 +106,7 @@ Architecture lrpe() {
           {parts::xavier_uniform(d, d), init::constant(0.0), "W_o, columns by head", "starts Xavier uniform, its bias at 0"});
     });
   };
-  a.finish = parts::fairseq_finish;
+  a.final_layer = parts::fairseq_finish;
   return a;
 }
 

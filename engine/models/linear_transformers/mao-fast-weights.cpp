@@ -158,7 +158,7 @@ Architecture mao_fast_weights() {
                                                h.integer("feed_forward") ? h.integer("feed_forward") : 4 * d, small, zero, "W₁", starts));
     return after + stored_in_out(l, "mlp.c_proj", hidden, d, last, zero, "W₂", starts_last);
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     return l.hyper.choice("block") == "none" ? x : parts::layer_norm(l, "ln_f", x, l.hyper.real("norm_eps"));
   };
   return a;

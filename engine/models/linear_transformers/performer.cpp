@@ -237,7 +237,7 @@ Architecture performer() {
     }
     return after + parts::linear(l, "feed_forward.w2", hidden, s.width, "w2");
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     return l.hyper.choice("block") == "none" || !l.hyper.flag("final_norm") ? x : parts::layer_norm(l, "norm", x);
   };
   return a;

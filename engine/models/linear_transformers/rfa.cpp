@@ -142,7 +142,7 @@ Architecture rfa() {
                             "starts Xavier uniform with gain 1/√2, its bias at 0"});
     });
   };
-  a.finish = parts::fairseq_finish;
+  a.final_layer = parts::fairseq_finish;
   return a;
 }
 

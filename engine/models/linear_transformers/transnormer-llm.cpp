@@ -160,7 +160,7 @@ Architecture transnormer_llm() {
     const std::int64_t F = h.integer("glu_width") ? h.integer("glu_width") : d;
     return after + dense("channel_mixer.l3", dense("channel_mixer.l1", z, F, "l1") * dense("channel_mixer.l2", z, F, "l2"), d, "l3");
   };
-  a.finish = [norm](Layer& l, Var x) {
+  a.final_layer = [norm](Layer& l, Var x) {
     return l.hyper.choice("block") == "none" || !l.hyper.flag("final_norm") ? x : norm(l, "final_norm", l.hyper.choice("norm"), x);
   };
   return a;

@@ -220,7 +220,7 @@ Architecture laughing_hyena() {
                                                "W₁ of the feed-forward part"));
     return x + parts::linear(l, "mlp.fc2", inside, D, "W₂ of the feed-forward part");
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     const std::string& block = l.hyper.choice("block");
     if (!l.hyper.flag("final_norm") || block == "none" || block == "filter") return x;
     return block == "striped" ? striped_norm(l, "norm", x) : parts::layer_norm(l, "ln_f", x);

@@ -89,8 +89,8 @@ Architecture sgconv() {
     const Var y = finite_convolution(l, "u", kernel_of(l), u, "The last K − 1 inputs of the convolution, oldest first.");
     return l.hyper.flag("bidirectional") ? y : finished(l, x, u, y);
   };
-  a.joint = [](const Hyper& h) { return h.flag("bidirectional"); };
-  a.joined = [](Layer& l, Var below, Var forward, Var backward) {
+  a.shares_directions = [](const Hyper& h) { return h.flag("bidirectional"); };
+  a.combine_directions = [](Layer& l, Var below, Var forward, Var backward) {
     return finished(l, below, read_by(l, below), forward + parts::from_next_step(backward));
   };
   return a;

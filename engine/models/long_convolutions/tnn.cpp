@@ -259,8 +259,8 @@ Architecture tnn() {
     if (h.integer("length") > 8192)
       throw refused(h, "length", "is too long for state_space=yes, whose Fourier transform is a matrix: choose 8192 or less.", "2 to 8192");
   };
-  a.joint = [](const Hyper& h) { return !h.flag("causal"); };
-  a.joined = [](Layer& l, Var stream, Var forward, Var backward) {
+  a.shares_directions = [](const Hyper& h) { return !h.flag("causal"); };
+  a.combine_directions = [](Layer& l, Var stream, Var forward, Var backward) {
     const Var x = read_by(l, stream);
     return read_out(l, stream, x, pre_normed(l, x), forward + backward);
   };
@@ -268,7 +268,7 @@ Architecture tnn() {
     const Var x = read_by(l, stream), pre = pre_normed(l, x), y = toeplitz(l, values(l, pre));
     return l.hyper.flag("causal") ? read_out(l, stream, x, pre, y) : y;
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     const Hyper& h = l.hyper;
     return h.choice("block") == "residual" && h.flag("prenorm") && h.flag("final_norm") ? parts::layer_norm(l, "layer_norm", x) : x;
   };

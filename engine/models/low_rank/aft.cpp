@@ -202,7 +202,7 @@ Architecture aft() {
     const Var hidden = relu(parts::linear(l, "feed_forward.layer1", parts::layer_norm(l, "norm_ff", x), F, "W₁ of the feed-forward part"));
     return x + parts::linear(l, "feed_forward.layer2", hidden, d, "W₂ of the feed-forward part");
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     return l.hyper.choice("block") == "residual" && l.hyper.flag("final_norm") ? parts::layer_norm(l, "norm", x) : x;
   };
   return a;

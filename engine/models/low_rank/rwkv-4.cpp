@@ -113,7 +113,7 @@ Architecture rwkv_4() {
     x = x + (l.index() == 0 && h.flag("ffn_pre") ? channel_mix("ffnPre", "ffnPre_x", "ffnPre_receptance", first) : time_mix(first));
     return x + channel_mix("ffn", "ffn_x", "ffn_receptance", parts::layer_norm(l, "ln2", x));
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     return l.hyper.choice("block") == "residual" && l.hyper.flag("final_norm") ? parts::layer_norm(l, "ln_out", x) : x;
   };
   return a;

@@ -64,7 +64,7 @@ Architecture rwkv_5() {
       return rwkv::output(l, read, xg, h.real("divisor"), 1e-5);
     });
   };
-  a.finish = rwkv::finish;
+  a.final_layer = rwkv::finish;
   return a;
 }
 

@@ -93,7 +93,7 @@ Architecture rwkv_6() {
       return rwkv::output(l, read, xg, 1.0, 1e-5 * h.real("divisor") * h.real("divisor"));
     });
   };
-  a.finish = rwkv::finish;
+  a.final_layer = rwkv::finish;
   parts::add_hybrid_attention(a, "rwkv-6");
   a.notes.back() += " The block round it is RWKV-LM's, which has no such setting.";
   return a;

@@ -200,7 +200,7 @@ Architecture block_state_transformer() {
                              .auxiliary = true},
                             none, concat(both, -1), s.n, blocks);
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     if (!l.hyper.flag("final_norm")) return x;
     const meliad::Sizes s(l.hyper);
     return meliad::Declare{l, s}.norm("final_layernorm")(x);

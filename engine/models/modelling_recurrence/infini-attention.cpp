@@ -183,7 +183,7 @@ Architecture infini_attention() {
     const auto halves = split(parts::linear(l, "1.proj_in", unit_norm(l, "1.norm", after), 2 * F, "W_in, rows of a, then of b,"), -1, 2);
     return after + parts::linear(l, "1.proj_out", gelu(halves[1]) * halves[0], d, "W_out");
   };
-  a.finish = [](Layer& l, Var x) { return l.hyper.choice("block") == "none" ? x : unit_norm(l, "norm", x); };
+  a.final_layer = [](Layer& l, Var x) { return l.hyper.choice("block") == "none" ? x : unit_norm(l, "norm", x); };
   return a;
 }
 

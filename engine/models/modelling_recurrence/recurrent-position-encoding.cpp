@@ -116,7 +116,7 @@ Architecture recurrent_position_encoding() {
       return concat(both, -1);
     });
   };
-  a.finish = parts::encoder_finish;
+  a.final_layer = parts::encoder_finish;
   return a;
 }
 

@@ -184,7 +184,7 @@ Architecture rsa() {
                                 recurrent);
     });
   };
-  a.finish = parts::encoder_finish;
+  a.final_layer = parts::encoder_finish;
   return a;
 }
 

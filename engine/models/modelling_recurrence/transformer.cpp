@@ -40,7 +40,7 @@ Architecture transformer() {
                                       q / std::sqrt(static_cast<double>(D)), k, v, l.hyper.integer("window")));
     });
   };
-  a.finish = parts::encoder_finish;
+  a.final_layer = parts::encoder_finish;
   return a;
 }
 

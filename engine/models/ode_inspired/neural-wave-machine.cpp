@@ -324,7 +324,7 @@ Architecture neural_wave_machine() {
         alone ? Sees::own_entry : Sees::all)[0];
     return parts::flat(l, y);
   };
-  a.finish = decoded;
+  a.final_layer = decoded;
   return a;
 }
 

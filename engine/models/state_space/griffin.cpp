@@ -128,7 +128,7 @@ Architecture griffin() {
   a.kind = [](const Hyper& h, std::int64_t block) {
     return LayerKind{&part(is_attention(h, block)), hyper_of_part(h, is_attention(h, block))};
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     return l.hyper.choice("block") == "pattern" && l.hyper.flag("final_norm") ? hawk::final_norm(l, x) : x;
   };
   return a;

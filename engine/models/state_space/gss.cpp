@@ -89,12 +89,14 @@ Architecture gss() {
               "https://arxiv.org/abs/2206.13947", 2023};
   a.reference = {{"layers.{n}.0.*", "*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
-  a.joint = [](const Hyper& h) { return !h.flag("causal"); };
+  a.shares_directions = [](const Hyper& h) { return !h.flag("causal"); };
   a.layer = [](Layer& l, Var x) {
     const Var v = normed(l, x), r = system(l, v);
     return l.hyper.flag("causal") ? gated(l, x, v, r) : r;
   };
-  a.joined = [](Layer& l, Var below, Var forward, Var backward) { return gated(l, below, normed(l, below), forward + backward); };
+  a.combine_directions = [](Layer& l, Var below, Var forward, Var backward) {
+    return gated(l, below, normed(l, below), forward + backward);
+  };
   return a;
 }
 

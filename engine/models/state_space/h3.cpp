@@ -94,7 +94,7 @@ Architecture h3() {
     const Var inside = gelu_tanh(parts::linear(l, "mlp.fc1", parts::layer_norm(l, "norm2", x), hidden, "W₁ of the feed-forward part"));
     return x + parts::linear(l, "mlp.fc2", inside, d, "W₂ of the feed-forward part");
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     return l.hyper.choice("block") == "residual" && l.hyper.flag("final_norm") ? parts::layer_norm(l, "ln_f", x) : x;
   };
   return a;

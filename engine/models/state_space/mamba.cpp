@@ -130,7 +130,7 @@ Architecture mamba() {
   a.layer = [](Layer& l, Var u) {
     return parts::mixer_block(l, u, [&](Var v) { return parts::has_mixer_attention(l) ? parts::mixer_attention(l, v) : mixer(l, v); });
   };
-  a.finish = parts::mixer_model_finish;
+  a.final_layer = parts::mixer_model_finish;
   parts::add_mixer_attention(a, "mamba");
   return a;
 }

@@ -54,7 +54,7 @@ Architecture rg_lru() {
     if (l.hyper.choice("block") == "recurrent") return hawk::recurrent(l, block, x);
     return hawk::residual(l, block, x, [&](Var u) { return hawk::recurrent(l, block, u); });
   };
-  a.finish = [](Layer& l, Var x) {
+  a.final_layer = [](Layer& l, Var x) {
     return l.hyper.choice("block") == "residual" && l.hyper.flag("final_norm") ? hawk::final_norm(l, x) : x;
   };
   return a;

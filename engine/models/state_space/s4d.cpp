@@ -65,8 +65,8 @@ Architecture s4d() {
   };
 
   // Both directions are layers of their own, and what follows the system is that of both together.
-  a.joint = [](const Hyper& h) { return h.flag("bidirectional"); };
-  a.joined = [](Layer& l, Var x, Var forward, Var backward) {
+  a.shares_directions = [](const Hyper& h) { return h.flag("bidirectional"); };
+  a.combine_directions = [](Layer& l, Var x, Var forward, Var backward) {
     const parts::NormedBlock block = parts::normed_block(l);
     const Var u = block.read(x);
     return finished(l, block, x, forward + parts::from_next_step(backward) + parts::skip(s4d_skip(l), u));

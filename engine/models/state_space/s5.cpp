@@ -195,12 +195,14 @@ Architecture s5() {
     parts::check_time_steps(h, "s5");
   };
 
-  a.joint = [](const Hyper& h) { return h.flag("bidirectional"); };
+  a.shares_directions = [](const Hyper& h) { return h.flag("bidirectional"); };
   a.layer = [](Layer& l, Var x) {
     const Var v = read_of(l, x), states = read_state(l, v);
     return l.hyper.flag("bidirectional") ? states : finished(l, x, v, states);
   };
-  a.joined = [](Layer& l, Var below, Var forward, Var backward) { return finished(l, below, read_of(l, below), forward + backward); };
+  a.combine_directions = [](Layer& l, Var below, Var forward, Var backward) {
+    return finished(l, below, read_of(l, below), forward + backward);
+  };
   return a;
 }
 

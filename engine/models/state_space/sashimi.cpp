@@ -31,9 +31,9 @@ Architecture s4_in_block(Architecture a, const Architecture& system) {
     if (l.hyper.flag("bidirectional")) return system.layer(l, l.hyper.flag("prenorm") ? normed(l, x) : x);
     return residual(l, x, [&](Var u) { return system.layer(l, u); });
   };
-  a.joint = system.joint;
-  a.joined = [&system](Layer& l, Var below, Var forward, Var backward) {
-    return residual(l, below, [&](Var u) { return system.joined(l, u, forward, backward); });
+  a.shares_directions = system.shares_directions;
+  a.combine_directions = [&system](Layer& l, Var below, Var forward, Var backward) {
+    return residual(l, below, [&](Var u) { return system.combine_directions(l, u, forward, backward); });
   };
   return a;
 }
@@ -140,7 +140,7 @@ Var body(LayerGraph& b, Var x) {
 Architecture sashimi() {
   Architecture a = sashimi_card();
   a.body = body;
-  a.finish = [](Layer& l, Var x) { return parts::layer_norm(l, "norm", x); };
+  a.final_layer = [](Layer& l, Var x) { return parts::layer_norm(l, "norm", x); };
   return a;
 }
 

@@ -289,15 +289,15 @@ std::int64_t diagonal_system_outputs(const Hyper& h) { return outputs_of(h) * (h
 
 void make_diagonal_system(Architecture& a, std::function<DiagonalKernel(Layer&)> kernel) {
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
-  a.joint = [](const Hyper& h) { return h.flag("bidirectional"); };
+  a.shares_directions = [](const Hyper& h) { return h.flag("bidirectional"); };
   a.layer = [kernel = std::move(kernel)](Layer& l, Var x) {
     const Var u = read_of(l, x), y = filtered(l, kernel(l), u);
     return l.hyper.flag("bidirectional") ? y : finished(l, x, u, y);
   };
-  a.joined = [](Layer& l, Var below, Var forward, Var backward) {
+  a.combine_directions = [](Layer& l, Var below, Var forward, Var backward) {
     return finished(l, below, read_of(l, below), forward + from_next_step(backward));
   };
-  a.finish = [](Layer& l, Var x) { return l.hyper.choice("block") == "residual" && l.hyper.flag("prenorm") ? norm_of(l, x) : x; };
+  a.final_layer = [](Layer& l, Var x) { return l.hyper.choice("block") == "residual" && l.hyper.flag("prenorm") ? norm_of(l, x) : x; };
 }
 
 }  // namespace reclab::parts

@@ -39,7 +39,7 @@ Var from_next_step(Var backward);
 
 /// How many outputs a channel the kernel has, all directions together: the first axis of W.
 std::int64_t diagonal_system_outputs(const Hyper& h);
-/// Sets layer, joint, joined and finish.
+/// Sets layer, shares_directions, combine_directions and final_layer.
 void make_diagonal_system(Architecture& a, std::function<DiagonalKernel(Layer&)> kernel);
 
 }  // namespace reclab::parts

@@ -336,8 +336,8 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     const Var read = how.read(l, system, u);
     return two ? read : finished(l, block, x, read + Du);
   };
-  a.joint = [adds = how.adds_backward](const Hyper& h) { return h.flag("bidirectional") || (adds && adds(h)); };
-  a.joined = [](Layer& l, Var below, Var forward, Var backward) {
+  a.shares_directions = [adds = how.adds_backward](const Hyper& h) { return h.flag("bidirectional") || (adds && adds(h)); };
+  a.combine_directions = [](Layer& l, Var below, Var forward, Var backward) {
     const NormedBlock block = normed_block(l);
     const Var u = block.read(below);
     return finished(l, block, below, forward + (l.hyper.flag("bidirectional") ? from_next_step(backward) : backward) + skip(skip_of(l), u));

@@ -23,7 +23,7 @@ struct LowRankLayer {
   std::function<bool(const Hyper&)> adds_backward{};
 };
 std::vector<HyperSpec> low_rank_layer_hyper(bool first_version);
-/// Sets input_width, check, layer, joint and joined.
+/// Sets input_width, check, layer, shares_directions and combine_directions.
 void make_low_rank_layer(Architecture& a, const LowRankLayer& how);
 /// The first `steps` values of the kernel of each channel, [channels, steps].
 Var low_rank_kernel(const LowRankSystem& system, std::int64_t steps);
