@@ -64,7 +64,7 @@ class Layers {
       Network& network = network_of(steps);
       Graph& graph = network.graph();
       graph.bind(network.input(), sequence_.input.data() + first * sequence_.width);
-      if (fed_back_) graph.bind(network.teacher(), teacher.data() + first * fed_back_);
+      if (fed_back_) graph.bind(network.teacher_forcing_input(), teacher.data() + first * fed_back_);
       for (std::size_t i = 0; i < states_.size(); ++i) {
         graph.bind(network.states()[i].initial, states_[i].data());
         if (network.states()[i].unscaled_initial) graph.bind(network.states()[i].unscaled_initial, states_[i].data());

@@ -37,7 +37,7 @@ struct ReadoutFit {
   std::int64_t washout = 0;  ///< steps at the start that do not count
   std::int64_t steps = 0;    ///< only those before this one count; 0: all
   /// Where outputs are fed back: how many, and the parameters that the result goes to in place of the head, which is then the identity. For
-  /// the fit the layers are built with Layer::teacher() and return what is regressed on.
+  /// the fit the layers are built with Layer::teacher_forcing_input() and return what is regressed on.
   std::int64_t fed_back = 0;
   std::string weight{}, bias{};  ///< "0/Wout" [outputs, features], "0/Wout_bias" [outputs]
 };

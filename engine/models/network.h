@@ -42,7 +42,7 @@ struct NetworkOptions {
   bool record = true;             ///< memories keep every state, also those they could do without
   std::int64_t cached_steps = 0;  ///< steps that came before, where growing states hold them
   std::int64_t teacher =
-      0;  ///< outputs whose targets layers read in place of what they feed back (Layer::teacher); 0: they run by themselves
+      0;  ///< outputs whose targets layers read in place of what they feed back (Layer::teacher_forcing_input); 0: they run by themselves
   bool input_gradient = true;
   bool timed = false;  ///< the steps of the sequence are unequal: layers that know time are given elapsed times
   bool operator==(const NetworkOptions&) const = default;
@@ -72,7 +72,7 @@ class Network {
     double start = 0.0;         ///< what all its entries are before the first step
     Shape recorded_shape = {};  ///< of a trajectory's row where it is not that of the state (a buffer of several steps)
     Var unscaled_initial =
-        {};  ///< the initial state again, a leaf of its own: what else reads it, with a gradient in plain units (Layer::before)
+        {};  ///< the initial state again, a leaf of its own: what else reads it, with a gradient in plain units (Layer::previous_state)
     bool reversed = false;    ///< of a layer that runs from the end of the sequence to its start: row 0 is the last step
     std::int64_t period = 0;  ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
     bool position = false;    ///< the number of steps that have passed
@@ -123,9 +123,9 @@ class Network {
   Graph& graph() { return graph_; }
   const Graph& graph() const { return graph_; }
   const NetworkOptions& options() const { return options_; }
-  Var input() const { return input_; }      ///< [steps, batch, d_in]
-  Var teacher() const { return teacher_; }  ///< [steps, batch, teacher]; none where that is 0
-  Var output() const { return output_; }    ///< [steps, batch, d_out]
+  Var input() const { return input_; }                    ///< [steps, batch, d_in]
+  Var teacher_forcing_input() const { return teacher_; }  ///< [steps, batch, teacher]; none where that is 0
+  Var output() const { return output_; }                  ///< [steps, batch, d_out]
   const std::vector<ParameterVar>& parameters() const { return parameters_; }
   const std::vector<StateVar>& states() const { return states_; }
   const std::vector<GateVar>& gates() const { return gates_; }

@@ -67,7 +67,7 @@ void Network::LayerOf::mixes(Mixing mixing) {
   network_.mixings_.push_back({index_, network_.layers_[static_cast<std::size_t>(index_)].reversed, std::move(mixing)});
 }
 
-Var Network::LayerOf::before(Var trajectory) {
+Var Network::LayerOf::previous_state(Var trajectory) {
   RECLAB_DEMAND(rate_.stride == 1);
   for (auto& state : network_.states_) {
     if (state.trajectory.id != trajectory.id) continue;

@@ -73,12 +73,12 @@ class Network::LayerOf final : public Layer, public FlowListener, public MixingL
   void mixes(Mixing mixing) override;
   void multiplies(RecurrentMatrix matrix) override { network_.matrices_.insert_or_assign(index_, matrix); }
 
-  Var before(Var trajectory) override;
+  Var previous_state(Var trajectory) override;
   void reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis) override {
     if (!network_.options_.record || !forms_states(form())) return;
     network_.histories_.push_back({index_, state, signal(), std::move(basis)});
   }
-  Var teacher() override { return network_.teacher_; }
+  Var teacher_forcing_input() override { return network_.teacher_; }
   Var position() override;
   Var elapsed() override;
   Var document_starts(std::int64_t column) override;

@@ -67,7 +67,7 @@ Var triangle(Graph& graph, std::int64_t chunk, double inside, double outside, bo
   return graph.constant({chunk, chunk}, std::move(values));
 }
 
-Var before(Var initial, Var after) {
+Var previous_state(Var initial, Var after) {
   const Var first = with_axis(initial, 0);
   if (after.dim(0) == 1) return first;
   const Var parts[] = {first, slice(after, 0, 0, after.dim(0) - 1)};

@@ -44,7 +44,7 @@ Var join(Var x, std::int64_t steps);
 /// [chunk, chunk]: `inside` where column < row + (strictly ? 0 : 1), `outside` elsewhere.
 Var triangle(Graph& graph, std::int64_t chunk, double inside, double outside, bool strictly = false);
 /// The states before each chunk or step: the initial one and all but the last of those after.
-Var before(Var initial, Var after);
+Var previous_state(Var initial, Var after);
 /// Sums of the entries up to and with each along an axis, high + low: a difference of two is exact to the rounding of what lies between,
 /// however much came before. The gradient goes through high.
 struct Sums {

@@ -92,13 +92,13 @@ class Layer {
   virtual void require_single_segment() = 0;
 
   /// The state before each step: a trajectory that a memory of this layer made, one step later, its first row the initial state.
-  virtual Var before(Var trajectory) = 0;
+  virtual Var previous_state(Var trajectory) = 0;
   /// Says that this layer's state `state` [copies, order], declared before, holds the past of `signal` [steps, batch, copies], the sequence
   /// that it was written with. What the function builds should be detached; it is called only where states are recorded.
   virtual void reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis) = 0;
   /// What a layer that feeds outputs back reads in their place while a read-out is fitted: the target of the step before, [steps, batch,
   /// outputs], without gradient. None in a run.
-  virtual Var teacher() { return {}; }
+  virtual Var teacher_forcing_input() { return {}; }
   /// The number of each step, counted from the start of the sequence, 0 first; [steps, batch, 1], without gradient.
   virtual Var position() = 0;
   /// The time from each step to the one before it in the direction of this layer, in units of the hyper-parameter time_unit, which an

@@ -235,7 +235,7 @@ Architecture deltanet() {
             overlap = reshape(sum(z * q, -1), one) + 1e-5;
             if (normaliser == "both") {
               const Var first = 1.0 - reshape(sign(l.position()), {l.steps(), l.batch(), 1, 1});
-              const Var recalled = reshape(sum(l.before(z) * k, -1), one) + first;
+              const Var recalled = reshape(sum(l.previous_state(z) * k, -1), one) + first;
               beta = beta * recalled;
               k = k / (recalled + 1e-5);
             }

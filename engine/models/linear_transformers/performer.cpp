@@ -196,7 +196,7 @@ Architecture performer() {
             [](Cell&, std::span<const Var> now, std::span<const Var> before) { return std::vector<Var>{maximum(before[0], now[0])}; },
             Sees::own_entry)[0];
         // Before the first step nothing is stored, so nothing is rescaled.
-        kept = reshape((hold(l.before(m)) - hold(m)) * sign(l.position()), {T, B, s.heads, 1});
+        kept = reshape((hold(l.previous_state(m)) - hold(m)) * sign(l.position()), {T, B, s.heads, 1});
         M = reshape(hold(m), {T, B, s.heads, 1});
       }
       const Var in_k = waves ? of_k : of_k - half(k), powers = M ? in_k - M : in_k;

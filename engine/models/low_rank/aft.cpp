@@ -61,7 +61,7 @@ RunningSums sums(Layer& l, Var k, Var v, Var counts) {
       step(l, {{"o", {d}, "The running maximum of the keys, whose exponential p and q are divided by.", true, nothing_yet}}, {k},
            [](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{detach(maximum(s[0], u[0]))}; })[0];
   // Outputs do not depend on which exponent is taken out. Held, it leaves the gradients as they are, without the large terms that cancel.
-  const Var old = l.before(o), top = detach(maximum(old, k));
+  const Var old = l.previous_state(o), top = detach(maximum(old, k));
   const Var keep = exp(old - top), plain = exp(k - top), write = counts ? plain * counts : plain;
   const Var factor = l.graph().constant({d}, std::vector<double>(static_cast<std::size_t>(d), 1.0));
   const Var p = diagonal(l, {"p", {d}, "The sum of e^k v, divided by e^o."}, keep, write * v, factor);

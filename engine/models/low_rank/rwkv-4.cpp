@@ -99,10 +99,10 @@ Architecture rwkv_4() {
                [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{detach(maximum(s[0] + w, u[0]))}; })[0];
       // Outputs do not depend on which exponent is taken out. Held, it leaves the gradients as they are, without the large terms that
       // cancel.
-      const Var old = l.before(o), standing = old + w, top = detach(maximum(standing, k));
+      const Var old = l.previous_state(o), standing = old + w, top = detach(maximum(standing, k));
       const Var keep = exp(standing - top), write = exp(k - top), factor = exp(w);
-      const Var p = l.before(diagonal(l, {"p", {C}, "The weighted sum of values, divided by e^o."}, keep, write * v, factor));
-      const Var q = l.before(diagonal(l, {"q", {C}, "The sum of the weights, divided by e^o."}, keep, write, factor));
+      const Var p = l.previous_state(diagonal(l, {"p", {C}, "The weighted sum of values, divided by e^o."}, keep, write * v, factor));
+      const Var q = l.previous_state(diagonal(l, {"q", {C}, "The sum of the weights, divided by e^o."}, keep, write, factor));
       const Var own = k + bonus, n = detach(maximum(old, own)), past = exp(old - n), present = exp(own - n);
       return matrix("att.output", r * ((past * p + present * v) / (past * q + present)), C, "W_o", 0.0, true);
     };

@@ -87,7 +87,7 @@ Var recurrence(Layer& l, Var v) {
     const Var in = slice(v, 2, 0, count);
     const Var state = diagonal(l, {"s", {count, D}, "Σ a^{t−s} v_s with a = λ or γ e^{iθ}, this step's value with it."}, a,
                                complex(in, affine(in, 0.0, 0.0)));
-    reads.push_back(read_out(l.before(state) * a, s.regular + s.cosine));
+    reads.push_back(read_out(l.previous_state(state) * a, s.regular + s.cosine));
   }
   if (const std::int64_t count = s.dilated()) {
     const std::int64_t turning = s.dilated_cosine + s.dilated_sine, from = s.cosine + s.sine;
@@ -103,7 +103,7 @@ Var recurrence(Layer& l, Var v) {
                                 "The same of the dilated heads, a row for each remainder of the step's number by the dilation: a step "
                                 "moves one row, the others stand still."},
                                (now * a + others) * ones, complex(in, affine(in, 0.0, 0.0)));
-    reads.push_back(read_out(sum(now * l.before(state), 3) * reshape(a, {count, 1}), s.dilated_regular + s.dilated_cosine));
+    reads.push_back(read_out(sum(now * l.previous_state(state), 3) * reshape(a, {count, 1}), s.dilated_regular + s.dilated_cosine));
   }
   return reads.size() == 1 ? reads[0] : concat(reads, 2);
 }

@@ -36,7 +36,7 @@ Architecture echo_state() {
     Var drive = linear(has_noise("in") ? x + noisy("in", x.dim(-1)) : x, W_in);
     if (b) drive = drive + b;
     if (M && has_noise("feedback")) drive = drive + linear(noisy("feedback", M), W_fb);
-    const Var teacher = M ? l.teacher() : Var{};
+    const Var teacher = M ? l.teacher_forcing_input() : Var{};
     if (teacher) drive = drive + linear(parts::activation(g, teacher), W_fb);
     std::vector<Var> tokens{drive};
     const bool shaken = has_noise("state");

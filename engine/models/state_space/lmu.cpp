@@ -20,7 +20,7 @@ StateSpec memory_of(const LmuParameters& p) {
 
 /// What a state of the step before adds to the memory's signal, for the record.
 Var fed(Layer& l, const Var& trajectory, const Var& encoders) {
-  return matmul(detach(reshape(l.before(trajectory), {l.steps(), l.batch(), encoders.dim(0)})), detach(encoders));
+  return matmul(detach(reshape(l.previous_state(trajectory), {l.steps(), l.batch(), encoders.dim(0)})), detach(encoders));
 }
 
 /// hidden=none: m alone, which is linear; [m_t, x_t].

@@ -43,7 +43,7 @@ StabilisedGates stabilised(Layer& layer, const StateSpec& state, Var log_forget,
   StabilisedGates made;
   made.m = step(layer, {state}, {log_forget, input},
                 [](Cell&, std::span<const Var> t, std::span<const Var> s) { return std::vector<Var>{maximum(t[0] + s[0], t[1])}; })[0];
-  const Var standing = log_forget + layer.before(made.m), top = maximum(standing, input);
+  const Var standing = log_forget + layer.previous_state(made.m), top = maximum(standing, input);
   made.keep = standing - top;
   made.write = exp(input - top);
   return made;

@@ -156,10 +156,10 @@ Var memory_cell(Layer& l, const MemoryCell& how, Var x, Var A, Var B, const Past
     l.reconstruction(
         "c",
         [&] {
-          const Var before = detach(l.before(made[0]));
+          const Var before = detach(l.previous_state(made[0]));
           Var fed = linear(before, detach(W_f.inner), W_f.bias ? detach(W_f.bias) : Var{});
           if (W_f.token) fed = fed + detach(tokens[*W_f.token]);
-          if (W_um) fed = fed + sum(detach(l.before(made[1])) * detach(W_um), -1);
+          if (W_um) fed = fed + sum(detach(l.previous_state(made[1])) * detach(W_um), -1);
           return activated(how.memory_activation, fed, b_f ? detach(b_f) : Var{});
         },
         past);
