@@ -212,7 +212,7 @@ const std::vector<ModalArchitecture>& modal_architectures() {
 
 /// The model itself, where all but its filters is a part of this architecture with the same hyper-parameters. Returns what there is no
 /// place for; nothing where it is done.
-std::string put_whole(const Registry& registry, const ModalArchitecture& target, const Prepared& source, const DistillRequest& request,
+std::string put_whole(const Registry& registry, const ModalArchitecture& target, const Prepared& source, const DistilRequest& request,
                       Distillation& found) {
   const Architecture& architecture = registry.find(target.id);
   const auto layers = by_layer(found.filters);
@@ -302,7 +302,7 @@ std::string put_whole(const Registry& registry, const ModalArchitecture& target,
 
 /// The model itself with modes in the place of its filters, where its architecture has a row for that. Returns why not; nothing where it is
 /// done.
-std::string put_in_place(const Registry& registry, const Prepared& source, const DistillRequest& request, Distillation& found) {
+std::string put_in_place(const Registry& registry, const Prepared& source, const DistilRequest& request, Distillation& found) {
   const Preset& own = request.model.preset;
   const Architecture& architecture = registry.find(own.architecture);
   if (!source.hyper.has("filter_modes")) return own.architecture + " has no filter_modes";
@@ -411,7 +411,7 @@ std::vector<std::int64_t> mode_counts(std::int64_t modes) {
   return counts;
 }
 
-Distillation distil(const Registry& registry, const DistillRequest& request, const Progress& progress, std::stop_token stop) {
+Distillation distil(const Registry& registry, const DistilRequest& request, const Progress& progress, std::stop_token stop) {
   const StopScope scope(stop);
   const auto tell = [&](double fraction, std::string_view stage) {
     if (progress) progress(fraction, stage);

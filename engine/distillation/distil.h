@@ -13,7 +13,7 @@
 
 namespace reclab {
 
-struct DistillRequest {
+struct DistilRequest {
   RunRequest model;         ///< whose weights and hyper-parameters count
   std::int64_t modes = 16;  ///< a channel, both of a conjugate pair counted
   std::int64_t taps = 0;    ///< that filters are fitted over; 0: 1024, or as many steps as the preset's sequence has where that is more
@@ -55,7 +55,7 @@ struct Distillation {
 std::vector<std::int64_t> mode_counts(std::int64_t modes);
 
 /// Throws Error for a model without a long filter.
-Distillation distil(const Registry& registry, const DistillRequest& request, const Progress& progress, std::stop_token stop);
+Distillation distil(const Registry& registry, const DistilRequest& request, const Progress& progress, std::stop_token stop);
 
 /// Tables for a spreadsheet.
 std::string to_csv(const std::vector<ModesRow>& rows);

@@ -8,7 +8,7 @@
 #include <QTest>
 #include <cmath>
 
-#include "gui/dialogs/distill_dialog.h"
+#include "gui/dialogs/distil_dialog.h"
 #include "gui/window/main_window.h"
 #include "plot/plot.h"
 #include "window_test.h"
@@ -20,11 +20,11 @@ class TestDistill : public test::WindowTest {
   Q_OBJECT
 
  private:
-  DistillDialog* opened() {
+  DistilDialog* opened() {
     window_->action("distill")->trigger();
-    return window_->findChild<DistillDialog*>();
+    return window_->findChild<DistilDialog*>();
   }
-  bool distilled(DistillDialog* dialog, int modes, int taps) {
+  bool distilled(DistilDialog* dialog, int modes, int taps) {
     dialog->modes()->setValue(modes);
     dialog->taps()->setValue(taps);
     QTest::mouseClick(dialog->runButton(), Qt::LeftButton);
@@ -46,7 +46,7 @@ class TestDistill : public test::WindowTest {
 
   void errorsFallWithTheModesAndAreDrawn() {
     looksAt("hyena", {{"width", "4"}, {"l_max", "128"}, {"filter_order", "6"}});
-    DistillDialog* dialog = opened();
+    DistilDialog* dialog = opened();
     QVERIFY(dialog != nullptr);
     QTRY_VERIFY(dialog->isVisible());
     QVERIFY(!dialog->openButton()->isEnabled());
@@ -80,7 +80,7 @@ class TestDistill : public test::WindowTest {
     QTemporaryDir folder;
     window_->setFileChooser({{}, {}, [&](QWidget*, const QString&) { return folder.path(); }});
     const TracePtr before = session().trace();
-    DistillDialog* dialog = opened();
+    DistilDialog* dialog = opened();
     QTRY_VERIFY(dialog->isVisible());
     QVERIFY(distilled(dialog, 24, 64));
     const double lost = dialog->rows().back().l2;
@@ -108,7 +108,7 @@ class TestDistill : public test::WindowTest {
     looksAt("sgconv", {});
     QTemporaryDir folder;
     window_->setFileChooser({{}, {}, [&](QWidget*, const QString&) { return folder.path(); }});
-    DistillDialog* dialog = opened();
+    DistilDialog* dialog = opened();
     QTRY_VERIFY(dialog->isVisible());
     QVERIFY(distilled(dialog, 4, 64));
     QTest::mouseClick(dialog->openButton(), Qt::LeftButton);
@@ -120,7 +120,7 @@ class TestDistill : public test::WindowTest {
 
   void aModelWithoutFiltersSaysSoAndALongOneIsStopped() {
     looksAt("gru", {});
-    DistillDialog* dialog = opened();
+    DistilDialog* dialog = opened();
     QTRY_VERIFY(dialog->isVisible());
     QVERIFY(distilled(dialog, 4, 64));
     QVERIFY2(dialog->words().contains("has no long filter"), qPrintable(dialog->words()));

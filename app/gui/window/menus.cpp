@@ -11,7 +11,7 @@
 #include "experiment/command.h"
 #include "gui/dialogs/complexity_dialog.h"
 #include "gui/dialogs/device_dialog.h"
-#include "gui/dialogs/distill_dialog.h"
+#include "gui/dialogs/distil_dialog.h"
 #include "gui/dialogs/help_dialogs.h"
 #include "gui/docks/panel_area.h"
 #include "gui/frame/window_frame.h"
@@ -105,9 +105,9 @@ void addRunMenu(WindowFrame* frame, const Scrubber* scrubber) {
   run->addActions(frame->offered(ActionPlace::runCompare));
   run->addAction(frame->add("distill", {}, QObject::tr("Distill its long filters…"), {}, [frame] {
     if (!frame->session()->library()) return;
-    auto* dialog = new DistillDialog(frame->session()->library(), frame->session()->setup(), *frame->chooser(), frame->window(),
-                                     &frame->session()->scheduler());
-    QObject::connect(dialog, &DistillDialog::opened, frame, [frame](const Setup& distilled, const QString& title) {
+    auto* dialog = new DistilDialog(frame->session()->library(), frame->session()->setup(), *frame->chooser(), frame->window(),
+                                    &frame->session()->scheduler());
+    QObject::connect(dialog, &DistilDialog::opened, frame, [frame](const Setup& distilled, const QString& title) {
       frame->change(distilled, QObject::tr("model %1").arg(title));
     });
     dialog->open();

@@ -8,14 +8,14 @@ namespace {
 
 constexpr std::int64_t most_modes = 256, most_taps = 1 << 20;
 
-const std::vector<PlanField<DistillRequest>>& fields() {
-  static const std::vector<PlanField<DistillRequest>> all = [] {
+const std::vector<PlanField<DistilRequest>>& fields() {
+  static const std::vector<PlanField<DistilRequest>> all = [] {
     auto modes =
-        count_field<DistillRequest>(flag_of("modes"), "N", "modes", 1, most_modes, "Modes a channel, both of a conjugate pair counted",
-                                    [](auto& plan) -> auto& { return plan.modes; });
+        count_field<DistilRequest>(flag_of("modes"), "N", "modes", 1, most_modes, "Modes a channel, both of a conjugate pair counted",
+                                   [](auto& plan) -> auto& { return plan.modes; });
     modes.form = {"&Modes", "Modes a channel of the model that is made", 1, most_modes, {}};
-    auto taps = count_field<DistillRequest>(flag_of("taps"), "T", "taps", 2, most_taps, "Steps that the filters are fitted over",
-                                            [](auto& plan) -> auto& { return plan.taps; });
+    auto taps = count_field<DistilRequest>(flag_of("taps"), "T", "taps", 2, most_taps, "Steps that the filters are fitted over",
+                                           [](auto& plan) -> auto& { return plan.taps; });
     taps.usual = "1024, or those of the preset's sequence";
     taps.form = {"&Steps", "Steps that the filters are fitted over", 2, most_taps, {}};
     return std::vector{std::move(modes), std::move(taps)};
@@ -36,7 +36,7 @@ Study distil() {
       "DIR",
       "Folder for the model, a preset and its weights (<preset>.json and <preset>.npz), and for the errors and singular values as CSV"));
   made.compute = [](const StudyInput& input, const FieldTexts& values, const StudyReport& report, std::stop_token stop) {
-    DistillRequest request = plan_of(fields(), values);
+    DistilRequest request = plan_of(fields(), values);
     request.model = input.run;
     return std::make_shared<Distillation>(reclab::distil(input.registry, request, report.progress, std::move(stop)));
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/dialogs/distill_dialog.h"
+#include "gui/dialogs/distil_dialog.h"
 
 #include <QDir>
 #include <QHBoxLayout>
@@ -37,7 +37,7 @@ bool isBound(const ModesRow& row) { return row.above < 1.0; }  // a fit by nothi
 
 }  // namespace
 
-DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser chooser, QWidget* parent, Scheduler* scheduler)
+DistilDialog::DistilDialog(LibraryPtr library, Setup setup, FileChooser chooser, QWidget* parent, Scheduler* scheduler)
     : RowsDialog(
           {.title = tr("Distill"),
            .heading = tr("Long filters as a few modes"),
@@ -95,7 +95,7 @@ DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser choose
   rect->axis(QCPAxis::atBottom)->setLabel(tr("modes"));
   for (QCPGraph** graph : {&l2_, &hankel_, &values_, &bound_}) *graph = plot_->addCurve(rect, Qt::black);
   for (QCPGraph* graph : {l2_, hankel_, values_}) graph->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, 5));
-  connect(plot_, &Plot::themeChanged, this, &DistillDialog::colour);
+  connect(plot_, &Plot::themeChanged, this, &DistilDialog::colour);
   colour();
   auto* before =
       label(tr("Distill fits the long filters of %1. What a fit loses is drawn here against its number of modes, and listed below.")
@@ -119,10 +119,10 @@ DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser choose
       buttons->insertWidget(2, open_, 0, Qt::AlignBottom);
       break;
     }
-  connect(open_, &QPushButton::clicked, this, &DistillDialog::openModel);
+  connect(open_, &QPushButton::clicked, this, &DistilDialog::openModel);
 }
 
-void DistillDialog::colour() {
+void DistilDialog::colour() {
   const Theme& theme = plot_->theme();
   l2_->setPen(QPen(theme.series(0), 2.0));
   hankel_->setPen(QPen(theme.series(1), 2.0));
@@ -137,7 +137,7 @@ void DistillDialog::colour() {
   plot_->redraw();
 }
 
-void DistillDialog::start() {
+void DistilDialog::start() {
   open_->setEnabled(false);
   picture_->setCurrentIndex(0);
   found_ = std::make_shared<Found>();
@@ -152,7 +152,7 @@ void DistillDialog::start() {
   });
 }
 
-void DistillDialog::write(const ModesRow& found) {
+void DistilDialog::write(const ModesRow& found) {
   const int row = addRow();
   put(row, ModesAt::modes, QString::number(found.modes));
   put(row, ModesAt::l2, partOf(found.l2));
@@ -171,7 +171,7 @@ void DistillDialog::write(const ModesRow& found) {
   draw();
 }
 
-void DistillDialog::draw() const {
+void DistilDialog::draw() const {
   const auto points = [&](QCPGraph* graph, auto value) {
     QVector<QCPGraphData> drawn;
     for (const ModesRow& row : rows())
@@ -194,7 +194,7 @@ void DistillDialog::draw() const {
   plot_->redraw();
 }
 
-std::pair<QString, bool> DistillDialog::outcome() const {
+std::pair<QString, bool> DistilDialog::outcome() const {
   if (!found_->distillation || rows().empty()) return {};
   const Distillation& found = *found_->distillation;
   std::int64_t channels = 0;
@@ -211,7 +211,7 @@ std::pair<QString, bool> DistillDialog::outcome() const {
   return {said.join(u' '), false};
 }
 
-void DistillDialog::openModel() {
+void DistilDialog::openModel() {
   const auto found = found_->distillation;
   if (!found) return;
   const QString folder = chooser_.folder(this, tr("A folder for the distilled model"));

@@ -18,11 +18,11 @@ namespace reclab {
 class Legend;
 class Plot;
 
-class DistillDialog : public RowsDialog<ModesRow> {
+class DistilDialog : public RowsDialog<ModesRow> {
   Q_OBJECT
  public:
   /// `setup`: the model, its weights and the sequence whose columns it reads.
-  DistillDialog(LibraryPtr library, Setup setup, FileChooser chooser, QWidget* parent = nullptr, Scheduler* scheduler = nullptr);
+  DistilDialog(LibraryPtr library, Setup setup, FileChooser chooser, QWidget* parent = nullptr, Scheduler* scheduler = nullptr);
 
   QSpinBox* modes() const { return modes_; }
   QSpinBox* taps() const { return taps_; }
