@@ -72,7 +72,7 @@ Var Network::LayerOf::previous_state(Var trajectory) {
   for (auto& state : network_.states_) {
     if (state.trajectory.id != trajectory.id) continue;
     if (!state.unscaled_initial) state.unscaled_initial = graph().leaf(LeafKind::variable, state.initial.shape(), state.initial.dtype());
-    return chunks::before(state.unscaled_initial, trajectory);
+    return chunks::previous_state(state.unscaled_initial, trajectory);
   }
   RECLAB_DEMAND(!"the trajectory of no memory");
   return {};

@@ -125,7 +125,7 @@ OuterVars chunkwise(Graph& graph, Form form, const DeltaInputs& in) {
            },
            {start.state});
   start.memory->follow(over.memory);
-  const Var S = chunks::before(start.read, over.trajectories[0]);
+  const Var S = chunks::previous_state(start.read, over.trajectories[0]);
   const Var weights = products(Q, in.read_before, in.read_before);
   const Var seeing = decay ? Q * (in.read_before ? decay.before_step() : decay.since_start()) : Q;
   OuterVars vars;

@@ -312,7 +312,7 @@ Var states_before(const MemoryVars& vars) {
   auto* operation = dynamic_cast<Diagonal*>(vars.memory);
   RECLAB_DEMAND(operation);
   operation->read_initial();
-  return chunks::before(vars.initial[0], vars.trajectories[0]);
+  return chunks::previous_state(vars.initial[0], vars.trajectories[0]);
 }
 
 BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u) {

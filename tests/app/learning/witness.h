@@ -357,7 +357,7 @@ class Witness {
       again->norm.clear();
       for (const TrainingStep& step : one.training->history()) again->loss.push_back(step.loss), again->norm.push_back(step.norm);
       // Where a judgement falls depends on when more steps were asked for; what it says does not.
-      for (const Evaluation& judgement : one.training->judgements())
+      for (const Evaluation& judgement : one.training->evaluations())
         for (std::size_t i = 0; i < again->judged.size(); ++i)
           if (again->judged[i] == one.first + judgement.step)
             again->judged_loss[i] = judgement.loss, again->judged_metric[i] = judgement.metric;

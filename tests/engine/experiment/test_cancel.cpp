@@ -244,7 +244,7 @@ TEST_CASE("a training is stopped in a step and in a judgement, and stands where 
   step_alone.trainer().step();
   const auto step = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
   const auto after = std::chrono::steady_clock::now();
-  step_alone.trainer().judge();
+  step_alone.trainer().evaluate();
   const auto judgement = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - after);
   // The machine is not equally fast each time: a step first, then places along the judgement until the stop comes in one.
   std::int64_t at = 0;

@@ -168,7 +168,7 @@ double held_out(const Subject& subject, const Arguments& arguments, bool of_base
   request.make.seed = 0x6a09e667;  // of no command
   if (!arguments.empty()) request.make.length = std::stol(arguments[0]);
   Training training(builtin_registry(), request);
-  const double metric = training.trainer().judge().metric;
+  const double metric = training.trainer().evaluate().metric;
   return of_baseline ? metric / training.trainer().baseline().metric : metric;
 }
 

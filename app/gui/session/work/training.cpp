@@ -126,7 +126,7 @@ void Learner::take(bool keep) {
     curve_.norm.push_back(history[i].norm);
     curve_.clipped.push_back(history[i].clipped);
   }
-  const auto& judgements = training_->judgements();
+  const auto& judgements = training_->evaluations();
   for (std::size_t i = curve_.judged.size(); i < judgements.size(); ++i) {
     curve_.judged.push_back(curve_.first + judgements[i].step);
     curve_.judged_loss.push_back(judgements[i].loss);
