@@ -46,7 +46,8 @@ ComparingFeature::ComparingFeature(WindowFrame* frame)
                       [this](const QVariantMap& saved) {
                         if (saved.isEmpty() == frame_->action("sideBySide")->isChecked()) frame_->action("sideBySide")->trigger();
                         if (!saved.isEmpty()) side_->setKinds(saved["panels"].toStringList());
-                      }});
+                      },
+                      true});
 }
 
 void ComparingFeature::buildActions() {

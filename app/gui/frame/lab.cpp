@@ -173,6 +173,8 @@ void Lab::restoreView(const QJsonObject& json) {
   LabState state;
   state.panels = view.panels;
   state.parts = view.parts;
+  for (const LabPart& part : parts_)
+    if (part.ofRuns) state.parts.remove(part.id);
   setChoices(state);
 }
 

@@ -80,7 +80,7 @@ QJsonObject toJson(const LabState& state, const PutLearned& put, const std::func
     pins.append(one);
   }
   const TimeView& time = state.time;
-  return {{"version", 1},
+  return {{"version", labVersion},
           {"shown", toJson(state.setup, put)},
           {"follows", state.follows},
           {"pins", pins},

@@ -55,6 +55,7 @@ struct LabPart {
   QString id, text;  ///< the text says in a menu what a change of it is: "options of training"
   std::function<QVariantMap()> read;
   std::function<void(const QVariantMap&)> put;  ///< anything may come from a file
+  bool ofRuns = false;                          ///< a start that has other runs begins without it
 };
 
 }  // namespace reclab

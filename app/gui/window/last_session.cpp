@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "gui/frame/lab.h"
+#include "gui/frame/lab_json.h"
 #include "gui/frame/window_frame.h"
 #include "gui/session/files.h"
 #include "gui/session/sentences.h"
@@ -22,6 +23,10 @@ LastSession::LastSession(WindowFrame* frame, Options options, std::optional<Setu
     : QObject(frame), frame_(frame), session_(frame->session()), options_(std::move(options)), first_(std::move(first)) {
   QFile kept(file());
   if (kept.open(QIODevice::ReadOnly)) written_ = QJsonDocument::fromJson(kept.readAll()).object();
+  if (const int version = written_["version"].toInt(); kept.exists() && version != labVersion) {
+    written_ = {};
+    kept.rename(QStringLiteral("%1.%2").arg(file()).arg(version));  // of a newer program, or damaged: it is left to be read
+  }
   connect(session_, &SessionController::sequenceRefused, this, &LastSession::beginAnew);
   connect(session_, &SessionController::runEnded, this, &LastSession::end);
 }

@@ -263,6 +263,33 @@ class TestLab : public test::TrainingTest {
     }
   }
 
+  /// Panels and the options of training are as they were; what was compared is not.
+  void aStartWithAnotherModelHasTheViewAlone() {
+    open();
+    window_->action("pin")->trigger();
+    window_->action("sideBySide")->trigger();
+    rest();
+    TrainingChoice choice = bar()->settings()->choice();
+    choice.options.batch = 12;
+    bar()->settings()->setChoice(choice);
+    close();
+    Options other;
+    other.model = "elman";
+    other.task = "noise";
+    other.length = 40;
+    WindowTest::open(other);
+    QVERIFY(!window_->action("sideBySide")->isChecked() && window_->pins()->pins().empty());
+    QCOMPARE(bar()->settings()->choice().options.batch, std::int64_t{12});
+    // A file of another version is none.
+    close();
+    QJsonObject lab = test::keptLab();
+    lab["version"] = 2;
+    test::keepLab(lab);
+    again();
+    QCOMPARE(session().setup().preset, std::string("lstm"));
+    QVERIFY(QFile::exists(LastSession::file() + ".2"));
+  }
+
   /// All that changes at random come to is taken back, and made again: the same state at both ends.
   void whateverIsChangedIsTakenBack() {
     open();
