@@ -51,7 +51,7 @@ struct Learner {
       const TrainingStep step = trainer->step();
       all.insert(all.end(), {step.loss, step.norm, step.clipped});
     }
-    const Evaluation judged = trainer->judge();
+    const Evaluation judged = trainer->evaluate();
     all.insert(all.end(), {judged.loss, judged.metric});
     const auto weights = numbers();
     all.insert(all.end(), weights.begin(), weights.end());
@@ -73,7 +73,7 @@ std::vector<double> trained() { return Learner(small(32), "lstm", 50).after(6); 
 
 TEST_CASE("a judgement is of what is held out, by the task's metric, beside the best constant output") {
   Learner adding(small());
-  const Evaluation before = adding.trainer->judge();
+  const Evaluation before = adding.trainer->evaluate();
   double loss = 0.0, mean = 0.0, squares = 0.0;
   for (std::int64_t i = 0; i < 12; ++i) {
     const Sequence sequence = adding.examples->held_out(i);
@@ -93,7 +93,7 @@ TEST_CASE("a judgement is of what is held out, by the task's metric, beside the 
 
   Learner copy(small(), "gru", 30, "copy");
   CHECK_EQUAL(copy.trainer->metric(), "accuracy");
-  const Evaluation judged = copy.trainer->judge();
+  const Evaluation judged = copy.trainer->evaluate();
   CHECK(judged.metric >= 0.0 && judged.metric <= 1.0);
   CHECK(copy.trainer->baseline().metric > 0.0 && copy.trainer->baseline().metric < 0.5);
   CHECK_SAYS(std::abs(copy.trainer->baseline().loss - std::log(8.0)) < 0.1, test::show(copy.trainer->baseline().loss));
@@ -460,7 +460,7 @@ TEST_CASE("a step that is not to be stopped is whole, whatever its thread is ask
   for (int i = 0; i < 2; ++i) {
     const StopScope outer(source.get_token());
     asked.trainer->step();
-    asked.trainer->judge();
+    asked.trainer->evaluate();
   }
   CHECK(asked.after(0) == straight.after(0));
 }
@@ -483,7 +483,7 @@ TEST_CASE("what is judged in parts at the same time has the same bits every time
   TrainingOptions options = small(64);
   options.held_out = 64;
   Learner learner(options);
-  const Evaluation first = learner.trainer->judge();
+  const Evaluation first = learner.trainer->evaluate();
   double metric = 0.0;  // in the order of the sequences
   for (std::int64_t i = 0; i < 64; ++i) {
     const Sequence sequence = learner.examples->held_out(i);
@@ -496,7 +496,7 @@ TEST_CASE("what is judged in parts at the same time has the same bits every time
   }
   CHECK_EQUAL(first.metric, metric / 64.0);
   for (int again = 0; again < 300; ++again) {
-    const Evaluation judged = learner.trainer->judge();
+    const Evaluation judged = learner.trainer->evaluate();
     CHECK_EQUAL(judged.metric, first.metric);
     CHECK_EQUAL(judged.loss, first.loss);
   }
@@ -526,7 +526,7 @@ TEST_CASE("training that diverges says at which step and in which array, and cha
 TEST_CASE("an LSTM learns to add") {
   Learner learner(small(16));
   for (int i = 0; i < 400; ++i) learner.trainer->step();
-  const Evaluation after = learner.trainer->judge();
+  const Evaluation after = learner.trainer->evaluate();
   CHECK_SAYS(after.metric < 0.5 * learner.trainer->baseline().metric,
              test::show(after.metric) + ", baseline " + test::show(learner.trainer->baseline().metric));
 }

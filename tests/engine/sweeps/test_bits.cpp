@@ -221,8 +221,12 @@ SWEEP_PRESETS("a run on a model that stands has the bits of a run from nothing, 
     request.form = std::string(to_string(form));
     for (int time = 0; time < 2; ++time) compare(request, request.form + " in float32");
   }
-  std::stop_source stop;
-  stop.request_stop();
-  run(builtin_registry(), base, {}, stop.get_token(), {}, &standing);
-  compare(base, "after a run that was stopped");
+  for (const double at : {0.0, 0.3, 0.6, 0.9}) {  // on its way forward, and on its way back
+    std::stop_source stop;
+    const auto stops = [&](double fraction, std::string_view) {
+      if (fraction >= at) stop.request_stop();
+    };
+    run(builtin_registry(), base, stops, stop.get_token(), {}, &standing);
+    compare(base, "after a run that was stopped at " + as_text(at));
+  }
 }
