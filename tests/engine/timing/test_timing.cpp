@@ -453,7 +453,7 @@ TEST_CASE("a timing keeps its pace, and the paces before it widen its bands") {
   CHECK(std::log(values(*second, "sequential/high90").at(0) / median_of) > 0.999 * widest &&
         std::log(median_of / values(*second, "sequential/low90").at(0)) > 0.999 * widest);
   // A cancelled one is no timing of the machine, nor one of nothing.
-  CHECK_CLOSE(values(*time_forms(builtin_registry(), request_for("elman"), {}, {}, {}), "lyapunov").size(), 1.0, 0.0);
+  CHECK_CLOSE(values(*time_forms(builtin_registry(), request_for("elman"), {.lengths = {}}, {}, {}), "lyapunov").size(), 1.0, 0.0);
   std::stop_source stop;
   stop.request_stop();
   bool stopped = false;  // while the weights were drawn, before anything could be measured
