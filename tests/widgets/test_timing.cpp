@@ -324,7 +324,7 @@ class TestTiming : public QObject {
     QVERIFY(bar->isVisible() && bar->value() == 250);
     shown->setStudyState("time", {});
     QVERIFY(!bar->isVisible() && shown->caption().startsWith("CPU"));
-    shown->setStudyState("time", {true, 0.5, "of a timing that was stopped", {}});
+    shown->setStudyState("time", {false, 0.5, "of a timing that was stopped", {}});
     QVERIFY(shown->caption().startsWith("CPU"));
     QCOMPARE(shown->actions().size(), 1);
     shown->actions().front()->trigger();

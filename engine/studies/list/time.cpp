@@ -23,8 +23,9 @@ Study time() {
   made.compute = [](const StudyInput& input, const FieldTexts& values, const StudyReport& report, std::stop_token stop) {
     RunRequest run = input.run;
     run.form = "sequential";
-    // What of the model is another than in the run beside it.
+    // The values of the model that are others than in the run beside it; an empty one is the run's own.
     for (const auto& [key, value] : values) {
+      if (value.empty()) continue;
       if (key == "device") run.device = value;
       if (key == "dtype") run.dtype = value;
       if (key == "width") run.set.emplace_back(key, value);
