@@ -69,6 +69,24 @@ class TestEditors : public test::WindowTest {
  private slots:
   void cleanup() { close(); }
 
+  /// Nor does the wheel give a box the focus, in which it would turn.
+  void theWheelTurnsNothingThatWasNotClicked() {
+    open();
+    std::vector<QWidget*> editors;
+    for (QAbstractSpinBox* box : window_->inspector()->findChildren<QAbstractSpinBox*>()) editors.push_back(box);
+    for (QComboBox* box : window_->inspector()->findChildren<QComboBox*>()) editors.push_back(box);
+    QVERIFY(editors.size() > 4);
+    const Setup before = setup();
+    for (QWidget* editor : editors) {
+      QCOMPARE(editor->focusPolicy(), Qt::StrongFocus);
+      if (!editor->isVisible() || editor->hasFocus()) continue;
+      const QPointF at = editor->rect().center();
+      QWheelEvent wheel(at, editor->mapToGlobal(at), {}, {0, -120}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+      QApplication::sendEvent(editor, &wheel);
+    }
+    QVERIFY(setup() == before);
+  }
+
   /// Beside its name, its values and its lines, and on what is saved.
   void anInputThatIsMultipliedIsSaid() {
     open("lstm");

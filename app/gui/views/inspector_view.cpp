@@ -11,11 +11,9 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QRandomGenerator>
-#include <QSlider>
 #include <QStandardItemModel>
 #include <QToolButton>
 #include <QVBoxLayout>
-#include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -33,23 +31,6 @@ namespace reclab {
 namespace {
 
 constexpr int positions = 1000;
-
-/// A slider that leaves the wheel to the scroll area it is in, goes where it is clicked, and whose arrow keys go by the value's own step.
-class CalmSlider : public QSlider {
- public:
-  using QSlider::QSlider;
-  std::function<void(int steps)> step;
-
- protected:
-  void keyPressEvent(QKeyEvent* event) override {
-    const int key = event->key();
-    const int steps = key == Qt::Key_Right || key == Qt::Key_Up ? 1 : key == Qt::Key_Left || key == Qt::Key_Down ? -1 : 0;
-    if (steps == 0 || !step) return QSlider::keyPressEvent(event);
-    step(steps);
-    event->accept();
-  }
-  void wheelEvent(QWheelEvent* event) override { event->ignore(); }
-};
 
 double number(const HyperValue& value) {
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);

@@ -28,7 +28,7 @@ QString exact(double value) {
   return QLocale::c().toString(value, plain ? 'f' : 'g', QLocale::FloatingPointShortest).remove('+').remove(QLocale::c().groupSeparator());
 }
 
-WholeBox::WholeBox(QWidget* parent) : QAbstractSpinBox(parent) {
+WholeBox::WholeBox(QWidget* parent) : CalmBox<QAbstractSpinBox>(parent) {
   lineEdit()->setText("0");
   connect(this, &QAbstractSpinBox::editingFinished, this, &WholeBox::take);
 }
@@ -74,13 +74,6 @@ QAbstractSpinBox::StepEnabled WholeBox::stepEnabled() const {
   if (value_ > 0) both |= StepDownEnabled;
   if (value_ < std::numeric_limits<quint64>::max()) both |= StepUpEnabled;
   return both;
-}
-
-void WholeBox::wheelEvent(QWheelEvent* event) {
-  if (hasFocus())
-    QAbstractSpinBox::wheelEvent(event);
-  else
-    event->ignore();
 }
 
 }  // namespace reclab

@@ -4,28 +4,14 @@
 #include <QAbstractSpinBox>
 #include <QDoubleSpinBox>
 #include <QLocale>
-#include <QWheelEvent>
 #include <cmath>
 #include <cstdint>
 #include <functional>
 #include <utility>
 
+#include "calm_editors.h"
+
 namespace reclab {
-
-/// An editor that leaves the wheel to what it lies in until it is clicked.
-template <class Box>
-class CalmBox : public Box {
- public:
-  using Box::Box;
-
- protected:
-  void wheelEvent(QWheelEvent* event) override {
-    if (this->hasFocus())
-      Box::wheelEvent(event);
-    else
-      event->ignore();
-  }
-};
 
 /// The shortest text that reads back to the same number: what is shown may be taken for what is, and is when Enter reads it.
 QString exact(double value);
@@ -61,7 +47,7 @@ class RealBox : public CalmBox<QDoubleSpinBox> {
 };
 
 /// An editor for any whole number from 0 to 2^64 - 1, all of which seeds may be; QSpinBox ends at 2^31 - 1.
-class WholeBox : public QAbstractSpinBox {
+class WholeBox : public CalmBox<QAbstractSpinBox> {
   Q_OBJECT
  public:
   explicit WholeBox(QWidget* parent = nullptr);
@@ -78,7 +64,6 @@ class WholeBox : public QAbstractSpinBox {
 
  protected:
   StepEnabled stepEnabled() const override;
-  void wheelEvent(QWheelEvent* event) override;
 
  private:
   void take();

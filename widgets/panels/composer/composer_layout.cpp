@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "box_layout.h"
+#include "calm_editors.h"
 #include "panels/composer/composer_panel.h"
 #include "plain_text.h"
 
@@ -16,29 +17,6 @@ constexpr int margin = 10, space = 10;  // pixels round the page and between its
 
 /// Whether what the tiles make stands beside them.
 bool besides(int width) { return width >= two_columns; }
-
-/// A slider that leaves the wheel to the page it is on.
-class PageSlider : public QSlider {
- public:
-  using QSlider::QSlider;
-
- protected:
-  void wheelEvent(QWheelEvent* event) override { event->ignore(); }
-};
-/// Likewise fields: only one that has the keyboard turns.
-template <class Box>
-class PageBox : public Box {
- public:
-  PageBox() { this->setFocusPolicy(Qt::StrongFocus); }
-
- protected:
-  void wheelEvent(QWheelEvent* event) override {
-    if (this->hasFocus())
-      Box::wheelEvent(event);
-    else
-      event->ignore();
-  }
-};
 
 /// A label whose first link is the keyboard's as soon as the label is, so that Enter opens it.
 class LinkLabel : public QLabel {
@@ -83,17 +61,17 @@ void ComposerPanel::makeWidgets() {
   words_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
   words_->setAlignment(Qt::AlignTop);
   number_name_ = plainLabel();
-  number_slider_ = new PageSlider(Qt::Horizontal);
+  number_slider_ = new CalmSlider(Qt::Horizontal);
   number_slider_->setObjectName(QStringLiteral("numberSlider"));
   number_slider_->setRange(0, slider_positions);
   number_slider_->setMinimumWidth(40);
   number_slider_->setMaximumWidth(220);
-  number_box_ = new PageBox<QDoubleSpinBox>;
+  number_box_ = new CalmBox<QDoubleSpinBox>;
   number_box_->setObjectName(QStringLiteral("number"));
   number_box_->setDecimals(3);
   number_box_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
   number_box_->setKeyboardTracking(false);
-  token_ = new PageBox<QSpinBox>;
+  token_ = new CalmBox<QSpinBox>;
   token_->setObjectName(QStringLiteral("token"));
   token_->setRange(0, 0);
   token_->setToolTip(tr("The token at which the memory is read; a click in the right picture sets it too."));

@@ -4,14 +4,13 @@
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFormLayout>
-#include <QKeyEvent>
 #include <QLabel>
-#include <QSlider>
 #include <QSpinBox>
 #include <QWheelEvent>
 #include <memory>
 
 #include "box_layout.h"
+#include "calm_editors.h"
 #include "plain_text.h"
 
 namespace reclab {
@@ -27,22 +26,6 @@ class LabCalm : public W {
 
  protected:
   void wheelEvent(QWheelEvent* event) override { event->ignore(); }
-};
-
-/// Its arrow keys go by the value's own step.
-class LabSlider : public LabCalm<QSlider> {
- public:
-  using LabCalm<QSlider>::LabCalm;
-  std::function<void(int steps)> step;
-
- protected:
-  void keyPressEvent(QKeyEvent* event) override {
-    const int key = event->key();
-    const int steps = key == Qt::Key_Right || key == Qt::Key_Up ? 1 : key == Qt::Key_Left || key == Qt::Key_Down ? -1 : 0;
-    if (steps == 0 || !step) return QSlider::keyPressEvent(event);
-    step(steps);
-    event->accept();
-  }
 };
 
 }  // namespace
@@ -134,7 +117,7 @@ LabSettings::Editor LabSettings::number(const Panel::Setting& setting) {
   auto* name = plainLabel();
   name->setTextFormat(Qt::RichText);
   name->setWordWrap(true);
-  auto* slider = new LabSlider(Qt::Horizontal);
+  auto* slider = new CalmSlider(Qt::Horizontal);
   slider->setObjectName(QStringLiteral("lab.") + setting.key);
   slider->setRange(0, lab_positions);
   slider->setPageStep(50);
