@@ -282,7 +282,7 @@ class TestDrag : public test::WindowTest {
     Options options;
     options.model = "elman";
     options.task = "noise";
-    options.length = 60'000;  // whose first pictures take far longer than a picture is left undimmed
+    options.length = 180'000;  // whose first pictures take far longer than a picture is left undimmed
     open(options);
     PanelDock* dock = window_->area()->dock("gradients");
     QCOMPARE(dock->formerName(), QString());
