@@ -94,7 +94,8 @@ PlanField<Plan> list_field(std::string flag, std::string key, Field::Says says, 
   return made;
 }
 
-/// The plan of these values; what is not among them has its default. Throws Error for a key or a value that there is not.
+/// The plan of these values; fields that are not among them have their defaults, and keys of no field are left alone. Throws Error for a
+/// value.
 template <class Plan>
 Plan plan_of(const std::vector<PlanField<Plan>>& fields, const FieldTexts& values) {
   Plan plan;

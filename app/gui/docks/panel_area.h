@@ -95,7 +95,7 @@ class PanelArea : public QMainWindow {
   void holdAxes(bool hold);
   void setNoCuda(const QString& why);
   void setSettings(const std::vector<Panel::Setting>& settings);
-  /// Of what is computed beside the run, to the panels that need it.
+  /// Of a study that is computed beside the run, to all panels: each knows those that it shows.
   void setStudyState(const std::string& study, const StudyState& state);
   void setResult(const std::string& study, const StudyResult& result, const QString& problem = {});
   bool inSight(Kind kind) const;  ///< a panel that needs this

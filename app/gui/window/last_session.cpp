@@ -25,7 +25,9 @@ LastSession::LastSession(WindowFrame* frame, Options options, std::optional<Setu
   if (kept.open(QIODevice::ReadOnly)) written_ = QJsonDocument::fromJson(kept.readAll()).object();
   if (const int version = written_["version"].toInt(); kept.exists() && version != labVersion) {
     written_ = {};
-    kept.rename(QStringLiteral("%1.%2").arg(file()).arg(version));  // of a newer program, or damaged: it is left to be read
+    const QString aside = QStringLiteral("%1.%2").arg(file()).arg(version);  // of a newer program, or damaged: it is left to be read
+    QFile::remove(aside);                                                    // else renaming fails, and closing replaces the newer one
+    kept.rename(aside);
   }
   connect(session_, &SessionController::sequenceRefused, this, &LastSession::beginAnew);
   connect(session_, &SessionController::runEnded, this, &LastSession::end);
