@@ -310,6 +310,22 @@ class TestSession : public test::WindowTest {
     }
   }
 
+  void aFileThatWasNamedInOneFolderIsFoundFromAnother() {
+    written("near.csv", test::twoWaves(80));
+    close();
+    const QString before = QDir::currentPath();
+    QVERIFY(QDir::setCurrent(folder_.path()));
+    Options options;
+    options.model = "gru";
+    options.input = "near.csv";
+    open(options);
+    close();
+    QVERIFY(QDir::setCurrent(before));
+    open({});
+    QCOMPARE(session().setup().preset, std::string("gru"));
+    QCOMPARE(QString::fromStdString(session().setup().sequence->choice.file), QDir(folder_.path()).filePath("near.csv"));
+  }
+
   void aRestartBringsBackTheParametersOfATask() {
     SequenceChoice choice;
     choice.task = "copy";

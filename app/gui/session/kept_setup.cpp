@@ -14,9 +14,12 @@ namespace {
 
 QString toText(const std::string& value) { return QString::fromStdString(value); }
 
+/// The next start may be in another folder.
+QString wholePath(const std::string& file) { return QFileInfo(toText(file)).absoluteFilePath(); }
+
 QJsonObject toObject(const std::map<std::string, std::filesystem::path>& files) {
   QJsonObject object;
-  for (const auto& [preset, file] : files) object[toText(preset)] = toText(file.string());
+  for (const auto& [preset, file] : files) object[toText(preset)] = wholePath(file.string());
   return object;
 }
 
@@ -122,7 +125,7 @@ QJsonObject toJson(const Setup& setup, const PutLearned& put) {
       for (const std::string& column : choice.load.columns) columns.append(toText(column));
       QJsonArray target;
       for (const std::string& column : choice.load.target) target.append(toText(column));
-      sequence = {{"file", toText(choice.file)}, {"columns", columns}, {"target", target}, {"standardise", choice.load.standardise}};
+      sequence = {{"file", wholePath(choice.file)}, {"columns", columns}, {"target", target}, {"standardise", choice.load.standardise}};
       if (choice.load.time) sequence["time"] = toText(*choice.load.time);
       if (choice.load.missing != Missing::refuse) sequence["missing"] = QString::fromUtf8(to_string(choice.load.missing));
     } else {
