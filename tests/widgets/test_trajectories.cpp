@@ -219,6 +219,20 @@ class TestTrajectories : public QObject {
     QVERIFY(panel.sceneView()->isVisible());
   }
 
+  void theSceneIsDrawnAnewForAnotherRangeAlone() {
+    TrajectoriesPanel panel;
+    showPanel(panel);
+    panel.setTrace(trace());
+    panel.finish();
+    if (!panel.sceneView()->hasOpenGl()) QSKIP("no OpenGL here");
+    panel.setTimeRange(0, 100);
+    QTRY_VERIFY(panel.sceneView()->atRest());
+    panel.setTimeRange(0, 100);
+    QVERIFY(panel.sceneView()->atRest());
+    panel.setTimeRange(10, 20);
+    QVERIFY(!panel.sceneView()->atRest());
+  }
+
   void aViewThatAPresetWantsEndsWithIt() {
     TrajectoriesPanel panel;
     showPanel(panel);

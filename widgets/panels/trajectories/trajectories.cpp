@@ -298,11 +298,10 @@ void TrajectoriesPanel::setTime(std::int64_t step) {
 }
 
 void TrajectoriesPanel::setTimeRange(std::int64_t first, std::int64_t last) {
+  for (Plot* plot : {map_, lines_, static_cast<Plot*>(past_)}) plot->setTimeRange(first, last);
+  if (first == first_ && last == last_) return;  // told again with every run: the scene is drawn anew for another range alone
   first_ = first;
   last_ = last;
-  map_->setTimeRange(first, last);
-  lines_->setTimeRange(first, last);
-  past_->setTimeRange(first, last);
   applyRange();
 }
 
