@@ -177,7 +177,9 @@ bool VtkWidget::makeCurrent() {
 
 void VtkWidget::changed() {
   pass_ = 0;
-  next_.start(0);
+  if (!visibleRegion().isEmpty()) return next_.start(0);
+  next_.stop();
+  picture_ = {};  // drawn when it is seen
 }
 
 void VtkWidget::resizeEvent(QResizeEvent*) { changed(); }

@@ -62,9 +62,10 @@ class VtkWidget : public QWidget {
   explicit VtkWidget(QWidget* parent = nullptr);
   ~VtkWidget() override;
   VtkFrame& frame() { return frame_; }
-  void changed();                                     ///< what is drawn has changed
-  bool isMoving() const { return next_.isActive(); }  ///< the picture is not yet the one that stays
-  std::function<void()> beforeRender;                 ///< called before the scene is drawn, the sizes being known
+  void changed();  ///< what is drawn has changed
+  /// The picture is not yet the one that stays.
+  bool isMoving() const { return next_.isActive() || (picture_.isNull() && isVisible()); }
+  std::function<void()> beforeRender;  ///< called before the scene is drawn, the sizes being known
 
  protected:
   void paintEvent(QPaintEvent* event) override;
