@@ -361,6 +361,31 @@ class TestPlot : public QObject {
     QVERIFY2(replots.size() >= 2 && static_cast<double>(replots.size()) <= most, qPrintable(QString::number(replots.size())));
   }
 
+  void whatIsDueIsDrawnBeforeTheWindowIsPainted() {
+    Bench bench;
+    QTest::qWait(80);
+    QSignalSpy replots(&bench.plot, &QCustomPlot::afterReplot);
+    bench.plot.redraw();
+    bench.plot.update();
+    QCoreApplication::sendPostedEvents();
+    QCOMPARE(replots.size(), 1);
+  }
+
+  void aPlotBehindOthersIsDrawnWhenItIsSeen() {
+    QWidget window;
+    window.resize(400, 300);
+    auto* plot = new Plot(&window);
+    plot->setGeometry(-1000, 0, 400, 300);  // where a dock's tab is that is behind another
+    window.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&window));
+    QSignalSpy replots(plot, &QCustomPlot::afterReplot);
+    plot->redraw();
+    QTest::qWait(80);
+    QCOMPARE(replots.size(), 0);
+    plot->move(0, 0);
+    QTRY_VERIFY(!replots.isEmpty());
+  }
+
   void aMillionPointsStaySmooth() {
     Bench bench;
     QVector<QCPGraphData> points(1'000'000);

@@ -239,11 +239,17 @@ void Plot::redrawNow() {
 }
 
 void Plot::schedule() {
-  if (timer_.isActive() || !isVisible()) return;
-  timer_.start(static_cast<int>(std::max<qint64>(0, frame_ms - since_flush_.elapsed())));
+  if (scheduled_ || visibleRegion().isEmpty()) return;
+  scheduled_ = true;
+  // A posted event comes before the window's next painting, a timer after it: then the window is painted twice.
+  if (const qint64 left = frame_ms - since_flush_.elapsed(); left > 0)
+    timer_.start(static_cast<int>(left));
+  else
+    QMetaObject::invokeMethod(this, &Plot::flush, Qt::QueuedConnection);
 }
 
 void Plot::flush() {
+  scheduled_ = false;
   if (dirty_) {
     dirty_ = now_dirty_ = false;
     replot(rpQueuedRefresh);
@@ -301,6 +307,11 @@ void Plot::changeEvent(QEvent* event) {
 void Plot::showEvent(QShowEvent* event) {
   QCustomPlot::showEvent(event);
   redraw();
+}
+
+void Plot::paintEvent(QPaintEvent* event) {
+  if (!scheduled_ && (dirty_ || now_dirty_)) flush();  // it has just come into sight
+  QCustomPlot::paintEvent(event);
 }
 
 }  // namespace reclab

@@ -144,7 +144,8 @@ class Plot : public QCustomPlot {
   void setCursorStep(std::int64_t step);
   std::int64_t cursorStep() const { return cursor_; }
 
-  /// Repaints everything, or only what moves with the cursor (the layers "now" and "overlay"); soon, and at most 30 times a second.
+  /// Repaints everything, or only what moves with the cursor (the layers "now" and "overlay"); before the window is painted next, and at
+  /// most 30 times a second. A plot that is hidden or behind others is drawn when it is seen.
   void redraw();
   void redrawNow();
 
@@ -194,6 +195,7 @@ class Plot : public QCustomPlot {
  protected:
   void changeEvent(QEvent* event) override;
   void showEvent(QShowEvent* event) override;
+  void paintEvent(QPaintEvent* event) override;
   void leaveEvent(QEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
@@ -259,7 +261,7 @@ class Plot : public QCustomPlot {
   QList<QPointer<QCPLayerable>> cursor_marks_;
   int least_picture_ = 0;
   double share_ = 0.0;
-  bool dirty_ = false, now_dirty_ = false, handled_press_ = false;
+  bool dirty_ = false, now_dirty_ = false, scheduled_ = false, handled_press_ = false;
   QTimer timer_;
   QElapsedTimer since_flush_;
   std::function<void()> reset_;
