@@ -119,6 +119,29 @@ class TestWindow : public test::WindowTest {
     QVERIFY(fits());
   }
 
+  void anotherNumberInATitleLaysOutNothing() {
+    struct Layouts : QObject {
+      int asked = 0;
+      bool eventFilter(QObject*, QEvent* event) override {
+        asked += event->type() == QEvent::LayoutRequest;
+        return false;
+      }
+    } layouts;
+    session().setTimingPatience(std::chrono::minutes(10), std::chrono::milliseconds(0));
+    QSignalSpy more(&session(), &SessionController::traceChanged);
+    while (more.wait(700)) {  // then nothing comes that has another number of its own
+    }
+    window_->area()->installEventFilter(&layouts);
+    FlatHeader* header = window_->area()->dock("spectrum")->header();
+    for (const char* number : {"1.25", "another number"}) {
+      header->setHeadline(number);
+      QCoreApplication::sendPostedEvents();
+    }
+    QCOMPARE(layouts.asked, 0);
+    const auto labels = header->findChildren<QLabel*>();
+    QVERIFY(std::ranges::any_of(labels, [](const QLabel* one) { return one->text() == "another number" && one->isVisible(); }));
+  }
+
   void aClickInTheTreePicksAModel() {
     const TracePtr before = session().trace();
     clickModel("lru");

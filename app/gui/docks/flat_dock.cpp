@@ -20,12 +20,12 @@ FlatHeader::FlatHeader(const QString& title, QWidget* parent) : QFrame(parent) {
   row_->setContentsMargins(10, 3, 6, 3);
   row_->setSpacing(8);
   title_ = label(title, "title", this);
-  headline_ = label({}, "muted", this);
+  auto* room = new QWidget(this);  // with no layout: another number does not lay out the window anew
+  headline_ = label({}, "muted", room);
   headline_->setFont(numberFont());
-  headline_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   headline_->setTextFormat(Qt::PlainText);
   row_->addWidget(title_);
-  row_->addWidget(headline_, 1);
+  row_->addWidget(room, 1);
   setMinimumHeight(30);
 }
 
@@ -35,7 +35,10 @@ void FlatHeader::setHeadline(const QString& text) {
   elide();
 }
 
-void FlatHeader::elide() { headline_->setText(headline_->fontMetrics().elidedText(full_, Qt::ElideRight, headline_->width())); }
+void FlatHeader::elide() {
+  headline_->resize(headline_->parentWidget()->size());
+  headline_->setText(headline_->fontMetrics().elidedText(full_, Qt::ElideRight, headline_->width()));
+}
 
 void FlatHeader::resizeEvent(QResizeEvent* event) {
   QFrame::resizeEvent(event);
