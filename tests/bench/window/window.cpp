@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <QElapsedTimer>
+#include <QEventLoop>
 #include <QProcess>
 #include <QSlider>
 #include <algorithm>
@@ -69,17 +70,31 @@ class Painted : public QObject {
     at = 0.0;
     waiting_ = nullptr;
   }
+  /// In an event loop, as in the program: QTest::qWaitFor() sleeps for 10 ms after each turn of one.
+  bool wait(int ms) {
+    QTimer limit;
+    limit.setSingleShot(true);
+    connect(&limit, &QTimer::timeout, &loop_, &QEventLoop::quit);
+    limit.start(ms);
+    if (at == 0.0) loop_.exec();
+    return at > 0.0;
+  }
   double at = 0.0;
 
  protected:
   bool eventFilter(QObject* of, QEvent* event) override {
-    if (of == waiting_ && event->type() == QEvent::Paint && at == 0.0) QTimer::singleShot(0, this, [this] { at = at > 0.0 ? at : now(); });
+    if (of == waiting_ && event->type() == QEvent::Paint && at == 0.0)
+      QTimer::singleShot(0, this, [this] {
+        at = at > 0.0 ? at : now();
+        loop_.quit();
+      });
     return false;
   }
 
  private:
   std::function<bool(const Panel*)> is_;
   QObject* waiting_ = nullptr;
+  QEventLoop loop_;
 };
 
 class Bench : public test::WindowTest {
@@ -117,7 +132,7 @@ class Bench : public test::WindowTest {
         QApplication::sendEvent(slider, &move);
         for (const auto& [name, value] : session().setup().settings())
           if (name == key) wanted = QString::fromStdString(value);
-        if (!QTest::qWaitFor([&] { return painted.at > 0.0; }, 5000)) continue;  // the same value as before
+        if (!painted.wait(5000)) continue;  // the same value as before
         seconds.push_back(painted.at - began);
         QTest::qWait(120);  // what else it brings has come: each move is one of its own
       }
@@ -148,7 +163,7 @@ class Bench : public test::WindowTest {
     }());
     Painted painted(window_->area(), [](const Panel* panel) { return panel->isOfRun(); });
     window_->show();
-    if (!QTest::qWaitFor([&] { return painted.at > 0.0; }, 60'000)) return 1;
+    if (!painted.wait(60'000)) return 1;
     std::printf("%.6f\n", painted.at);
     std::fflush(stdout);
     close();
@@ -288,7 +303,7 @@ class Bench : public test::WindowTest {
       painted.again();
       const double began = now();
       session().lookAtStep(training, wanted, true);
-      if (!QTest::qWaitFor([&] { return painted.at > 0.0; }, 5000)) throw std::runtime_error("a checkpoint is not shown");
+      if (!painted.wait(5000)) throw std::runtime_error("a checkpoint is not shown");
       runs.push_back(came - began);
       pictures.push_back(painted.at - began);
       QTest::qWait(120);  // what else it brings has come: each move is one of its own
