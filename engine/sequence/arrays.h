@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "files/npy.h"
-#include "sequence/table.h"
+#include "sequence/text/table.h"
 
 namespace reclab {
 

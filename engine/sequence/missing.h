@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sequence/table.h"
+#include "sequence/text/table.h"
 
 namespace reclab {
 

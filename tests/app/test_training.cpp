@@ -353,7 +353,7 @@ class TestTraining : public test::TrainingTest {
   void aFileIsLearnedFromByItsNextValues() {
     Options options = onWaves(400);
     options.model = "gru";
-    options.set = {{"width", "8"}};
+    options.given["--set"] = "width=8";
     WindowTest::open(options);
     TrainingChoice choice;
     choice.options.batch = 4;

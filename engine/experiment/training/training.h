@@ -18,6 +18,7 @@
 #include "experiment/training/learned.h"
 #include "experiment/training/plan.h"
 #include "learning/trainer.h"
+#include "sequence/choice.h"
 
 namespace reclab {
 
@@ -25,11 +26,9 @@ struct TrainingRequest : TrainingPlan {
   /// Which model, with what settings, seed of the weights, weights to begin from (a file's, or those that another training came to), device
   /// and precision, and `form`: that which it is trained in. Its sequence is not read.
   RunRequest run;
-  /// What is learned from: a task, whose options' seed is that of all examples, or a file where `file` is not empty.
-  std::string task;
-  TaskOptions make;
-  std::filesystem::path file;
-  LoadOptions load;  ///< `standardise`: by mean and deviation of the part that is learned from
+  /// What is learned from: a task, whose options' seed is that of all examples and which is the preset's own where it is empty; or a file,
+  /// standardised by mean and deviation of the part that is learned from.
+  SequenceChoice from{.task = {}};
 };
 
 /// Where a training stands, in the computer's own memory.

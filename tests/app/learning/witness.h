@@ -198,7 +198,7 @@ class Witness {
       key += QStringLiteral(" %1=%2").arg(QString::fromStdString(name), QString::fromStdString(value));
     const SequenceChoice& from = setup.sequence->choice;
     key += QStringLiteral(" %1 %2 %3 %4")
-               .arg(QString::fromStdString(from.isFile ? from.file : from.task))
+               .arg(QString::fromStdString(from.is_file() ? from.file : from.task))
                .arg(setup.sequence->sequence.length)
                .arg(setup.seed)
                .arg(setup.sequence->sequence.sha256.c_str());

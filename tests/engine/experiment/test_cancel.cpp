@@ -211,8 +211,8 @@ TEST_CASE("a training is stopped in a step and in a judgement, and stands where 
   TrainingRequest request;
   request.run.preset.id = request.run.preset.architecture = "lstm";
   request.run.set = {{"width", "256"}};
-  request.task = "adding";
-  request.make.length = 400;
+  request.from.task = "adding";
+  request.from.make.length = 400;
   request.options.batch = 32;
   request.options.held_out = 512;
   request.judge_every = 1;

@@ -19,9 +19,9 @@ class TrainingTest : public WindowTest {
   void open(const QString& model = "gru", const QString& task = "adding", std::int64_t steps = 100'000) {
     Options options;
     options.model = model;
-    options.task = task;
-    options.length = 20;
-    options.set = {{"width", "8"}};
+    options.given["--task"] = task.toStdString();
+    options.given["--length"] = "20";
+    options.given["--set"] = "width=8";
     WindowTest::open(options);
     TrainingChoice choice;
     choice.steps = steps;

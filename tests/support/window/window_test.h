@@ -90,7 +90,7 @@ class WindowTest : public QObject {
   /// Two short waves, so that a test is about the window and not about the patience of a machine.
   Options onWaves(int rows = 120) const {
     Options options;
-    options.input = written("start.csv", twoWaves(rows));
+    options.given["--input"] = written("start.csv", twoWaves(rows)).toStdString();
     return options;
   }
   void clickModel(const QString& id) const {
