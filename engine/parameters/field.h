@@ -14,24 +14,24 @@
 
 namespace reclab {
 
-/// How an option is edited in a window; without a label it is not.
+/// The editor of an option in a window; without a label it has none.
 struct FormRow {
   std::string label, tip;
   double low = 0.0, high = 0.0;      ///< of a number
-  std::vector<std::string> choices;  ///< what the row's choices are called
+  std::vector<std::string> choices;  ///< labels of the row's choices
 };
 
 struct Field {
-  /// How a command line says it: as one value, as a list between commas, or as a list of names with an option each. The value of a list is
-  /// a text, its names, or the integers of the row, between commas; a comma inside a name stands behind a backslash.
+  /// Its syntax on a command line: as one value, as a list between commas, or as a list of names with an option each. The value of a list
+  /// is a text, its names, or the integers of the row, between commas; a comma inside a name stands behind a backslash.
   enum class Says : std::uint8_t { one, list, names };
 
   HyperSpec row;           ///< `key`: its name in files that are kept, "weight_decay"; `text`: of --help; a choice of no choices is a text
   bool above_low = false;  ///< `low` itself is out of range
-  std::string usual{};     ///< what stands behind the help in brackets; empty: the default
+  std::string usual{};     ///< text behind the help in brackets; empty: the default
   FormRow form{};
   std::string flag{};      ///< "--weight-decay"; empty: the command line does not have it
-  std::string argument{};  ///< what --help calls its value, "X"
+  std::string argument{};  ///< the name of its value in --help, "X"
   Says says = Says::one;
   bool always = false;   ///< in the line that repeats it where it has its default too
   bool of_file = false;  ///< of a file that is learned from, and of no task
@@ -40,9 +40,9 @@ struct Field {
 
 /// "--weight-decay" of "weight_decay".
 std::string flag_of(std::string key);
-/// As a file or a person has it, checked against the row. Throws Error.
+/// The value of a text from a file or a person, checked against the row. Throws Error.
 HyperValue value_of(const Field& field, std::string_view text);
-/// What the line that repeats it says of a value; nothing of a default that need not be said.
+/// The words of a command line that set this value; none for a default that need not be said.
 std::vector<std::string> words_of(const Field& field, const HyperValue& value);
 
 /// The names of a list as an option takes it, "a,b", and back.
@@ -60,7 +60,7 @@ struct PlanField : Field {
   std::function<bool(const Plan&)> applies{};  ///< whether it does anything, beside the others; empty: it always does
 };
 
-/// Where `of(plan)` is a member of the plan that a HyperValue of the type T becomes. The default is that of the struct.
+/// A field whose value is the member of(plan), a HyperValue of the type T. Its default is that of the struct.
 template <class Plan, class T, class Of>
 PlanField<Plan> plan_field(std::string flag, std::string argument, HyperSpec row, Of of) {
   PlanField<Plan> made;
@@ -80,7 +80,7 @@ PlanField<Plan> count_field(std::string flag, std::string argument, std::string 
                                         hyper_integer(std::move(key), {}, low, low, high, std::move(text)), of);
 }
 
-/// Of a list: `get` and `set` have it as names.
+/// A field whose value is a list; `get` and `set` take it as names.
 template <class Plan, class Get, class Set>
 PlanField<Plan> list_field(std::string flag, std::string key, Field::Says says, std::string text, Get get, Set set) {
   PlanField<Plan> made;

@@ -15,7 +15,7 @@ double typical_step(std::span<const double> times);
 /// what writing times with few digits does to them.
 bool uneven(std::span<const double> times);
 
-/// Where a run that is continued stands: the time of the last step that has passed, and the unit that it counted in, its typical step or
+/// The clock of a run that is continued: the time of the last step that has passed, and the unit that it counted in, its typical step or
 /// another.
 struct TimeMark {
   double last = 0.0;
