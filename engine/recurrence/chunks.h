@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the chunkwise forms of matrix memories share.
+// Helpers that the chunkwise forms of matrix memories share.
 #pragma once
 
 #include "autodiff/ops.h"
@@ -11,7 +11,7 @@ namespace reclab::chunks {
 class OpaqueMemory final : public Memory, public HasEvaluationOrder {
  public:
   OpaqueMemory(DType type, std::int64_t n) : type_(type), n_(n) {}
-  void follow(const Memory* inner) { inner_ = inner; }  ///< whose exponent the initial state's adjoint comes with
+  void follow(const Memory* inner) { inner_ = inner; }  ///< the memory whose exponent scales the initial state's adjoint
   Transition transition() const override { return Transition::none("this form goes over chunks of time and makes no single steps"); }
   void forward(const ForwardCall& c) override;
   void backward(const BackwardCall& c) override;

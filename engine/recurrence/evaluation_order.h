@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How an operation goes over time, for who draws it (schedule/schedule.h). Computing does not read it.
+// The evaluation order of an operation over time, for drawings (schedule/schedule.h). Computing does not read it.
 #pragma once
 
 #include "recurrence/memory.h"
@@ -16,8 +16,8 @@ struct EvaluationOrder {
   Draw draw = nullptr;
   std::int64_t steps = 0;         ///< 0: nothing of its own to be drawn
   std::int64_t chunk = 1;         ///< steps of a chunk, or of a segment
-  std::int64_t cached_steps = 0;  ///< what is read came before the first step
-  std::int64_t window = 0;        ///< how far back a step reads; 0: to the start
+  std::int64_t cached_steps = 0;  ///< of the keys and values that were appended before the first step
+  std::int64_t window = 0;        ///< steps back that a step reads; 0: to the start
   enum class Weights : std::uint8_t {
     plain,
     softmax,
@@ -31,7 +31,7 @@ struct EvaluationOrder {
   std::vector<Var> in = {};           ///< q, k, v, ... of a form that is made of several operations
 };
 
-/// What an operation that goes over time is, beside an Operation.
+/// An interface beside Operation, for operations that run over time.
 class HasEvaluationOrder {
  public:
   virtual ~HasEvaluationOrder() = default;

@@ -26,19 +26,19 @@ struct LinearSystem {
   Var a, b{}, c{}, p{}, q{};
 };
 
-/// What an operation that is the memory of such a system is, beside an Operation.
+/// An interface beside Operation, for the memory of such a system.
 class HasLinearSystem {
  public:
   virtual ~HasLinearSystem() = default;
   void describe(LinearSystem system) { system_ = std::move(system); }
-  /// None where what it computes is not the same at every step, or is in units that change.
+  /// None where the operation is not the same at every step, or has units that change.
   const std::optional<LinearSystem>& linear_system() const { return system_; }
 
  private:
   std::optional<LinearSystem> system_;
 };
 
-/// Of what a recurrence has made of `memory`, when more is known of it than the memory itself knows: what drives and what reads it.
+/// Replaces the system of `memory` by one with its driving and its reads, which the recurrence knows and the memory does not.
 inline void describe(Memory* memory, LinearSystem system) {
   if (auto* has = dynamic_cast<HasLinearSystem*>(memory)) has->describe(std::move(system));
 }

@@ -16,8 +16,8 @@
 
 namespace reclab {
 
-/// How a kind of node is drawn: a point at its last step; in a triangle a lane above it, the cell of two steps, a bar over the steps before
-/// its row, the end of its row; a box over its steps and rounds.
+/// The shape of a kind of node in a drawing: a point at its last step; in a triangle a lane above it, the cell of two steps, a bar over the
+/// steps before its row, the end of its row; a box over its steps and rounds.
 enum class Place : std::uint8_t { point, lane, cell, bar, end, box };
 
 namespace drawing {
@@ -68,7 +68,7 @@ class Plan {
   std::vector<std::pair<int, int>> edges_;
 };
 
-/// What a Newton form was seen to do.
+/// The iterations of a Newton form, as they were watched.
 struct Watched {
   std::vector<bool> diagonal;                            // by iteration; the first is the guess
   std::vector<std::vector<std::vector<double>>> states;  // [iteration][state][steps * size]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a primitive says of itself, in the primitive.cpp of its folder: how it is timed and checked by itself, and what it must bear. The
-// build finds the folders; `reclab bench`, check-device and the tests read the table.
+// The entry of a primitive, from the primitive.cpp of its folder: how it is timed and checked by itself, and the extremes that it must
+// bear. The build finds the folders; `reclab bench`, check-device and the tests read the table.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class RandomLeaves {
  public:
   RandomLeaves(Graph& graph, std::uint64_t seed) : graph_(graph), rng_(seed) {}
   Var real(Shape shape, double low = -1.0, double high = 1.0);
-  /// Of a modulus from low to high.
+  /// Complex numbers of a modulus from low to high.
   Var complex(Shape shape, double low = 0.0, double high = 1.0);
   /// Gives values to the initial states that a memory has made, and keeps the memory for the unit of their gradients.
   void initial(const MemoryVars& vars);
@@ -48,7 +48,7 @@ struct TimedPrimitive {
   std::string title;
   std::vector<std::string> equations{};
   std::vector<HyperSpec> hyper{};
-  std::string spectrum{};  ///< what its eigenvalues are
+  std::string spectrum{};  ///< its eigenvalues, in words
   std::function<std::vector<Argument>(const Hyper&)> arguments{};
   std::function<Var(Layer&, Var)> layer{};
 };
@@ -69,7 +69,7 @@ struct ExtremePrimitive {
     Shape shape;
     std::vector<double> values;
   };
-  /// What it is built from, in either precision: inputs by name as real leaves, and what it made.
+  /// A graph with the primitive, in either precision: inputs by name as real leaves, and the memories that it made.
   struct Bench {
     Graph graph;
     std::map<std::string, Var> in;
@@ -100,10 +100,10 @@ struct Primitive {
     checked.push_back({std::move(name), std::move(forms), std::move(build)});
   }
 };
-/// Those whose folders have a primitive.cpp, by name.
+/// The primitives whose folders have a primitive.cpp, by name.
 const std::vector<Primitive>& all_primitives();
 
-// ---- For who writes one ----------------------------------------------------------------------------------------------------------------
+// ---- For authors of primitives ---------------------------------------------------------------------------------------------------------
 
 namespace primitive {
 
@@ -125,7 +125,7 @@ Shape of_heads(const Layer& layer, const char* size);
 StateSpec memory_of_heads(const Layer& layer);
 Var flat(const Layer& layer, Var y);
 
-/// What a check returns: the output where there is one, and the trajectories; initial states get values.
+/// The arrays that a check returns: the output where there is one, and the trajectories; initial states get values.
 std::vector<Var> made(RandomLeaves& leaves, const MemoryVars& vars, Var output = {});
 
 using Input = ExtremePrimitive::Input;

@@ -20,7 +20,7 @@ struct Rate {
 
   std::int64_t rows() const { return (sequence + stride - 1) / stride; }
   bool is_ragged() const { return sequence % stride != 0; }  ///< the last row may be of a step that is not whole
-  /// How many steps end within the first t of the sequence here, `before` steps after its start.
+  /// The number of the layer's steps that end within the first t of the sequence here, `before` steps after its start.
   std::int64_t whole(std::int64_t before, std::int64_t t) const { return (before % stride + t) / stride; }
   std::int64_t whole(std::int64_t before) const { return whole(before, sequence); }
   Rate slower(std::int64_t factor) const { return {stride * factor, sequence, phase}; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How attention goes over time.
+// The evaluation order of attention.
 #pragma once
 
 #include "recurrence/plan.h"

@@ -26,7 +26,7 @@ struct BankVars : MemoryVars {
 };
 BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u);
 
-/// As a part of a layer: the trajectory.
+/// A diagonal recurrence in a layer; returns the trajectory.
 Var diagonal(Layer& layer, const StateSpec& state, Var a, Var b, Var shown = {});
 /// The reads.
 Var diagonal_bank(Layer& layer, const StateSpec& state, Var a, Var b, Var w, Var u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the linear recurrences that go step by step share.
+// Helpers that the step-by-step linear recurrences share.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a layer says of its memory for who looks at what it does to a sequence and not at how: which weights the steps before have in what
-// is read, and which matrix its state is multiplied with. Computing reads neither.
+// The mixing matrix of a layer's memory, the weights that earlier steps have in its reads, and the matrix that its state is multiplied
+// with, for analyses. Computing reads neither.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace reclab {
 
-/// What divides weights that are shares, as an operation knows it that keeps none of them: a softmax.
+/// An interface for an operation that divides weights into shares and keeps none of them: a softmax.
 class HasNormaliser {
  public:
   virtual ~HasNormaliser() = default;
@@ -29,7 +29,7 @@ struct Mixing {
   Var value, output;   ///< [steps, batch, groups, d], [steps, batch, groups, reads, d], in any shape of as many entries
   Var unnormalised{};  ///< the output before it is divided by what its keys weigh; none where nothing is divided
   std::int64_t groups = 1, reads = 1;
-  std::string group{};     ///< what a group is: "head", "channel", "unit"
+  std::string group{};     ///< the kind of group: "head", "channel", "unit"
   bool rows_first = true;  ///< false: [batch * groups, steps, d] both
   bool is_share = false;   ///< the weights of a step are shares that sum to one
   bool joined = false;
@@ -42,7 +42,7 @@ struct RecurrentMatrix {
   double slope = 1.0;  ///< the largest that f has
 };
 
-/// What hears of them: a Layer that is one too.
+/// The receiver of declare_mixing and declare_matrix: an interface beside Layer.
 class MixingListener {
  public:
   virtual ~MixingListener() = default;

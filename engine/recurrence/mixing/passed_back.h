@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The adjoint of one step, told apart at the matrices that it passes (products, and sums over units that have weights of their own), for
-// who asks what a gate keeps and what comes back through the recurrent weights. Computing does not read it.
+// analyses of the part that gates keep and of the part that passes the recurrent weights. Computing does not read it.
 #pragma once
 
 #include <cmath>
@@ -30,12 +30,12 @@ double length_of(const std::vector<T>& x) {
   return length;
 }
 
-/// What a memory whose step is a cell is, beside a Memory. Its transition is one block of the whole state.
+/// An interface beside Memory, for a memory whose step is a cell. Its transition is one block of the whole state.
 class TellsApart {
  public:
   virtual ~TellsApart() = default;
-  /// At step t of the segment last run forward, of the first sequence of the batch; x [n]. None where units see others without a matrix, as
-  /// their neighbours by the taps of a kernel.
+  /// The adjoint at step t of the segment last run forward, for the first sequence of the batch; x [n]. None where units see others without
+  /// a matrix, as their neighbours by the taps of a kernel.
   virtual std::optional<PassedBack> pass_back(std::int64_t t, std::span<const double> x) = 0;
 };
 

@@ -9,7 +9,7 @@
 
 namespace reclab {
 
-/// What a read is divided by, of w_t = q_t . z_t, the weight of all keys that it sees; [steps, batch, heads, 1].
+/// The divisor of a read as a function of w_t = q_t . z_t, the weight of all keys that it sees; [steps, batch, heads, 1].
 using Denominator = std::function<Var(Var weight)>;
 namespace denominator {
 Denominator plus(double eps);                               ///< w + eps
@@ -18,8 +18,8 @@ Denominator size_at_least(double least, double eps = 0.0);  ///< max(|w|, least)
 Denominator size_at_least(Var least, double eps);           ///< least broadcasts with w
 }  // namespace denominator
 
-/// As a part of a layer: the reads of the memory, divided by the denominator of what `normaliser` holds: z [heads, key], decayed, written
-/// with k and read with q as the memory is, its values all 1.
+/// A normalised matrix memory in a layer; returns its reads divided by the denominator. The state `normaliser` is z [heads, key], decayed,
+/// written with k and read with q as the memory is, its values all 1.
 Var normalised_outer(Layer& layer, const StateSpec& memory, const StateSpec& normaliser, const OuterInputs& in,
                      const Denominator& denominator);
 

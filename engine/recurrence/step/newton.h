@@ -14,7 +14,8 @@
 // The residual is told relative to the size of the states: max_t |f_t - s_t| / max_t max(|s_t|, |f_t|), of the worst state.
 // A small one says that each step is right by itself; e with A = J says how far the trajectory is from the recurrence's own, however
 // much the recurrence amplifies errors. So an iteration ends with both small, which for quasi-newton takes one step with A = J at the end.
-// A chaotic recurrence amplifies them beyond measure: what does not converge is left to the sequential loop, and the report says why.
+// A chaotic recurrence amplifies them beyond measure: a form that does not converge is left to the sequential loop, and the report says
+// why.
 #pragma once
 
 #include <functional>
@@ -36,7 +37,7 @@ struct CellGraph {
 /// converged, the outputs are not to be used.
 NewtonReport run_newton(Form form, const ForwardCall& call, std::int64_t steps, std::int64_t batch,
                         const std::function<CellGraph(std::int64_t)>& build, bool diagonal, const NewtonWatch& watch = {});
-/// How many steps' Jacobians are multiplied one after another; such stretches run side by side.
+/// The steps of a stretch, within which Jacobians are multiplied one after another; stretches run side by side.
 inline constexpr std::int64_t newton_stretch = 16;
 
 }  // namespace reclab

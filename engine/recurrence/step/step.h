@@ -38,14 +38,15 @@ struct StepVars : MemoryVars {
   std::vector<CellGate> gates;
   std::vector<Var> reads;  ///< [steps, batch, ...]
 };
-/// What of the previous states an entry of the next ones depends on: the transition is as sparse as that, and costs as little.
+/// The entries of the previous states that an entry of the next ones depends on: they decide how sparse the transition is, and what it
+/// costs.
 enum class Sees : std::uint8_t {
   all,
   own_column,  ///< the one state is [blocks, size, repeats], and the cell does the same to each column of a block, seeing no other
   own_entry    ///< all states are of one shape, and an entry of the next ones depends on that entry of theirs alone
 };
 /// A nonlinear recurrence. Forms: sequential, newton, quasi_newton, damped_newton. `initial`: states that the graph has made; empty: leaves
-/// of its own. Of a single state whose entries see themselves alone, the Newton forms take the whole Jacobian for the price of its
+/// of its own. For a single state whose entries see themselves alone, the Newton forms take the whole Jacobian for the price of its
 /// diagonal.
 StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens,
               const CellFunction& cell, const std::vector<Var>& initial = {}, Form form = Form::sequential, Sees sees = Sees::all);
@@ -54,10 +55,11 @@ StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& s
 void let_be_low_rank(const StepVars& vars, std::int64_t rank,
                      std::function<void(std::int64_t t, std::span<double> scale, std::span<double> u, std::span<double> v)> parts);
 
-/// As a part of a layer; returns each state's trajectory [steps, batch, ...]. Newton forms are offered where no state is auxiliary.
+/// A nonlinear recurrence in a layer; returns each state's trajectory [steps, batch, ...]. Newton forms are offered where no state is
+/// auxiliary.
 std::vector<Var> step(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell,
                       Sees sees = Sees::all);
-/// The same for a cell that returns more than its states: also what it reads out at each step.
+/// The same for a cell that returns more than its states: also its reads at each step.
 struct Stepped {
   std::vector<Var> states, reads;
 };
