@@ -18,7 +18,7 @@ class DeviceArray {
  public:
   DeviceArray() = default;
   DeviceArray(Backend& backend, DType type, std::int64_t entries) { resize(backend, type, entries); }
-  /// Of single bytes, for what has no type of ours (the spectrum of a kernel).
+  /// An array of single bytes, for contents of no DType (the spectrum of a kernel).
   DeviceArray(Backend& backend, std::size_t bytes) { resize_bytes(backend, bytes, 1); }
   /// A copy of what lies in the host's memory.
   DeviceArray(Backend& backend, std::span<const char> host) : DeviceArray(backend, host.size()) {
@@ -48,7 +48,7 @@ class DeviceArray {
   }
 
   void* data() const { return data_; }
-  /// Where an entry begins.
+  /// The address of an entry.
   void* at(std::int64_t entry) const { return static_cast<char*>(data_) + entry * static_cast<std::ptrdiff_t>(entry_bytes_); }
   std::int64_t entries() const { return static_cast<std::int64_t>(bytes_ / entry_bytes_); }
   std::size_t bytes() const { return bytes_; }        ///< of its entries

@@ -172,7 +172,7 @@ struct GatedDecayAdjoint {
 };
 
 /// The same memory step by step, for steps in order: M = decay M + x_t y_t^T, out_t = (or +=) sum_r M[r, p] z_t[r], a thread a column (h,
-/// p). Backward in time what is written decays after it was read. `decayed` (may be null) gets decay M of steps from <= t < to.
+/// p). Backward in time a written product decays after it was read. `decayed` (may be null) gets decay M of steps from <= t < to.
 template <class T>
 struct GatedSteps {
   Gates<T> g;
@@ -253,7 +253,7 @@ struct AddTransposedInUnits {
   }
 };
 
-/// Where the memory is read before its update, what it is after a step is read by the next one, and the initial one by step 0: o_0.
+/// The read o_0 of the initial memory by step 0, where the memory is read before its update.
 template <class T>
 struct FirstRead {
   const T *q, *initial;
@@ -278,7 +278,7 @@ struct FirstReadQuery {
     gq[index] += sum;
   }
 };
-/// What it adds to the adjoint lambda 2^powers of the initial memory, [heads, key, value] or transposed.
+/// Adds the share of the first read to the adjoint lambda 2^powers of the initial memory, [heads, key, value] or transposed.
 template <class T>
 struct FirstReadMemory {
   const T *q, *go;

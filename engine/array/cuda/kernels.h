@@ -14,7 +14,7 @@
 #include "array/backend.h"
 #include "array/functions.h"
 
-/// Before a loop whose steps are known to the compiler and are to be written out, so that what it indexes stays in registers.
+/// Stands before a loop whose steps are known to the compiler and are to be written out, so that the arrays it indexes stay in registers.
 #ifdef __CUDACC__
 #define RECLAB_UNROLL _Pragma("unroll")
 #else
@@ -57,7 +57,7 @@ using real_t = typename fn::RealOf<T>::type;
 template <class T>
 constexpr bool complex_v = !std::is_same_v<T, real_t<T>>;
 
-/// What long sums are kept in: double, or complex of it.
+/// The type of long sums: double, or complex of it.
 template <class T>
 using wide_t = std::conditional_t<complex_v<T>, Complex<double>, double>;
 template <class To, class From>
@@ -118,7 +118,7 @@ RECLAB_HD inline void add_in_units(T fresh, T& state, int& power) {
   if (!is_zero(fresh)) state += power ? scaled(fresh, -power) : fresh;
 }
 
-/// What Fourier transforms are computed in.
+/// The type that Fourier transforms are computed in.
 using Wave = Complex<double>;
 
 }  // namespace reclab::kernel

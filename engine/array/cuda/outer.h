@@ -168,7 +168,7 @@ void KernelBackend<Machine>::outer_adjoint(DType type, const OuterDims& d, bool 
         causal(h.keys(q, first, rows), h.keys(k, 0, columns), square, first);
         multiply(square.transposed(), h.values(go, first, rows), h.values(gv, 0, columns), true);
       }
-      // What flows through the initial and the final memory.
+      // The terms that pass through the initial and the final memory.
       if (initial) multiply(h.values(go, 0, d.steps), h.memory(initial).transposed(), h.keys(gq, 0, d.steps), true);
       if (carried) {
         multiply(h.values(v, 0, d.steps), h.memory(carried).transposed(), h.keys(gk, 0, d.steps), true);

@@ -14,7 +14,7 @@
 
 namespace reclab::cpu {
 
-/// From so many bytes on an array is written past the caches: what the larger ones hold.
+/// The bytes from which on an array is written past the caches: the capacity of the larger ones.
 constexpr std::size_t stream_from = std::size_t{24} << 20;
 
 /// Asks for what will be read soon: the processor sees by itself what is read on and on, but not where the next piece of a row begins.
