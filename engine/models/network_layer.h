@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a layer of a network is built with; for who builds networks.
+// The Layer that a network builds its layers with; for files that build networks.
 #pragma once
 
 #include <string>
@@ -32,7 +32,8 @@ class Network::LayerOf final : public Layer, public FlowListener, public MixingL
   int index() const override { return place_; }
   std::int64_t steps() const override { return rate_.rows(); }
   Rate rate() const override { return rate_; }
-  /// Before the layer is built. `turned`: its rows go from the end of the sequence to its start, where those around it go the other way.
+  /// Sets the rate before the layer is built. `turned`: its rows go from the end of the sequence to its start, where those around it go the
+  /// other way.
   void set_rate(const Rate& rate, bool turned = false) {
     rate_ = rate;
     turned_ = turned;
@@ -91,7 +92,7 @@ class Network::LayerOf final : public Layer, public FlowListener, public MixingL
   Rate rate_;
   bool turned_ = false;
 
-  /// What is said of the rows of a layer whose steps are longer than the sequence's.
+  /// The text of an array whose rows are held, in a layer whose steps are longer than the sequence's.
   std::string held_text(const std::string& text) const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What RWKV's fifth and sixth versions share: tokens that are mixed with the one before, ways of starting, the norm by head and the
-// feed-forward part.
+// The parts that RWKV's fifth and sixth versions share: tokens that are mixed with the one before, ways of starting, the norm by head and
+// the feed-forward part.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 
 namespace reclab::parts::rwkv {
 
-/// Where a layer stands in its stack: up goes from 0 to 1, down from 1 to almost 0.
+/// The place of a layer in its stack: up goes from 0 to 1, down from 1 to almost 0.
 struct Depth {
   double up, down;
   explicit Depth(const Layer& l);

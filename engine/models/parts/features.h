@@ -13,7 +13,7 @@ namespace reclab::parts {
 Var largest(Var x);
 /// |x|^2 of the last axis, which stays as a singleton.
 Var squared_norm(Var x);
-/// |x| of the last axis, likewise; of a vector of zeros it has no slope.
+/// |x| of the last axis, which stays as a singleton; of a vector of zeros it has no slope.
 Var length(Var x);
 
 /// Functions that act entry by entry as feature maps: relu, requ (relu squared), gelu, exp, elu+1, silu, sigmoid, identity.

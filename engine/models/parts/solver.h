@@ -20,10 +20,10 @@ struct OdeSolver {
 /// The rows of the hyper-parameter table: solver, unfolds, rtol, atol and max_steps.
 std::vector<HyperSpec> solver_hyper(const std::string& method, std::int64_t steps);
 OdeSolver solver_of(const Hyper& hyper);
-/// What the cards of all models with a solver say of it.
+/// The notes on the solver, for the cards of all models with one.
 std::vector<std::string> solver_notes();
 
-/// How long a step is: `length`, times the elapsed time [batch, 1] where there is one.
+/// The length of a step: `length`, times the elapsed time [batch, 1] where there is one.
 struct OdeSpan {
   double length = 1.0;
   Var elapsed{};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What stands beside the equations of CfC: its card, its parameters as the equations use them, what a cell reads beside its maps, and the
-// layer that is wired.
+// The card of CfC, its parameters as the equations use them, the inputs of a cell beside its maps, and the wired layer.
 #pragma once
 
 #include <functional>
@@ -33,10 +32,10 @@ struct CfcParameters {
 };
 CfcParameters cfc_parameters(Layer& l, Var x);
 
-/// What a cell reads beside its maps: Δ_t, and with mixed memory the LSTM in front, whose output takes the place of h.
+/// The inputs of a cell beside its maps: Δ_t, and with mixed memory the LSTM in front, whose output takes the place of h.
 class CfcBeside {
  public:
-  /// Its tokens go behind those that there are.
+  /// Appends its tokens to `tokens`.
   CfcBeside(Layer& l, Var x, std::vector<Var>& tokens);
   std::vector<StateSpec> states(const std::string& text_of_h) const;
   /// Δ_t; none: 1.

@@ -28,7 +28,7 @@ struct LcsmCode {
 /// One choice of a row.
 struct LcsmChoice {
   int number;
-  std::string_view name;     ///< what --set and presets call it: "dependent"
+  std::string_view name;     ///< its name for --set and presets: "dependent"
   std::string_view symbols;  ///< its part of the equations
   std::string_view text;     ///< one sentence
   bool dependent;            ///< on the data
@@ -52,7 +52,7 @@ LcsmCode lcsm_code(const Hyper& hyper);
 /// Lines that hold what this code has, and nothing of the others.
 std::vector<std::string> equation(const LcsmCode& code);
 
-/// What a code is computed with, which decides its exact forms.
+/// The memory that a code is computed with, which decides its exact forms.
 enum class LcsmMemory {
   outer,    ///< the written matrix, the factors of the memory and what reads it are outer products or constant along an axis
   matrix,   ///< one of them is a k x d matrix of its own, and one depends on the data: entry by entry
@@ -63,7 +63,7 @@ LcsmMemory lcsm_memory(const LcsmCode& code);
 struct LcsmForm {
   Form form;
   std::string cost;   ///< operations, as an order in the steps T, the sizes k and d of the memory, and the steps c of a chunk: "O(T k d)"
-  std::string depth;  ///< what must come one after another: "T steps"
+  std::string depth;  ///< the longest chain of dependent operations: "T steps"
 };
 /// The forms that give the same numbers, the sequential one first: those that the architecture offers.
 std::vector<LcsmForm> exact_forms(const LcsmCode& code);

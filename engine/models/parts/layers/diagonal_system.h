@@ -21,7 +21,7 @@ struct DiagonalKernel {
 
 /// Rows of the table that stand before and after those of the kernel.
 std::vector<HyperSpec> diagonal_system_hyper(std::vector<HyperSpec> own);
-/// What these rows mean, for the card: the line of the read-out and the lines after it.
+/// The equations of these rows, for the card: the line of the read-out and the lines after it.
 std::vector<std::string> diagonal_system_equations();
 std::vector<std::string> diagonal_system_notes();
 std::vector<ReferenceName> diagonal_system_reference();
@@ -33,11 +33,11 @@ void check_diagonal_system(const Hyper& h, const std::string& model);
 Var positive(const std::string& transform, Var x);
 double from_positive(const std::string& transform, double value);
 
-/// Of what a layer that runs backward returned, in the order of time, what each step reads of those after it: the next row, and 0 at the
-/// last step.
+/// The outputs of the later steps that each step reads, from those of a layer that runs backward, in the order of time: the next row, and 0
+/// at the last step.
 Var from_next_step(Var backward);
 
-/// How many outputs a channel the kernel has, all directions together: the first axis of W.
+/// The number of outputs a channel of the kernel, all directions together: the first axis of W.
 std::int64_t diagonal_system_outputs(const Hyper& h);
 /// Sets layer, shares_directions, combine_directions and final_layer.
 void make_diagonal_system(Architecture& a, std::function<DiagonalKernel(Layer&)> kernel);

@@ -15,7 +15,7 @@ struct TorchCell {
   Var W_ih, W_hh, b_ih, b_hh;
 
   static std::int64_t rows(const std::string& kind) { return kind == "rnn" ? 1 : kind == "gru" ? 3 : 4; }
-  /// Of the parameters name + weight_ih_l0, weight_hh_l0, bias_ih_l0 and bias_hh_l0; all start uniform in ±1/√units.
+  /// Declares the parameters name + weight_ih_l0, weight_hh_l0, bias_ih_l0 and bias_hh_l0; all start uniform in ±1/√units.
   TorchCell(Layer& l, std::string which, const std::string& name, std::int64_t inputs, std::int64_t units) : kind(std::move(which)) {
     const std::int64_t n = rows(kind) * units;
     const double k = 1.0 / std::sqrt(static_cast<double>(units));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What stands beside the equations of SaShiMi: its card, the tables of the layers that it is put together from, and the maps and norms
-// whose names and shapes are those of the standalone code or of the full one.
+// The card of SaShiMi, the tables of its layers, and the maps and norms whose names and shapes are those of the standalone code or of the
+// full one.
 #pragma once
 
 #include <string>
@@ -41,7 +41,7 @@ Architecture stage_card(const char* id);
 
 /// The values of one of these layers, from all that its table shares with the whole.
 Hyper hyper_of(const Hyper& h, const std::vector<HyperSpec>& table, const std::vector<std::pair<const char*, HyperValue>>& own);
-/// Of an S4 block at a rate whose steps are `stride` of the sequence.
+/// The values of an S4 block at a rate whose steps are `stride` of the sequence.
 Hyper hyper_of_s4(const Hyper& h, std::int64_t width, std::int64_t stride);
 
 }  // namespace sashimi_parts
