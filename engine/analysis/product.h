@@ -41,7 +41,7 @@ class JacobianProduct {
   double log10_smallest() const;
 
   std::int64_t size() const;
-  /// What was done since the last reset(), in floating-point operations, with what the singular values took that were asked for.
+  /// The work since the last reset(), in floating-point operations, including that of the singular values that were asked for.
   double work() const;
   /// n less the number of singular values that are zero.
   std::int64_t rank() const;
@@ -51,7 +51,7 @@ class JacobianProduct {
   std::unique_ptr<Factors> factors_;
 };
 
-/// The same for diagonal Jacobians (gated and diagonal state-space models): the singular values are the products of |a| an entry.
+/// The product of diagonal Jacobians (gated and diagonal state-space models): the singular values are the products of |a| an entry.
 class DiagonalProduct {
  public:
   explicit DiagonalProduct(std::int64_t n);

@@ -13,13 +13,13 @@ namespace reclab {
 
 struct PrimitiveCase {
   std::string name, form;
-  std::string primitive;  ///< whose variant it is
+  std::string primitive;  ///< the primitive that this is a variant of
   /// Builds it over so many steps; returns what it makes.
   std::function<std::vector<Var>(Graph& graph, RandomLeaves& leaves, std::int64_t steps)> build;
 };
 std::vector<PrimitiveCase> primitive_cases();
 
-/// What a primitive made on a backend: outputs, and the gradients of all leaves.
+/// The result of a primitive on a backend: outputs, and the gradients of all leaves.
 struct PrimitiveResult {
   std::vector<std::pair<std::string, std::vector<double>>> outputs, gradients;
   double seconds = 0.0;

@@ -14,7 +14,7 @@
 namespace reclab {
 
 struct DistilRequest {
-  RunRequest model;         ///< whose weights and hyper-parameters count
+  RunRequest model;         ///< the model with its weights and hyper-parameters; the rest of the request does not count
   std::int64_t modes = 16;  ///< a channel, both of a conjugate pair counted
   std::int64_t taps = 0;    ///< that filters are fitted over; 0: 1024, or as many steps as the preset's sequence has where that is more
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a rollout takes gradients of. The losses there are: learning/losses.h.
+// The losses that a rollout takes gradients of. learning/losses.h makes them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What running a network takes of memory, known before anything runs.
+// The memory that running a network takes, known before anything runs.
 #pragma once
 
 #include <cstdint>

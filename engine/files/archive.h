@@ -22,7 +22,7 @@ struct ArchiveFormat {
   bool (*sniff)(std::string_view start) = nullptr;  ///< whether a file that begins like this is one
   std::unique_ptr<ArrayFile> (*open)(const std::filesystem::path& file) = nullptr;
 };
-/// By the names of their files.
+/// All formats, by the names of their files.
 const std::vector<ArchiveFormat>& archive_formats();
 /// "NPZ or safetensors"
 std::string archive_format_names();

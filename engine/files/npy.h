@@ -30,7 +30,7 @@ struct NpyArray {
   bool is_integer() const { return dtype.size() > 1 && (dtype[1] == 'i' || dtype[1] == 'u' || dtype[1] == 'b'); }
 };
 
-/// What the header of a file says.
+/// The contents of a file's header.
 struct NpyHeader {
   Shape shape;
   std::string dtype;                   ///< as in the file

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a model learns from: sequences, as many as are asked for, and others that it is judged by and never learns from.
+// Examples, the data that a model learns from: sequences, as many as are asked for, and held-out ones that it is evaluated on and never
+// learns from.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +19,10 @@ class Examples {
   virtual Sequence training(std::int64_t step, std::int64_t index) const = 0;
   /// The `index`-th sequence of those that are held out.
   virtual Sequence held_out(std::int64_t index) const = 0;
-  /// How many of those there are; 0: as many as are asked for.
+  /// The number of held-out sequences; 0: as many as are asked for.
   virtual std::int64_t held_out_count() const = 0;
   virtual std::int64_t length() const = 0;  ///< of each sequence
-  virtual std::string text() const = 0;     ///< what is learned from, in words
+  virtual std::string text() const = 0;     ///< the data in words
 };
 
 /// A task, made anew for each example: no sequence is learned from twice. Each has a seed of its own, drawn from `options.seed`, its step

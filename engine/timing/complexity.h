@@ -25,7 +25,7 @@ struct StatedComplexity {
   std::string_view time, space;  ///< of a sequence of L steps and d features, as the survey has them
   double (*time_of)(double length, double width);
   double (*space_of)(double length, double width);
-  std::string_view preset, form;       ///< what is timed here
+  std::string_view preset, form;       ///< the preset and form that are timed here
   std::string_view of_time, of_space;  ///< why what is measured here is not what is stated there; empty where it is
 };
 std::span<const StatedComplexity> stated_complexities();
@@ -36,12 +36,12 @@ struct ComplexityRow {
   std::string section, model, preset, form;
   bool recurrent = false;
   std::string stated_time, stated_space;
-  double stated_time_exponent = 0.0, stated_space_exponent = 0.0;  ///< of what is stated, over the same lengths
+  double stated_time_exponent = 0.0, stated_space_exponent = 0.0;  ///< of the stated costs, over the same lengths
   Banded time{}, space{};                                          ///< measured, with the 90 % band
   std::vector<std::int64_t> lengths;
   std::string device, of_time, of_space;  ///< the latter: as in StatedComplexity
 };
-/// How far a measured exponent may be from the stated one.
+/// The largest difference of a measured exponent from the stated one that counts as agreement.
 inline constexpr double allowed_exponent = 0.15;
 inline bool agrees(double stated, const Banded& measured) { return std::abs(measured.value - stated) <= allowed_exponent; }
 
@@ -60,7 +60,7 @@ std::string verdict_of(const ComplexityRow& row);
 
 std::string to_csv(std::span<const ComplexityRow> rows);
 std::string to_json(std::span<const ComplexityRow> rows);
-/// What to_json made. Throws Error that names `source`.
+/// Reads the text that to_json made. Throws Error that names `source`.
 std::vector<ComplexityRow> complexities_from_json(const std::string& text, const std::string& source);
 
 }  // namespace reclab

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// From continuous to discrete time and back, for one eigenvalue: where a rule puts exp(λ t) after a step. w is λ times the step.
+// Discretisation rules for one eigenvalue, from continuous to discrete time and back: the factor that a rule has for exp(λ t) after a step.
+// w is λ times the step.
 #pragma once
 
 #include <complex>

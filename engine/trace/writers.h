@@ -22,8 +22,8 @@ void write_trace_npz(const Trace& trace, AtomicFile& file);
 /// True when the first axis is time.
 bool moves_with_time(const TraceArray& array);
 
-/// One array as CSV: a header, then a line for each position of the first axis. What moves with time begins with the columns step and
-/// time, the rest with the position on the first axis; the other axes are laid side by side, named by their labels or "unit 3" (counted
+/// One array as CSV: a header, then a line for each position of the first axis. An array that moves with time begins with the columns step
+/// and time, the rest with the position on the first axis; the other axes are laid side by side, named by their labels or "unit 3" (counted
 /// from 0). Complex numbers take two columns, _re and _im. Numbers are the shortest text that reads back to the same float64; nan, inf and
 /// -inf as such.
 void write_csv(const Trace& trace, const TraceArray& array, AtomicFile& file);
