@@ -17,7 +17,7 @@ class Analysis {
   Analysis& operator=(const Analysis&) = delete;
   virtual ~Analysis() = default;
 
-  /// What it records, at least one kind.
+  /// The kinds that it records, at least one.
   virtual Kinds kinds() const = 0;
   /// Whether it is of what goes in and comes out of the whole network, which every form has, and whether it is of what is inside its
   /// layers, which a form that never forms the state leaves to the sequential form on the same weights: a second rollout then.
@@ -25,16 +25,16 @@ class Analysis {
   virtual bool needs_states() const { return true; }
   /// Whether what it records is of states, or of the Jacobians and adjoints of those that keep them: the rollout then keeps them all.
   virtual bool of_states() const { return false; }
-  /// Before anything runs: what is known already of what there will not be.
+  /// Called before anything runs, to say what is known already of arrays that there will not be.
   virtual void plan() {}
-  /// What a recorded step takes, in bytes: from it and the limit follows how many steps are recorded.
+  /// The bytes of a recorded step: from them and the limit follows how many steps are recorded.
   virtual double bytes_a_row() const { return 0.0; }
 
   /// A rollout is made, which steps are recorded is known (Record::trace.steps).
   virtual void begin(const Network& network) { static_cast<void>(network); }
-  /// After each segment on the way forward.
+  /// Called after each segment on the way forward.
   virtual void forward(const Rollout::Segment& segment) { static_cast<void>(segment); }
-  /// After the way forward, when it has not diverged. `network` is that of the form that was asked for.
+  /// Called after the way forward, when it has not diverged. `network` is that of the form that was asked for.
   virtual void ran(Network& network) { static_cast<void>(network); }
 
   /// Whether it needs the way back, and what it takes from each segment of it, last first: gradients are to be multiplied with 2^scale.
@@ -43,7 +43,7 @@ class Analysis {
     static_cast<void>(segment);
     static_cast<void>(scale);
   }
-  /// After the way back of each rollout.
+  /// Called after the way back of each rollout.
   virtual void went_back(Rollout& rollout) { static_cast<void>(rollout); }
 
   /// The recording ends with the first `rows` of its rows: into the trace. Also of a run that was cancelled or diverged.
@@ -52,7 +52,7 @@ class Analysis {
   /// Seconds that what it has at RecordingOptions::focus takes, 0 for nothing; and into the trace with it.
   virtual double seconds_at_focus() const { return 0.0; }
   virtual void at_focus() {}
-  /// With the first results published: what needs passes of its own. True when it has put something that is worth a publication.
+  /// Runs passes of its own, when the first results are published. True when it has put something that is worth a publication.
   virtual bool revisit(Rollout& rollout) {
     static_cast<void>(rollout);
     return false;

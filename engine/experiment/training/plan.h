@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How a model is trained, apart from which model and on what. Its options are data, one row each: from the table come the options of
-// `reclab train` with their help, the command line that repeats a training, the form of the window, and what is kept of it.
+// Training plans, all of a training but the model and the data. The options are data, one row each: from the table come the options of
+// `reclab train` with their help, the command line that repeats a training, the form of the window, and kept files.
 #pragma once
 
 #include <cstdint>

@@ -22,21 +22,21 @@
 namespace reclab {
 
 struct TrainingRequest : TrainingPlan {
-  /// Which model, with what settings, seed of the weights, weights to begin from (a file's, or those that another training came to), device
-  /// and precision, and `form`: that which it is trained in. Its sequence is not read.
+  /// The model with its settings, seed of the weights, weights to begin from (a file's, or those that another training came to), device and
+  /// precision; `form` is the form of the training. Its sequence is not read.
   RunRequest run;
-  /// What is learned from: a task, whose options' seed is that of all examples, or a file where `file` is not empty.
+  /// The training data: a task, whose options' seed is that of all examples, or a file where `file` is not empty.
   std::string task;
   TaskOptions make;
   std::filesystem::path file;
   LoadOptions load;  ///< `standardise`: by mean and deviation of the part that is learned from
 };
 
-/// Where a training stands, in the computer's own memory.
+/// The state of a training, in the computer's own memory.
 struct TrainingState {
   std::int64_t steps = 0, changes = 0;
   Parameters weights;
-  std::map<std::string, std::vector<double>> memory;  ///< what the optimiser keeps
+  std::map<std::string, std::vector<double>> memory;  ///< the arrays that the optimiser keeps
 };
 
 /// A training that is under way. Everything is done on the caller's thread.
@@ -66,13 +66,13 @@ class Training {
     if (evaluations_.empty()) evaluations_.push_back(trainer_->evaluate(stop));
   }
   bool done() const { return trainer_->steps() >= (request_.until > 0 ? std::min(request_.until, request_.steps) : request_.steps); }
-  /// So many steps more than it was to make. A schedule that falls to its least rate stays there.
+  /// Adds so many steps to those that it was to make. A schedule that falls to its least rate stays there.
   void extend(std::int64_t steps);
   /// The weights as they are now, under the number of the training.
   LearnedPtr learned(std::uint64_t number) const;
   TrainingState state() const;
-  /// After a step that threw `error`: it goes on on the CPU from `state`, or from its beginning where there is none, with its history until
-  /// then; its device is asked for nothing more. Returns a sentence that says so.
+  /// Leaves the device after a step that threw `error`: the training goes on on the CPU from `state`, or from its beginning where there is
+  /// none, with its history until then; its device is asked for nothing more. Returns a sentence that says so.
   std::string leave_device(const Registry& registry, const DeviceError& error, const std::optional<TrainingState>& state);
 
   const std::vector<TrainingStep>& history() const { return history_; }
@@ -110,7 +110,7 @@ std::string command_of(const TrainingRequest& request);
 void export_training(const Training& training, const std::filesystem::path& folder);
 /// Throws Error where export_training would, for a disk without room too: everything is written beside the folder, and taken away again.
 void check_export(const Training& training, const std::filesystem::path& folder);
-/// What lies in a folder that a training is to be exported to.
+/// The contents of a folder that a training is to be exported to.
 struct TrainingFolder {
   enum class Holds : std::uint8_t {
     nothing,   ///< none of the files that an export would write
