@@ -17,7 +17,7 @@ FigureText figureText(const QString& title, const Trace* trace);
 /// Unicode's raised digits are small in every font. In a figure, whose smallest text has a size, the exponents of an axis's tick labels are
 /// written in ordinary digits of the label's own size, raised; on the screen the labels are as ever.
 void raiseExponents(QCPAxis* axis);
-/// The same for other texts of a figure, in one line: how wide it is, and drawn from the left of a box, in its middle.
+/// The same for other texts of a figure, in one line: their width, and a drawing from the left of a box, in its middle.
 int widthInFigure(const QString& text, const QFontMetrics& metrics);
 void drawInFigure(QPainter* painter, const QRectF& box, const QString& text, const QFontMetrics& metrics);
 

@@ -18,7 +18,7 @@ namespace reclab {
 
 constexpr double smallest_text = 9.0;  ///< points, of everything that is drawn
 
-/// How a plot looks in a palette. Derive it anew when the palette changes.
+/// The look of a plot in a palette. Derive it anew when the palette changes.
 struct Theme {
   QColor base;    ///< the ground of a plot
   QColor text;    ///< axis and paragraph text

@@ -62,7 +62,7 @@ class VtkWidget : public QWidget {
   explicit VtkWidget(QWidget* parent = nullptr);
   ~VtkWidget() override;
   VtkFrame& frame() { return frame_; }
-  void changed();                                     ///< what is drawn has changed
+  void changed();                                     ///< the scene has changed
   bool isMoving() const { return next_.isActive(); }  ///< the picture is not yet the one that stays
   std::function<void()> beforeRender;                 ///< called before the scene is drawn, the sizes being known
 

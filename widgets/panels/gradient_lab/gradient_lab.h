@@ -11,8 +11,8 @@
 
 namespace reclab {
 
-/// What becomes of a gradient on its way back: ds_T/ds_t beside its bounds and the factors of each step, |ds_t/ds_s| of all pairs, and how
-/// far the gradients of different steps are alike; with the settings of the model beside it.
+/// The gradient on its way back: ds_T/ds_t beside its bounds and the factors of each step, |ds_t/ds_s| of all pairs, and the likeness of
+/// the gradients of different steps; with the settings of the model beside it.
 class GradientLabPanel : public PlotPanel {
   Q_OBJECT
  public:

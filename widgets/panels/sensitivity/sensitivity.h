@@ -60,7 +60,7 @@ class SensitivityPanel : public PlotPanel {
   void fitHeight();
   void fillControls();
   SensitivityChoice choice() const;  ///< by hand, or what the preset names
-  QString symbol() const;            ///< of what is looked at
+  QString symbol() const;            ///< of the quantity that is shown
   QString valueText(const SensitivityBlocks& blocks, std::int64_t row, std::int64_t column) const;
 
   MapPicture map_;

@@ -29,7 +29,7 @@ class PointNames : public QCPLayerable {
   std::vector<Name> names_;
 };
 
-/// What the views are called.
+/// The names of the views.
 struct TimingViewText {
   TimingPanel::View view;
   const char *name, *text, *tip;

@@ -38,7 +38,7 @@ class StepTable {
     std::function<QByteArray(std::int64_t row)> cell;
   };
   const Trace& times_;
-  QString time_;  ///< what its column is called; empty: there is none
+  QString time_;  ///< the name of its column; empty: there is none
   std::vector<std::int64_t> lines_;
   std::vector<Column> columns_;
 };
