@@ -17,7 +17,7 @@ namespace reclab {
 class LinkedAxes : public QObject {
   Q_OBJECT
  public:
-  /// Of panels of one kind: their plots are alike, rect by rect.
+  /// Links the panels, all of one kind: their plots are alike, rect by rect.
   LinkedAxes(const std::vector<Panel*>& panels, QObject* parent);
 
  protected:

@@ -13,7 +13,7 @@ class DeviceDialog : public RowsDialog<DeviceReport> {
  public:
   DeviceDialog(LibraryPtr library, FileChooser chooser, QWidget* parent = nullptr, Scheduler* scheduler = nullptr);
 
-  /// What is compared; tests take a few short models.
+  /// Sets the models and the length that are compared; tests take a few short ones.
   void setCheck(const DeviceCheck& check) { check_ = check; }
 
  private:

@@ -16,7 +16,7 @@ QWidget* fieldEditor(const Field& field, QWidget* parent, const std::function<vo
 /// Nothing where the editor says no value that the field may have.
 std::optional<HyperValue> valueIn(const Field& field, const QWidget* editor);
 void showIn(QWidget* editor, const HyperValue& value);
-/// As a settings file has it, which may hold anything.
+/// The value as a settings file has it, and back; a file may hold anything.
 QVariant savedOf(const HyperValue& value);
 std::optional<HyperValue> valueFrom(const Field& field, const QVariant& saved);
 

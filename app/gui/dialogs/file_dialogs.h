@@ -18,7 +18,7 @@ namespace reclab {
 
 /// Asks whether what is there is replaced; `there`: a sentence that says what that is.
 bool mayReplace(QWidget* parent, const QString& title, const QString& there, bool several = false);
-/// Likewise of those of these files that are in the folder; true, and unasked, where none is.
+/// Asks the same of those of these files that are in the folder; true, and unasked, where none is.
 bool mayReplaceFiles(QWidget* parent, const QString& title, const QString& folder, const QStringList& files);
 
 /// A line with the path of a folder, and a button to choose one that is there. One that is not is made by who writes into it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which jobs of the window may compute beside one another, and which preempt which. The rules know no thread and no result.
+// Rules on the jobs of the window that may compute beside one another, and those that preempt others. They know no thread and no result.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ class ExclusionRules {
  public:
   using Id = std::size_t;
 
-  /// What a kind of work allows beside itself.
+  /// The rules of a kind of work.
   struct Policy {
     bool measures = false;          ///< nothing computes beside it: it gives way to all that does not measure, and waits for what does
     std::vector<Id> yieldsTo = {};  ///< kinds beside which it does not compute; they neither wait for it nor are preempted by it
@@ -28,7 +28,7 @@ class ExclusionRules {
 
   /// Whether one that waits may compute now.
   bool mayBegin(Id id) const;
-  /// Those that compute and give way to this one: they stop, and wait.
+  /// The jobs that compute and give way to this one: they stop, and wait.
   std::vector<Id> preemptedBy(Id id) const;
 
  private:

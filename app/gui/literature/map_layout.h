@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the models of a literature stand on its map. No widget: a table of places that a test can look at.
+// The layout of the map of a literature. No widget: a table of places that a test can look at.
 #pragma once
 
 #include <QPointF>

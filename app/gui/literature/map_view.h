@@ -18,8 +18,8 @@ class LiteratureMap : public QAbstractScrollArea {
   explicit LiteratureMap(QWidget* parent = nullptr);
 
   void setLiterature(const LiteraturePtr& literature);
-  void setCurrent(const QString& id);  ///< what is looked at; it is brought into sight
-  void setMarked(const QString& id);   ///< what it is to be compared with; empty: nothing
+  void setCurrent(const QString& id);  ///< the model that is looked at; it is brought into sight
+  void setMarked(const QString& id);   ///< the model it is to be compared with; empty: none
   void setQuery(const QString& text);  ///< models that do not fit are pale
   QString current() const { return idOf(current_); }
   QString marked() const { return idOf(marked_); }
@@ -38,7 +38,7 @@ class LiteratureMap : public QAbstractScrollArea {
     bool whole;    ///< not cut
   };
   const std::vector<Name>& drawnNames() const { return drawn_; }  ///< of the last picture
-  QString told() const { return told_; }                          ///< of what the mouse or the keyboard is at
+  QString told() const { return told_; }                          ///< tooltip under the mouse or at the keyboard's cursor
 
   /// All of it, at the zoom at which every name is there. Returns an empty string or one sentence.
   QString saveFigure(const QString& file, Panel::Format format);
@@ -63,7 +63,7 @@ class LiteratureMap : public QAbstractScrollArea {
   void scrollContentsBy(int dx, int dy) override;
 
  private:
-  struct Picture {  // what is drawn beside the places
+  struct Picture {  // the drawing options beside the places
     int focus = -1, cursor = -1, link = -1;
     QPointF scrolled;
     QSizeF view;

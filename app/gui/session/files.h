@@ -16,7 +16,7 @@ class QWidget;
 
 namespace reclab {
 
-/// What is asked before figures are saved: where to, and how they are drawn.
+/// The question before figures are saved: the place, and the style.
 struct FigureQuestion {
   QString title;                              ///< of the dialog: "Save Gradients"
   QStringList stems;                          ///< of the files: "lstm-gradients"
@@ -30,14 +30,14 @@ struct FigureAnswer {
   QString file() const;  ///< of a single figure
 };
 
-/// How a path is asked for. Each returns an empty string, or nothing, when the user changed her mind.
+/// The dialogs that ask for a path. Each returns an empty string, or nothing, when the user changed her mind.
 struct FileChooser {
   std::function<QString(QWidget* parent, const QString& title, const QString& filter)> open;
   std::function<QString(QWidget* parent, const QString& title, const QString& name, const QString& filter)> save;
   std::function<QString(QWidget* parent, const QString& title)> folder;  ///< one that need not exist
   std::function<std::optional<FigureAnswer>(QWidget* parent, const FigureQuestion& question)> figure = {};
 };
-/// With dialogs that begin in the folder used last.
+/// A chooser with dialogs that begin in the folder used last.
 FileChooser dialogChooser();
 
 QString suffixOf(Panel::Format format);  ///< "png"
@@ -48,7 +48,7 @@ QString writeText(const QString& file, const QString& text);
 /// Tells a panel what its preset says to look at there, if anything.
 void tellPlace(const Preset& preset, Panel* panel);
 
-/// What is wrong with where presets say to look, a sentence each.
+/// The faults of the places that presets name to look at, a sentence each.
 QStringList problemsOfPlaces(const std::vector<Preset>& presets);
 
 /// "lstm-gradients": what the files of a panel are called, by the model that is looked at, and for a panel of something else by itself.

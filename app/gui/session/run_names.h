@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What runs differ in, and the shortest names that tell them apart: pure functions of what the runs say of themselves.
+// The differences of runs, and the shortest names that distinguish them: pure functions of their RunInfo.
 #pragma once
 
 #include <QString>

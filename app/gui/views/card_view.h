@@ -9,7 +9,7 @@
 
 namespace reclab {
 
-/// What an architecture says of itself: idea, equations, parameters, states, gates, and who introduced it.
+/// The card of a model: idea, equations, parameters, states, gates, and who introduced it.
 class CardView : public QTextBrowser {
   Q_OBJECT
  public:
@@ -39,7 +39,7 @@ struct CardExtras {
   QString otherRun = {};           ///< not empty: its sentences about a run are muted, with this below them
 };
 QString cardHtml(const Card& card, const QPalette& palette, const std::vector<std::string>& places = {}, const CardExtras& extras = {});
-/// The same of a model as it is set, its kin as links to model:lstm.
+/// The card of a model as it is set, its kin as links to model:lstm.
 QString cardHtml(const ModelDescription& model, const QPalette& palette, const QString& otherRun = {});
 /// "Gating (forget)" for "gating:forget".
 QString placeInWords(const std::string& place);

@@ -48,7 +48,7 @@ class Banner : public QFrame {
   /// A button beside the sentence that is shown, after those that are offered already, until the next sentence.
   void offer(const QString& text, std::function<void()> action);
   QString sentence() const;
-  QStringList offers() const;  ///< what stands on the buttons
+  QStringList offers() const;  ///< texts of the buttons
 
  private:
   static constexpr std::size_t most = 4;

@@ -22,7 +22,7 @@ double onGrid(double value, double step, double low = 0.0);
 /// An editor for any real number, shown in full.
 class RealBox : public CalmBox<QDoubleSpinBox> {
  public:
-  /// Where its arrows go from a value; else by singleStep().
+  /// Sets the value that the arrows go to from a value; else by singleStep().
   void setStepped(std::function<double(double value, int steps)> stepped) { stepped_ = std::move(stepped); }
   void stepBy(int steps) override {
     if (stepped_)

@@ -11,7 +11,7 @@ namespace reclab {
 
 class WindowFrame;
 
-/// What comes from files and goes into them: sequences, weights and states, figures, exports.
+/// The menu of files to read and write: sequences, weights and states, figures, exports.
 class FileMenu : public QMenu {
   Q_OBJECT
  public:

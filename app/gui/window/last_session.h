@@ -24,7 +24,7 @@ class LastSession : public QObject {
   void begin();
   /// Keeps the state of the lab, as the window is about to close. False where it is to stay open; without `asks` nothing is asked.
   bool mayClose(bool asks) const;
-  void end();  ///< what was restored has stood the first pictures, or the window closes
+  void end();  ///< the restored session has had its first pictures, or the window closes
 
  private:
   QString keep() const;  ///< a sentence where that cannot be

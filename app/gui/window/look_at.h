@@ -27,7 +27,7 @@ class LookAt : public QObject {
   QSet<QString> raised_;  ///< presets whose first place was raised: once is enough, afterwards the tabs are as they were left
   struct Raised {
     QString preset;
-    QPointer<PanelDock> dock, before;  ///< what was raised for it, and what stood in front there
+    QPointer<PanelDock> dock, before;  ///< the panel raised for it, and the one in front before
   };
   std::optional<Raised> leaves_;  ///< the next preset has `before` in front again, where nobody has picked another tab
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The window: it puts the parts together and passes on what they say. What is computed is the session's, what is shown the panels'.
+// The window: it puts the parts together and passes on what they say. The session computes, and the panels show.
 #pragma once
 
 #include <QMainWindow>
@@ -41,7 +41,7 @@ class MainWindow : public QMainWindow {
   explicit MainWindow(Look* look, Options options = {}, std::optional<Setup> first = {});
   ~MainWindow() override;
 
-  /// How paths are asked for; tests answer themselves.
+  /// Sets the dialogs that ask for paths; tests answer themselves.
   void setFileChooser(FileChooser chooser) { frame_->setChooser(std::move(chooser)); }
 
   SessionController* session() const { return session_; }
@@ -63,7 +63,7 @@ class MainWindow : public QMainWindow {
   Lab* lab() const { return frame_->lab(); }
   QAction* action(const QString& name) const { return frame_->action(name); }  ///< "open", "stop", "exportRun", ...
 
-  /// As when the session of the desktop ends, or the process is asked to: what can be kept is kept, and nothing is asked.
+  /// Closes as when the session of the desktop ends, or the process is asked to: all that can be kept is kept, and nothing is asked.
   void closeUnasked();
 
   /// Opens a file as a drop does: a sequence, or weights or a state by what is in it.

@@ -26,7 +26,7 @@ class RunBar : public QToolBar {
  private:
   WindowFrame* frame_;
   QComboBox *device_, *form_, *precision_, *layout_;
-  std::vector<QAction*> calmHides_;   ///< what a calm layout does not show
+  std::vector<QAction*> calmHides_;   ///< hidden by a calm layout
   std::vector<QAction*> fieldWords_;  ///< before the boxes; not shown where the window is narrow
 };
 

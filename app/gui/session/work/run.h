@@ -44,7 +44,7 @@ class RunWork : public QObject {
   const JobBase& job() const { return job_; }
   bool running() const { return job_.running(); }
   bool handMoves() const { return rest_.isActive(); }           ///< it moved, and has not rested yet
-  bool hasShown() const { return !running() || !firstStage_; }  ///< what is shown is of this run, or of none that goes on
+  bool hasShown() const { return !running() || !firstStage_; }  ///< the trace is of this run, or no run goes on
   bool complete() const { return complete_; }                   ///< all stages of what is shown are there
   bool settled() const { return settled_; }                     ///< and what follows a run has begun
   const RecordingOptions& asked() const { return asked_; }
@@ -70,7 +70,7 @@ class RunWork : public QObject {
   RecordingOptions asked_;
   bool live_ = false;        ///< the newest is one
   bool liveWaits_ = false;   ///< the newest place of the slider has no run yet
-  bool firstStage_ = false;  ///< of which nothing has come
+  bool firstStage_ = false;  ///< nothing of the newest has come
   bool keepsUp_ = true;
   bool complete_ = false, settled_ = false;
   Outcome outcome_ = Outcome::finished;

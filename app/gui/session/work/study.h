@@ -9,7 +9,7 @@
 
 namespace reclab {
 
-/// What decides what it comes to: its values, and of what is set all but the form and the loss.
+/// The key of a study's result: its values, and all of the setup but the form and the loss.
 struct StudyKey {
   Setup setup;  ///< nothing for one that takes no model
   FieldTexts values;
@@ -33,7 +33,7 @@ class StudyWork : public QObject {
   void start();  ///< unless it is there, or on its way
   void setupChanged();
   bool isAtIt() const { return job_.isAt(key()); }                                   ///< at what is set now
-  StudyResult result() const { return foundOf_ == key() ? found_ : StudyResult(); }  ///< of what is set now, where it is there
+  StudyResult result() const { return foundOf_ == key() ? found_ : StudyResult(); }  ///< for the present setup, where it is there
   TracePtr trace() const { return result().get<Trace>(); }
 
  signals:

@@ -14,8 +14,8 @@
 
 namespace reclab {
 
-/// What can change what a form costs. Weights, and so seeds and files, change no cost; nor do real numbers but where they are sizes, which
-/// shows in the shapes, nor what the weights begin with.
+/// The settings that the cost of a form depends on. Weights, and so seeds and files, change no cost; nor do real numbers but where they are
+/// sizes, which shows in the shapes, nor initial values.
 struct TimingKey {
   std::string preset, device, dtype;
   std::string ranOn;  ///< of the automatic choice
@@ -26,7 +26,7 @@ struct TimingKey {
 /// `model`: which of the settings are real numbers; null while it is not known.
 TimingKey timingKeyOf(const Setup& setup, const ModelPtr& model, const std::string& ranOn);
 
-/// As it was timed: that and the sizes of everything that is computed with.
+/// The key of a timing that was made: the cost's key and the sizes of everything that is computed with.
 struct TimedKey {
   TimingKey cost;
   std::string shapes;
@@ -68,7 +68,7 @@ class TimingWork : public QObject {
 
  private:
   void begin(bool byHand);
-  void end();       // what is being timed
+  void end();       // the timing under way
   void forget();    // and what was
   void consider();  // now, later or not at all
   void schedule();
