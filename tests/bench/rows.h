@@ -23,7 +23,7 @@ struct Part {
   double cached = 0.0;        ///< bytes that are read from a cache at the least
   double flops = 0.0;
   std::string floor{};  ///< where these come from, in words
-  /// What is to be known of the last run beside its time, by name: "iterations", "residual".
+  /// Figures of the last run beside its time, by name: "iterations", "residual".
   std::function<std::map<std::string, double>()> facts{};
 };
 

@@ -92,8 +92,8 @@ class HostMachine {
   };
 };
 
-/// The same with a library for products, in plain loops, and one for Fourier transforms: arrays lie and arguments are refused as cuBLAS and
-/// cuFFT have it.
+/// A HostMachine with a library for products, in plain loops, and one for Fourier transforms: arrays lie and arguments are refused as
+/// cuBLAS and cuFFT have it.
 class LibraryMachine : public HostMachine {
  public:
   template <class T>
@@ -141,7 +141,7 @@ class LibraryMachine : public HostMachine {
           x[i] = std::conj(x[n - i]);
       }
       const Numbers result = fourier(x, roots, 0, n);
-      std::fill_n(own, 2 * t.row, std::numeric_limits<T>::quiet_NaN());  // what lies beyond the result has no meaning
+      std::fill_n(own, 2 * t.row, std::numeric_limits<T>::quiet_NaN());  // numbers beyond the result have no meaning
       for (std::size_t i = 0; i < (t.back ? n : n / 2 + 1); ++i) {
         if (t.back) {
           own[i] = static_cast<T>(result[i].real());

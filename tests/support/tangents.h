@@ -69,7 +69,7 @@ class Derivatives {
     return along;
   }
 
-  /// What is made where the leaves have gone so far.
+  /// The values where the leaves have gone so far.
   Parts values(const Directions& along, double by) {
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       Parts at = leaves_[i].parts;
@@ -193,7 +193,7 @@ inline void check_tangents(const std::string& what, Derivatives& graph, const Ch
 
 using BuildLeaves = std::function<std::vector<Var>(Graph& graph, RandomLeaves& leaves)>;
 
-/// The same of what is built from random leaves, on the CPU; on another backend it has the same tangents.
+/// Checks the tangents of a graph of random leaves, on the CPU; on another backend it has the same tangents.
 inline void check_tangents(const std::string& what, const BuildLeaves& build, Backend& other, const Checks& checks = {}) {
   const auto with = [&](Backend& backend, const auto& body) {
     Graph graph(DType::f64);

@@ -44,7 +44,7 @@ struct Shown {
     if (!found) qFatal("no %s", name);
     return found;
   }
-  /// Those of its SVG with title, caption and cursor.
+  /// The texts of its SVG with title, caption and cursor.
   QStringList texts() {
     QTemporaryDir folder;
     const QString file = folder.filePath("t.svg");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a window shows, held against runs, trainings and panels that are made anew of what it says that it shows. Nothing of the window's
+// A check of the contents of a window against runs, trainings and panels that are made anew from its own settings. Nothing of the window's
 // own traces, weights and curves goes into them: trainings are made again from their settings and seed, runs of the weights that these come
 // to, and panels that never showed anything else are given those runs.
 #pragma once
@@ -60,7 +60,7 @@ inline QStringList textsOf(const QWidget* panel) {
 
 class Witness {
  public:
-  /// By what the next training learns: said before it is asked for, as a person chose it.
+  /// Notes the choice of the next training before it begins, as a person made it.
   void chose(const TrainingChoice& choice) { choice_ = choice; }
   /// These weights were written to a file: whoever reads it shows what was shown then.
   void wrote(const QString& file, const MainWindow& window) {
@@ -90,7 +90,7 @@ class Witness {
                                [](const PanelDock* dock) { return !dock->inSight() || dock->formerName().isEmpty(); });
   }
 
-  /// What is not so, a line each; none where everything that is shown is true.
+  /// The faults found, a line each; none where everything that is shown is true.
   QStringList look(MainWindow& window) {
     wrong_.clear();
     window_ = &window;
@@ -126,7 +126,7 @@ class Witness {
   void same(const QString& where, const QString& shown, const QString& is) {
     ++compared_;
     if (shown == is) return;
-    // From a little before where they part.
+    // The excerpt begins a little before the first difference.
     const auto parts = std::ranges::mismatch(shown, is).in1 - shown.begin();
     const qsizetype from = std::max<qsizetype>(0, parts - 60);
     say(QStringLiteral("%1: shown is \"%2\", it is \"%3\"").arg(where, shown.mid(from, 300), is.mid(from, 300)));
@@ -159,7 +159,7 @@ class Witness {
     }
   }
 
-  /// Those of a training made anew.
+  /// The weights of a training made anew.
   LearnedPtr weightsOf(const QString& id, std::int64_t step) {
     const auto found = trainings_.find(id);
     if (found == trainings_.end()) return say(QStringLiteral("weights of a training that nobody began: %1").arg(id)), nullptr;
@@ -189,7 +189,7 @@ class Witness {
     one.weights[step] = std::move(weights);
   }
 
-  /// What the engine has of it: null where it has nothing.
+  /// The engine's own run of a setup; null where it has none.
   TracePtr runOf(const Setup& setup, const LearnedPtr& learned) {
     Setup its = setup;
     its.learned.clear();
@@ -356,7 +356,7 @@ class Witness {
       again->loss.clear();
       again->norm.clear();
       for (const TrainingStep& step : one.training->history()) again->loss.push_back(step.loss), again->norm.push_back(step.norm);
-      // Where a judgement falls depends on when more steps were asked for; what it says does not.
+      // The place of an evaluation depends on when more steps were asked for; its values do not.
       for (const Evaluation& judgement : one.training->evaluations())
         for (std::size_t i = 0; i < again->judged.size(); ++i)
           if (again->judged[i] == one.first + judgement.step)
@@ -371,7 +371,7 @@ class Witness {
     return truth;
   }
 
-  /// What is chosen in its boxes, which is seen there.
+  /// Makes the choices of the shown panel's boxes in the fresh one's.
   static void chooseAs(const Panel& shown, const Panel& fresh) {
     for (const QComboBox* theirs : shown.findChildren<QComboBox*>()) {
       auto* ours = theirs->objectName().isEmpty() ? nullptr : fresh.findChild<QComboBox*>(theirs->objectName());
@@ -386,7 +386,7 @@ class Witness {
               const std::shared_ptr<const Learning>& curves) {
     const QString id = dock.panel()->id();
     if (id == "timing" || id == "steps" || id == "composer")
-      return;  // what they show is no run's: times of this machine, pieces of work, a model that is put together
+      return;  // they show no run: times of this machine, pieces of work, a model that is put together
     const PanelInfo& info = *std::ranges::find(panels(), id, &PanelInfo::id);
     const std::unique_ptr<Panel> fresh(info.make(nullptr));
     fresh->setAttribute(Qt::WA_DontShowOnScreen);  // it has its room, and lays itself out
@@ -425,7 +425,7 @@ class Witness {
         same(QStringLiteral("%1, line %2 of its data").arg(id).arg(i), data.value(i), expected.value(i));
         break;
       }
-    // Where eigenvalues were at steps of training that were looked at before: no other panel has seen those.
+    // The trail of eigenvalues at steps of training that were looked at before: no other panel has seen those.
     static const QRegularExpression trail(QStringLiteral(" Small dots: where they were at [^.]*\\."));
     const QStringList texts = textsOf(dock.panel()).replaceInStrings(trail, {}), should = textsOf(fresh.get()).replaceInStrings(trail, {});
     for (qsizetype i = 0; i < std::max(texts.size(), should.size()); ++i) same(id + ", its words", texts.value(i), should.value(i));

@@ -64,7 +64,7 @@ inline void selective_parity(Backend& other) {
       }
 }
 
-/// Of so many channels, or steps, that a device shares them out otherwise; states that lie anywhere.
+/// Cases with so many channels, or steps, that a device shares them out otherwise; and states that lie anywhere.
 inline void wide_selective_parity(Backend& other) {
   struct Size {
     DType type;
