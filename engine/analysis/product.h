@@ -31,7 +31,7 @@ class JacobianProduct {
 
   /// M <- M J with J row-major [n, n], J[i][j] = d s_t[i] / d s_{t-1}[j]. After a factor that is not finite all singular values are NaN.
   void multiply(std::span<const double> jacobian);
-  /// Back to the identity.
+  /// Sets the product to the identity.
   void reset();
 
   /// log10 of the min(k, n) largest singular values, descending; -infinity for those that are zero.

@@ -41,8 +41,8 @@ class Model {
   const std::vector<Weight>& weights() const { return weights_; }
   /// The weights as they are now, read back as float64.
   Parameters parameters() const;
-  /// All weights, which are those of the model's network in its order. Throws Error for an entry that is not finite in this precision, and
-  /// Cancelled; some weights are then the new ones.
+  /// Sets all weights, which are those of the model's network in its order. Throws Error for an entry that is not finite in this precision,
+  /// and Cancelled; some weights are then the new ones.
   void set(const Parameters& parameters);
   /// Throws Error for a name that there is none of, for another number of values, and for one that is not finite in this precision.
   void set(std::string_view name, std::span<const double> values);

@@ -28,7 +28,7 @@ struct PropertyInfo {
   std::string_view word;  ///< "time-invariant"
   std::string_view text;  ///< one sentence
 };
-/// All of them, in the order in which they are said.
+/// All properties, in the order in which they are listed.
 std::span<const PropertyInfo> property_infos();
 /// The words of those that hold, "nonlinear" first where `linear` does not and there is a recurrence to say it of.
 std::vector<std::string> words_of(const Properties& properties);

@@ -42,7 +42,7 @@ class WeightStep {
   std::span<DeviceArray> kept;     ///< as OptimiserRule::kept names them
   std::span<DeviceArray> scratch;  ///< four, with room for the weight
 
-  // No operand is where the result goes.
+  // No operand may be the result's array.
   void scale(const DeviceArray& x, double factor, DeviceArray& to, double plus = 0.0) const;  ///< to = factor x + plus
   void map(Unary op, const DeviceArray& x, DeviceArray& to) const;
   void combine(Binary op, const DeviceArray& x, const DeviceArray& y, DeviceArray& to) const;

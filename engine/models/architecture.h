@@ -90,32 +90,33 @@ struct Architecture {
   /// The parameters by which the input enters the first layer where no encoder stands in front. They, or the encoder's matrix, are drawn
   /// times input_gain, which the registry adds where either is there.
   std::vector<InputWeight> input_weights;
-  /// Not empty: the integer hyper-parameter that names an input column, the first being 1, which only marks where documents begin. The
-  /// network takes that column out before the first layer. 0: none.
+  /// The integer hyper-parameter, where not empty, that names an input column, the first being 1, which only marks where documents begin.
+  /// The network takes that column out before the first layer. 0: none.
   std::string document_column;
-  /// Its layers read Layer::elapsed(). The registry gives it the hyper-parameter time_unit and a note that says what the times are.
+  /// Whether its layers read Layer::elapsed(). The registry gives it the hyper-parameter time_unit and a note that says what the times are.
   bool knows_time = false;
   /// Throws Error for values that do not go together.
   std::function<void(const Hyper&)> check;
-  /// Not empty, and not without a result: the head is fitted before a run that has a target and draws its weights (experiment/readout.h).
+  /// The fit of the head, where it is not empty and has a result, before a run that has a target and draws its weights
+  /// (experiment/readout.h).
   std::function<std::optional<ReadoutFit>(const Hyper&)> fit;
   /// One layer: [steps, batch, in] -> [steps, batch, out].
   std::function<Var(Layer&, Var)> layer;
-  /// Not empty, in place of `layer`: what layer `number` (from 0) is, where the layers of one model are not alike.
+  /// The kind of layer `number` (from 0), in place of `layer` where the layers of one model are not alike.
   std::function<LayerKind(const Hyper&, std::int64_t number)> kind;
-  /// Not empty, in place of `layer` and `kind`: how its layers are joined, from the input to what `final_layer` is given.
+  /// The graph of its layers, in place of `layer` and `kind`, from the input to the input of `final_layer`.
   std::function<Var(LayerGraph&, Var)> body;
   /// For `body`: the steps of the sequence after which all its rates begin together.
   std::function<std::int64_t(const Hyper&)> period;
-  /// Not empty and true: each layer runs in both directions, whatever `direction` says, as two layers that share their
-  /// parameters: what either declares stands under the one that runs forward.
+  /// Whether each layer runs in both directions, whatever `direction` says, as two layers that share their parameters: those that either
+  /// declares stand under the one that runs forward. Empty: no.
   std::function<bool(const Hyper&)> shares_directions;
   /// For `shares_directions`: the layer's output from its input and the outputs of the two directions; empty: both side by side.
   std::function<Var(Layer&, Var below, Var forward, Var backward)> combine_directions;
   /// A map after the last layer (a final norm); may be empty.
   std::function<Var(Layer&, Var)> final_layer;
 
-  /// Not empty: no layer of its own but these architectures' stacks, one above the other (models/stack.h).
+  /// The architectures whose stacks it has one above the other, in place of layers of its own (models/stack.h).
   std::vector<const Architecture*> stack;
 };
 

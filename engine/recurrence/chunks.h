@@ -39,7 +39,7 @@ Start start(Graph& graph, const Shape& shape, DType type);
 Var zeros(Graph& graph, const Shape& shape);
 /// [steps, batch, heads, d] -> [chunks, batch, heads, chunk, d], zeros after the end.
 Var split(Var x, std::int64_t chunk);
-/// And back, the zeros left out.
+/// [chunks, batch, heads, chunk, d] -> [steps, batch, heads, d], the zeros left out.
 Var join(Var x, std::int64_t steps);
 /// [chunk, chunk]: `inside` where column < row + (strictly ? 0 : 1), `outside` elsewhere.
 Var triangle(Graph& graph, std::int64_t chunk, double inside, double outside, bool strictly = false);

@@ -112,8 +112,8 @@ class Layer {
   Var history(const std::string& name, Var x, std::int64_t count, const std::string& text);
   /// The same, x recorded as the state that each step appends: the gradient of the state is that of the result.
   Var history(const StateSpec& state, Var x, std::int64_t count);
-  /// All of a sequence that came before, and it: [past + steps, batch, ...]. `x` is recorded as the state that each step appends. The
-  /// sequence is then run as one segment.
+  /// A sequence with all of its earlier steps in front: [past + steps, batch, ...]. `x` is recorded as the state that each step appends.
+  /// The sequence is then run as one segment.
   Var cache(const StateSpec& state, Var x);
   /// The same as a buffer: carried over, not recorded, and without effect on the layer's transition. No gradient passes.
   Var cache(const std::string& name, Var x, const std::string& text);

@@ -53,16 +53,17 @@ struct TimedPrimitive {
   std::function<Var(Layer&, Var)> layer{};
 };
 
-/// It by itself on random inputs: what a device is compared on.
+/// A primitive by itself on random inputs, for comparing a device with the CPU.
 struct CheckedPrimitive {
   std::string name;
   std::vector<Form> forms;
-  /// Builds it over so many steps, a batch of two; returns what it makes.
+  /// Builds the primitive over so many steps, a batch of two; returns its outputs.
   std::function<std::vector<Var>(Form form, Graph& graph, RandomLeaves& leaves, std::int64_t steps)> build;
   static constexpr std::int64_t batch = 2;
 };
 
-/// It at the edge of what is representable: all of it is finite, and each form agrees with the sequential one, which comes first.
+/// A primitive at the edge of the representable range: all of its results are finite, and each form agrees with the sequential one, which
+/// comes first.
 struct ExtremePrimitive {
   struct Input {
     std::string name;
@@ -139,7 +140,7 @@ struct Extremes {
   }
 };
 Input normal(const std::string& name, Shape shape, double size, std::uint64_t seed);
-/// Each entry one of the choices.
+/// An input whose entries are drawn from the choices.
 Input chosen(const std::string& name, Shape shape, const std::vector<double>& choices, std::uint64_t seed);
 /// Real and imaginary parts of numbers of these moduli and any phase.
 void add_numbers(Inputs& inputs, const std::string& name, const Shape& shape, const std::vector<double>& moduli, std::uint64_t seed);

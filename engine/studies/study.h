@@ -41,7 +41,7 @@ struct Study {
   std::function<StudyResult(const std::string& why)> instead{};  ///< a result that says why there is none; may be empty
 };
 
-/// All that there are.
+/// All studies.
 const std::vector<Study>& studies();
 const Study& study(std::string_view id);
 

@@ -16,7 +16,7 @@ struct Discretisation {
   bool operator==(const Discretisation&) const = default;
 };
 
-/// All there are, `share` being that of generalised.
+/// All rules, `share` being that of generalised.
 std::vector<Discretisation> discretisations(double share = 0.75);
 
 /// (1 + (1 - share) w)/(1 - share w), or e^w.

@@ -42,7 +42,7 @@ class PlotPanel : public Panel {
   virtual QString whyEmpty() const = 0;
   /// Draws trace_, which has something to show. Also called when the palette changed.
   virtual void rebuild() = 0;
-  /// There is nothing to show: let go of pointers into the trace that was.
+  /// Lets go of pointers into the former trace, where there is nothing to show.
   virtual void forget() {}
   /// Moves what depends on step_. Must be cheap; rebuild() calls it by itself if it wants.
   virtual void moveTime() {}

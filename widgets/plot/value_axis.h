@@ -18,14 +18,14 @@ class ValueAxis : public QObject {
   /// The range that holds all curves. It is taken as it is; while it is held, only where nothing of it would be seen; when locked, not at
   /// all.
   void fit(const QCPRange& wanted);
-  /// While a slider moves. Let go, it is fitted to what was wanted last.
+  /// Holds the range while a slider moves. Let go, it is fitted to the range wanted last.
   void hold(bool on);
   /// The range that a held one becomes: itself, unless nothing of the wanted one lies in it; then so much larger that it need not grow
   /// again at once.
   static QCPRange kept(const QCPRange& range, const QCPRange& wanted);
   bool locked() const { return action_->isChecked(); }
   void setLocked(bool locked) { action_->setChecked(locked); }
-  /// Unlocked, and fitted as if nothing had been held.
+  /// Unlocks the axis and fits it as if nothing had been held.
   void reset();
   QAction* lockAction() const { return action_; }  ///< "Hold the value axis", for menus
   QAction* resetAction() const { return reset_; }
@@ -34,7 +34,7 @@ class ValueAxis : public QObject {
   const QCPRange& wanted() const { return wanted_; }  ///< the range that it was fitted to last, or is held at
   bool fitted() const { return fitted_; }
 
-  /// Over the axis, where the wheel zooms it and a drag moves it.
+  /// Whether a position is over the axis, where the wheel zooms it and a drag moves it.
   bool contains(const QPointF& position) const;
   void zoom(double y, double factor);
   void shift(double from_y, double to_y);

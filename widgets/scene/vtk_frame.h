@@ -36,7 +36,7 @@ class VtkFrame {
   VtkFrame& operator=(const VtkFrame&) = delete;
 
   vtkGenericOpenGLRenderWindow* window() const { return window_.Get(); }
-  /// Each of these three wants the context current: a context has come, is about to go, and a picture into one of its framebuffers.
+  /// These three want the context current: a context has come, is about to go, and a picture into one of its framebuffers.
   void attach();
   void release();
   void render(QSize pixels, unsigned framebuffer, bool smooth = true);

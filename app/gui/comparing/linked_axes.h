@@ -34,7 +34,7 @@ class LinkedAxes : public QObject {
   };
   void join(const Group& group);
   void follow(const Group& group, const ValueAxis* hand);
-  /// It wants nothing else than it was given: it only keeps its circle round.
+  /// Whether two ranges differ only by keeping a circle round.
   static bool near(const QCPRange& a, const QCPRange& b);
   void joinFree(std::vector<Free>& group);
 

@@ -13,7 +13,7 @@ namespace reclab {
 
 /// A box for a number or a choice, a line for a real number. `changed` is called when a hand changed its value.
 QWidget* fieldEditor(const Field& field, QWidget* parent, const std::function<void()>& changed);
-/// Nothing where the editor says no value that the field may have.
+/// The value in an editor; nothing where it is none that the field may have.
 std::optional<HyperValue> valueIn(const Field& field, const QWidget* editor);
 void showIn(QWidget* editor, const HyperValue& value);
 /// The value as a settings file has it, and back; a file may hold anything.

@@ -41,7 +41,7 @@ class PanelDock : public FlatDock {
   QMenu* menu() const { return menu_; }
   bool inSight() const { return visible_; }  ///< shown, and not behind another
   void setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned);
-  /// It has a picture, or the run says that its model has nothing of what the picture is made of.
+  /// Whether it has a picture, or the run says that its model has no arrays for it.
   bool answered() const;
   void catchUp();  ///< gives the panel what it has missed while it was not visible
   void setQuestions(RunQuestions questions) { questions_ = std::move(questions); }

@@ -35,12 +35,12 @@ class Lab : public QObject {
   /// moving the cursor to look is no step.
   void setState(const LabState& state);
 
-  /// All of it, those panels too that are behind others. Weights that were learned are written into files of their own.
+  /// The state as JSON, with the panels that are behind others. Weights that were learned are written into files of their own.
   QJsonObject written() const;
   /// Restores the parts that need no model, as the window opens: panels and parts, and the arrangement where there is one.
   void restoreView(const QJsonObject& json);
-  /// The runs, and the view of them: nothing where a model is none that there is. Returns the names of those whose learned weights are
-  /// there no more. A sequence that no training has is loaded.
+  /// Restores the runs and the view of them: nothing where a model is none that there is. Returns the names of those whose learned weights
+  /// are there no more. A sequence that no training has is loaded.
   std::optional<QStringList> restoreRuns(const QJsonObject& json);
 
   /// Further effects of an undone change (a training that is forgotten), and of one that is made again.

@@ -34,7 +34,7 @@ struct WrittenRuns {
   std::map<std::uint64_t, QString> trainings;  ///< that pins are shown with
   QStringList unlearned;                       ///< names of pins whose learned weights are there no more
 };
-/// Nothing where the model that is shown, or a value of it, is none that there is.
+/// The runs of a state; nothing where the model that is shown, or a value of it, is unknown.
 std::optional<WrittenRuns> runsOf(const QJsonObject& json, const Library& library, const GetLearned& get);
 
 }  // namespace reclab

@@ -47,7 +47,7 @@ class JobBase {
   bool running() const { return !open_.empty(); }     ///< it computes, and what it computes is wanted
   /// Asks the running computation to end, of which nothing more is heard but its end; waiting ones end without beginning.
   void stop();
-  /// Nothing more is heard of what computes or waits.
+  /// Drops running and waiting computations, of which nothing more is heard.
   void drop();
   /// More of it is about to follow: who gives way to it waits on.
   void expectMore(bool more);

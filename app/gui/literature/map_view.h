@@ -40,7 +40,7 @@ class LiteratureMap : public QAbstractScrollArea {
   const std::vector<Name>& drawnNames() const { return drawn_; }  ///< of the last picture
   QString told() const { return told_; }                          ///< tooltip under the mouse or at the keyboard's cursor
 
-  /// All of it, at the zoom at which every name is there. Returns an empty string or one sentence.
+  /// Saves the whole map, at the zoom at which every name is there. Returns an empty string or one sentence.
   QString saveFigure(const QString& file, Panel::Format format);
 
  signals:

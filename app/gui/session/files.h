@@ -54,11 +54,11 @@ QStringList problemsOfPlaces(const std::vector<Preset>& presets);
 /// "lstm-gradients": what the files of a panel are called, by the model that is looked at, and for a panel of something else by itself.
 QString stemOf(const Panel& panel, const QString& model);
 
-/// One figure, in a folder that is made where it is none. Empty, or one sentence.
+/// Saves one figure, in a folder that is made where it is none. Empty, or one sentence.
 QString saveFigure(Panel* panel, const FigureAnswer& answer);
 
-/// Every panel's figure as <folder>/<model>-<panel id>.<suffix>, in a folder that is made where it is none; of a panel without a picture
-/// there is no file.
+/// Saves every panel's figure as <folder>/<model>-<panel id>.<suffix>, in a folder that is made where it is none; of a panel without a
+/// picture there is no file.
 struct SavedFigures {
   QStringList files, without;  ///< paths; and of which panels there is no figure, and why, a sentence each
   QString problem;             ///< the first thing that went wrong, a sentence
@@ -70,7 +70,7 @@ struct PanelData {
   QString file, text;
 };
 std::vector<PanelData> dataOf(const std::vector<Panel*>& panels, const QString& model);
-/// Into a folder that is made where it is none. Empty, or the first thing that went wrong, a sentence.
+/// Saves the data into a folder that is made where it is none. Empty, or the first thing that went wrong, a sentence.
 QString saveData(const std::vector<PanelData>& data, const QString& folder);
 
 }  // namespace reclab

@@ -350,7 +350,7 @@ struct PaddedRows {
       for (Index r = 0; r < chunk; ++r) std::fill(e + r * key, e + (r + 1) * key, t + r < d.steps ? fn::exp(a_in[row(t + r)]) : T(1));
     }
   }
-  /// And products of the decays. Left: q decayed from the chunk's start, right: k decayed to its end.
+  /// Fetches the same and multiplies the decays. Left: q decayed from the chunk's start, right: k decayed to its end.
   void load(Index t, bool queries) {
     read(t, queries);
     if (!a_in) {

@@ -284,7 +284,7 @@ Fourier KernelBackend<Machine>::fourier_of(Index steps) {
       const double angle = -6.28318530717958647692 * static_cast<double>(i) / static_cast<double>(size);
       roots[static_cast<std::size_t>(i)] = {std::cos(angle), std::sin(angle)};
     }
-    // Not the recorder's: they stay, whatever is being recorded.
+    // The roots are the machine's and not the recorder's, since they outlive any recording.
     Machine& machine = machine_.machine();
     const std::size_t bytes = roots.size() * sizeof(Wave);
     const auto release = [&](void* memory) { machine.release(memory); };

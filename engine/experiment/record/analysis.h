@@ -62,7 +62,7 @@ class Analysis {
   Record& record_;
 };
 
-/// All of them, in the order in which a run asks them: that of their first kinds in the table.
+/// All analyses, in the order in which a run asks them: that of their first kinds in the table.
 std::vector<std::unique_ptr<Analysis>> analyses_of(Record& record);
 
 using AnalysisMaker = std::unique_ptr<Analysis> (*)(Record&);

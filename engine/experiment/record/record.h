@@ -71,9 +71,9 @@ class Record {
   bool per_step(std::size_t layer) const { return trace.info.spectra[layer].per_step; }
   /// Whether a layer has states that could have a transition: all where none has, else those that do.
   bool carries(std::size_t layer) const;
-  /// No layer's transition changes with time or input: one network stands for all of time.
+  /// Whether no layer's transition changes with time or input, so that one network stands for all of time.
   bool all_invariant() const;
-  /// Some layer has a transition.
+  /// Whether some layer has a transition.
   bool any_transition() const;
   /// The transition of a layer in this run.
   Transition transition(std::size_t layer) const;

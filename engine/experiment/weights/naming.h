@@ -28,7 +28,7 @@ struct NameMatch {
 };
 NameMatch match_names(const Network& network, const FileIndex& file, bool list = true);
 NameMatch match_names(const Network& network, const FileShapes& file);
-/// All that a file may call the parameters of this network's layers.
+/// All names that a file may have for the parameters of this network's layers.
 std::vector<std::string> names_in_files(const Network& network);
 
 /// The shape that the file's entries of parameter i make, as the network has it: of an entry that is transposed or of rows that have

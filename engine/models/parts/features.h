@@ -23,7 +23,7 @@ Var entrywise(const std::string& name, Var x);
 /// relu(-z)], over the last axis; 2 nu times as long.
 Var dpfp(Var z, std::int64_t nu);
 
-/// Over the last axis, with eps added to the sum of the exponentials, the largest of which is 1.
+/// The softmax over the last axis, with eps added to the sum of the exponentials, the largest of which is 1.
 Var softmax(Var x, double eps = 0.0);
 
 /// x W^T - |x|^2/2, [.., m] for x [.., d] and W [m, d]: the mean of exp(of q) exp(of k) over Gaussian rows of W is exp(q.k).

@@ -59,7 +59,7 @@ Var attention(Layer& layer, const PointwiseAttention& a);
 /// [steps, batch, heads, d] -> [batch * heads, steps, d] and back.
 Var heads_first(Var x);
 Var heads_last(Var x, std::int64_t batch, std::int64_t heads);
-/// Each head of [rows, batch, heads, d] `times` times in a row.
+/// Repeats each head of [rows, batch, heads, d] `times` times in a row.
 Var repeated_heads(Var x, std::int64_t times);
 
 }  // namespace reclab

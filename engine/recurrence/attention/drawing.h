@@ -6,7 +6,7 @@
 
 namespace reclab::drawing {
 
-/// Each step reads all that came before: inputs q, k, v. All at once,
+/// Attention in which each step reads all earlier ones: inputs q, k, v. All steps at once,
 void pairs(Plan& plan, const Drawn& drawn);
 /// or one step after another.
 void rows(Plan& plan, const Drawn& drawn);

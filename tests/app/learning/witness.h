@@ -33,8 +33,7 @@
 
 namespace reclab::test {
 
-/// Everything that is written in a panel, but for what it paints by itself: labels, sentences, legends, names of axes; and which of its
-/// sliders move.
+/// The texts in a panel, without those that it paints by itself: labels, sentences, legends, names of axes; and which of its sliders move.
 inline QStringList textsOf(const QWidget* panel) {
   QStringList texts;
   for (const QLabel* label : panel->findChildren<QLabel*>())
@@ -62,7 +61,7 @@ class Witness {
  public:
   /// Notes the choice of the next training before it begins, as a person made it.
   void chose(const TrainingChoice& choice) { choice_ = choice; }
-  /// These weights were written to a file: whoever reads it shows what was shown then.
+  /// Notes that these weights were written to a file: a window that reads it shows the same.
   void wrote(const QString& file, const MainWindow& window) {
     const TracePtr& trace = window.session()->trace();
     auto& kept = files_[file.toStdString()];
@@ -310,7 +309,7 @@ class Witness {
       Setup setup = pin.setup;
       setup.sequence = window_->session()->shownSetup().sequence;
       LearnedPtr weights = pin.weights ? pin.weights : setup.learnedWeights();
-      // One that learns beside is of the weights that are kept nearest to the step at which the time of training stands.
+      // A run that learns beside has the kept weights nearest to the step at which the time of training stands.
       if (const std::uint64_t training = window_->session()->trainingOf(pin.id); training != 0) {
         const LearningCurve* curve = window_->session()->learning()->find(training);
         const std::int64_t line = window_->session()->trainingStep();

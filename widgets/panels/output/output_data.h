@@ -50,7 +50,7 @@ class OutputData {
   bool anyFinite() const;
   /// Channels by how much they vary, the most first.
   std::vector<std::int64_t> byVariance() const;
-  /// Nothing without a target that counts at a recorded step.
+  /// The score; nothing without a target that counts at a recorded step.
   std::optional<OutputScore> score() const;
 
  private:

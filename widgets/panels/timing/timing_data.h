@@ -65,7 +65,7 @@ QString storage(double bytes);
 QString scaled(double value, const QString& unit);
 QString percentage(double share);
 
-/// Everything about a form at a length, in lines.
+/// The description of a form at a length, in lines.
 QString described(const Timings& timings, const TimedForm& form, std::size_t row);
 /// The circumstances of a timing: "CPU, float64, batch 1, width 32, seed 1".
 QString circumstances(const RunInfo& info);

@@ -13,7 +13,7 @@ void addPin(Legend* legend, const Panel::Run& run, const QPen& pen, const QList<
             const QString& how = {});
 /// A run without anything to show here is said to be: `lacks` is "no gates".
 void addPinWithout(Legend* legend, const Panel::Run& run, const Theme& theme, const QString& lacks, const QString& tip = {});
-/// All of them as one entry, where none is in a picture: "5 pinned runs: not in this view".
+/// Adds all runs as one entry, where none is in a picture: "5 pinned runs: not in this view".
 void addPinsWithout(Legend* legend, const std::vector<Panel::Run>& runs, const Theme& theme, const QString& lacks, const QString& tip);
 /// A sentence on the pinned runs that have arrays of these kinds where the run that is shown has none, and how to see theirs. Empty where
 /// none has.

@@ -48,7 +48,7 @@ class TrainingStore {
   void remove(const QStringList& ids) const;
   /// The oldest, where there are more than `most` and no other window has them.
   QStringList oldest() const;
-  /// All files of weights but these.
+  /// Removes all files of weights but these.
   void removeOthers(const QSet<QString>& weights) const;
 
  private:

@@ -37,7 +37,7 @@ class StudyWork : public QObject {
   TracePtr trace() const { return result().get<Trace>(); }
 
  signals:
-  /// There is a result, or why there is none.
+  /// Emitted with a result, or with the reason why there is none.
   void came(QString problem);
   void said(QString sentence, reclab::Tone tone);
 

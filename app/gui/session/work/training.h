@@ -130,7 +130,7 @@ class TrainingWork : public QObject {
   static constexpr std::size_t mostForgotten = 4;  ///< that can be brought back; of older ones the trainings go
   /// The current training and those beside it, or those that were forgotten before and brought back.
   std::shared_ptr<Forgotten> forget(const std::shared_ptr<Forgotten>& again = {});
-  /// All of it is there again, as if it had never been forgotten; false where it is no more kept.
+  /// Brings trainings back as if they had never been forgotten; false where they are no more kept.
   bool bringBack(const std::shared_ptr<Forgotten>& forgotten);
   void exportTo(const QString& folder);  ///< the current training, when its step is done
 

@@ -19,7 +19,7 @@ struct LowRankLayer {
   /// Parameters as the first version of state-spaces/s4 names them: log_dt [H], inv_w_real and w_imag, Λ = -exp(inv_w_real) + i w_imag.
   /// Their table has no dt_transform, dt_tie, low_rank and B_clip, and has bandlimit.
   bool first_version = false;
-  /// Not empty and true: beside each layer another one runs backward, with the same parameters, and what `read` makes there is added.
+  /// Whether another layer runs backward beside each one, with the same parameters, whose `read` is added. Empty: no.
   std::function<bool(const Hyper&)> adds_backward{};
 };
 std::vector<HyperSpec> low_rank_layer_hyper(bool first_version);
