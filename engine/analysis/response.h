@@ -31,7 +31,7 @@ class Response {
   std::vector<double> kernels(std::int64_t lags) const;
   /// H(ω) = Σ_k K_k e^{-iωk} at angles in radians a step, [angles, channels]: of modes Σ c b / (1 - a e^{-iω}), of modes with a term of low
   /// rank the same by the Sherman-Morrison formula, of a matrix c^T (I - e^{-iω} A)^-1 b in Hessenberg form, of taps the sum itself. Where
-  /// the system does not fall off it is what the transition says, infinite on a pole.
+  /// the system does not fall off it follows from the transition, infinite on a pole.
   std::vector<std::complex<double>> responses(std::span<const double> angles) const;
   /// The time constant of each channel. With modes it is that of the slowest, -1/ln|a| with the largest |a| among those that are driven and
   /// read; infinite where it does not fall off. With taps it is the lag within which Σ|K| has reached 1 - 1/e of the whole, which is the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// MemoryAccount: what is taken of a backend's memory, arrays and scratch alike.
+// MemoryAccount: the bytes taken of a backend's memory, arrays and scratch alike.
 #pragma once
 
 #include <atomic>

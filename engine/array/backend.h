@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Backend: the array operations that every model is made of, on one kind of device. Pointers are to dense row-major arrays in that
-// device's memory; a call may return before the work is done (finish() waits). Adjoints accumulate: they add to what is there.
+// Backend: the array operations that every model is made of, on one kind of device. Pointers are to dense row-major arrays in that device's
+// memory; a call may return before the work is done (finish() waits). Adjoints accumulate: they add to their arrays.
 #pragma once
 
 #include <cstddef>
@@ -284,11 +284,11 @@ class Backend {
   /// gfar = the adjoint of that, all of it written.
   virtual void by_distance_adjoint(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances,
                                    std::int64_t first, const void* gscores, void* gfar) = 0;
-  /// Sets to 0 what lies before column bound_i (from: keep those from the bound on) or from it on (not from).
+  /// Sets to 0 the entries before column bound_i (from: keep those from the bound on) or from it on (not from).
   virtual void keep_columns(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, const void* bound, bool from,
                             void* scores) = 0;
   /// scores[i, j] *= exp(row[first + i] + column[j] + (row_low[first + i] + column_low[j])) for j <= first + i, 0 elsewhere; all four
-  /// [batch, steps], the low ones what the rounding of the others left out.
+  /// [batch, steps], the low ones the rounding errors of the others.
   virtual void weigh(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns,
                      const void* row, const void* column, const void* row_low, const void* column_low, void* scores) = 0;
   /// p being the weighted scores: grow += sum_j p g, gcolumn += sum_i p g (either may be null), then g becomes the adjoint of the scores.
@@ -325,7 +325,7 @@ class Backend {
   virtual void loss(DType type, LossTerm term, const LossDims& dims, const void* y, const void* target, const void* weight, void* value,
                     void* gy) = 0;
 
-  // The bytes of scratch that operations take while they run, at most: with execution/planning_backend.h, what a plan of memory counts. 0:
+  // The bytes of scratch that operations take while they run, at most: with execution/planning_backend.h, a plan of memory counts them. 0:
   // none that grows with the model.
   virtual std::size_t cumulative_sum_scratch(DType, std::int64_t /*inner*/) const { return 0; }
   virtual std::size_t norm_scratch(std::int64_t /*rows*/, std::int64_t /*n*/) const { return 0; }  ///< of the adjoint

@@ -3,7 +3,7 @@
 
 namespace reclab {
 
-/// Says on standard error what did not hold, and ends the program.
+/// Prints the condition that did not hold on standard error, and ends the program.
 [[noreturn]] void demand_failed(const char* condition, const char* file, int line) noexcept;
 
 }  // namespace reclab

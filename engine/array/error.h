@@ -57,7 +57,7 @@ class Error : public std::runtime_error {
   ErrorPlace where_;
 };
 
-/// A device that cannot go on with what it was asked for; the same can be done on the CPU, and what() says so.
+/// A device that cannot go on with its work; the same can be done on the CPU, and what() says so.
 class DeviceError : public Error {
  public:
   enum class Kind : std::uint8_t {

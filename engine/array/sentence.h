@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A sentence for the user, and what can be done about it as data: a terminal names an option where the window names what is on its screen.
+// A sentence for the user, and its remedies as data: a terminal names an option where the window names a control on its screen.
 #pragma once
 
 #include <functional>

@@ -38,13 +38,13 @@ struct ForwardCall {
   std::span<const void* const> in;
   std::span<void* const> out;
   std::stop_token stop;
-  bool backward_follows = false;  ///< for these arrays: what is made on the way may be kept for it
+  bool backward_follows = false;  ///< for these arrays: intermediate results may be kept for it
 };
 struct BackwardCall {
   Backend& backend;
   std::span<const void* const> in, out;
   std::span<const void* const> grad_out;
-  std::span<void* const> grad_in;  ///< null where no gradient is wanted; adjoints add to what is there
+  std::span<void* const> grad_in;  ///< null where no gradient is wanted; adjoints are added
   std::stop_token stop;
 };
 
@@ -64,7 +64,7 @@ struct TangentCall {
   }
 };
 
-/// Work by formula, for what the forms cost.
+/// Work by formula, for the costs of the forms.
 struct Cost {
   double flops = 0.0, bytes = 0.0;
   double launches = 1.0;  ///< calls of the backend, one after the other
@@ -77,7 +77,7 @@ class Operation {
   virtual void backward(const BackwardCall& call) = 0;
   virtual void tangent(const TangentCall& call) = 0;
   virtual Cost cost() const = 0;  ///< of one forward call
-  /// Whether backward() sees nothing but what it is called with, and nothing that the last forward() left in the operation.
+  /// Whether backward() depends on its arguments alone, and on nothing that the last forward() left in the operation.
   virtual bool is_pure() const { return false; }
   /// Whether backward() of a pure operation reads the values of this input, or of this output.
   virtual bool reads_input(std::size_t) const { return true; }
@@ -183,7 +183,7 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<Step> steps_;
   std::vector<Capture> captures_;
-  DeviceArray arena_[3];  // values, gradients of what varies, gradients of what does not
+  DeviceArray arena_[3];  // values, gradients of varying arrays, gradients of the others
   std::size_t arena_bytes_[3] = {};
   struct Kept;
   std::vector<Kept> kept_;  // the arrays of which each run has its own

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Whether the CUDA device of this machine computes what its CPU does.
+// A check whether the CUDA device of this machine computes the same as its CPU.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace reclab {
 
-/// One preset, or one primitive, in one exact form on the CPU and on the CUDA device: the largest relative error of what was recorded, and
-/// of which array.
+/// One preset, or one primitive, in one exact form on the CPU and on the CUDA device: the largest relative error of the recorded arrays,
+/// and the array that has it.
 struct DeviceReport {
   std::string id, form, dtype;
   double forward_error = 0.0;   ///< output, states and gates: largest |difference| over the array's largest |value|; NaN if not comparable
@@ -28,7 +28,7 @@ struct DeviceReport {
   /// The allowed error: 1e-9 in float64, 1e-3 in float32, as between exact forms.
   double allowed() const { return dtype == "f64" ? 1e-9 : 1e-3; }
   bool agrees() const { return problem.empty() && forward_error <= allowed() && gradient_error <= allowed(); }
-  /// "agrees", what did not finish, or the array that differs.
+  /// "agrees", the run that did not finish, or the array that differs.
   Sentence verdict() const;
 };
 struct DeviceCheck {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Hankel matrices of filters: H[i, j] = h[i + j + 1], the map from what came in to what goes out after it. The rank of that of all taps is
-// the order of the filter as a linear system, and its singular values say how far from a system of lower order it is.
+// Hankel matrices of filters: H[i, j] = h[i + j + 1], the map from past inputs to future outputs. The rank of that of all taps is the order
+// of the filter as a linear system, and its singular values say how far from a system of lower order it is.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace reclab {
 
 /// The filter that the Hankel matrix is of, given taps h_0 .. h_{L-1}.
 enum class HankelOf : std::uint8_t {
-  taps,   ///< [L/2, L/2], whose entries are all taps that there are: it says nothing of what comes after them
+  taps,   ///< [L/2, L/2], whose entries are all taps that there are: it says nothing of later ones
   ending  ///< [L-1, L-1], of the filter whose taps from L on are 0
 };
 std::int64_t hankel_size(HankelOf of, std::int64_t taps);

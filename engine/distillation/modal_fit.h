@@ -36,9 +36,9 @@ struct ModalFit {
 
 /// The start of a filter's fits.
 struct FilterSpectrum {
-  HankelFactors taps;  ///< HankelOf::taps: the values that are shown, and Kung's start
-  HankelFactors
-      ending;  ///< HankelOf::ending: the start by balanced truncation, and twice the sum of what it leaves out, which bounds the error
+  HankelFactors taps;    ///< HankelOf::taps: the values that are shown, and Kung's start
+  HankelFactors ending;  ///< HankelOf::ending: the start by balanced truncation, and twice the sum of the values that it leaves out, which
+                         ///< bounds the error
 };
 FilterSpectrum filter_spectrum(std::span<const double> taps, std::int64_t order);
 

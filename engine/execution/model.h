@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Model: an architecture with its hyper-parameters and its weights, the latter on a backend in a precision. It outlives the rollouts that
-// refer to it, and its weights can be changed in place: the next forward of every rollout runs with what they are then.
+// refer to it, and its weights can be changed in place: the next forward of every rollout runs with the new ones.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlanningBackend: stands for another backend, computes nothing, and counts what that one's memory would be taken for.
+// PlanningBackend: stands for another backend, computes nothing, and counts the memory that would be taken of that one.
 #pragma once
 
 #include <stop_token>

@@ -55,8 +55,8 @@ class Rollout {
     bool timing_only = false;
     GradientsOn gradients = GradientsOn::host;
     /// The model's network of sampled_steps(length) steps, where there is one already. If it is one of these options and nobody runs it,
-    /// what a step takes of memory is read off it, and if it is of all steps and they are one segment, the rollout runs it; otherwise
-    /// networks are built.
+    /// the memory of a step is read off it, and if it is of all steps and they are one segment, the rollout runs it; otherwise networks are
+    /// built.
     std::shared_ptr<Network> network = {};
   };
   /// The model must outlive the rollout; the batch's sequences and losses until the next batch. Several rollouts of one model have arrays
@@ -79,13 +79,13 @@ class Rollout {
   const Network& network() const { return *full_; }
   Network& network() { return *full_; }
   std::int64_t segment_steps() const { return segment_; }
-  std::int64_t bytes() const;  ///< of graphs, checkpoints and what is carried
+  std::int64_t bytes() const;  ///< of graphs, checkpoints and carried adjoints
   Cost cost() const;           ///< of the forward pass, by formula
 
   /// The states of step -1, by "state/<layer>/<name>", those of a batch side by side as final_states() has them; names and sizes must be
   /// those of the network (checked by the caller).
   void set_initial(const std::map<std::string, std::vector<std::complex<double>>>& states);
-  /// The states of step -1 are again what the model starts with.
+  /// Sets the states of step -1 to the model's own start.
   void reset_states();
   /// Continues after a forward to the end: its final states are those of step -1 of the next one, without leaving the device. No gradient
   /// passes from there back, which is truncated backpropagation through time. The padding after a shorter sequence of a batch has changed

@@ -38,7 +38,7 @@ void tell_newton(const Network& network, Form form, FormResult& result);
 
 /// Largest |difference| over the largest |value| of the reference, of the outputs and, the worst over the input and all parameters, of the
 /// gradients; NaN where a value is not finite. A gradient that nearly cancels is measured by 1e-4 of the largest of all, since it has the
-/// rounding of what cancelled.
+/// rounding errors of the terms that cancelled.
 struct FormErrors {
   double output = 0.0, gradient = 0.0;
 };

@@ -15,7 +15,7 @@ namespace reclab {
 /// The work of one pass forward, for the choice of a device.
 struct Work {
   Cost cost;
-  double memory = 0.0;  ///< bytes of all arrays together; what is beyond them of cost.bytes is read again
+  double memory = 0.0;  ///< bytes of all arrays together; cost.bytes beyond them are read again
   double serial = 0.0;  ///< steps that a kernel takes one after the other by itself, all recurrences together
 };
 /// The seconds that it takes there, estimated.

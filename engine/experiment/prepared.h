@@ -50,8 +50,8 @@ struct Structure {
   Parameters loaded(const RunRequest& request) const;
 };
 
-/// The structure with its weights: those that are given, else what the request has learned or reads from a file. Where it has neither,
-/// they are drawn, and a read-out that is fitted to the target is.
+/// The structure with its weights: those that are given, else those that the request has learned or reads from a file. Where it has
+/// neither, they are drawn, and a read-out that is fitted to the target is.
 struct Prepared : Structure {
   Parameters parameters;
   std::string readout_note;  ///< on a read-out that was fitted to the run's target; empty: none was

@@ -18,7 +18,7 @@ struct Properties {
   bool time_invariant = false;  ///< linear, and the same matrix at every step and for every input
   bool diagonal = false;        ///< no entry of the state sees another
   bool complex = false;         ///< a state of complex numbers, or of their real and imaginary parts (StateSpec::pairs)
-  bool growing = false;         ///< a state that grows with what has passed
+  bool growing = false;         ///< a state that grows with the steps that have passed
   bool operator==(const Properties&) const = default;
 };
 

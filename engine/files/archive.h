@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A file of named arrays of any format that is read, told by its content. Each format is one file under files/archives/, which the build
-// lists; what file dialogs offer and which formats help and errors name follow from this table.
+// lists; the formats in file dialogs, help and errors follow from this table.
 #pragma once
 
 #include <filesystem>

@@ -116,7 +116,8 @@ class AtomicFolder {
 
   /// A new file of the folder, named relative to it. The reference holds until commit().
   AtomicFile& file(const std::string& name);
-  /// Closes what file() returned, so that many files do not hold many descriptors; it can no longer be written. Size and hash of it.
+  /// Closes the file that file() returned, so that many files do not hold many descriptors; it can no longer be written. Size and hash of
+  /// it.
   WrittenFile finish(AtomicFile& file);
   void commit();
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Unfinished files and folders: hidden, named ".NAME.PID-N.part", beside what they are to become. The writer holds a lock (flock) on it,
-// which the system takes back when the process ends in whatever way; so the next writer of NAME can tell an abandoned one, and removes it.
-// A process number alone would not tell: it may have been given to another process since.
+// Unfinished files and folders: hidden, named ".NAME.PID-N.part", beside their final place. The writer holds a lock (flock) on it, which
+// the system takes back when the process ends in whatever way; so the next writer of NAME can tell an abandoned one, and removes it. A
+// process number alone would not tell: it may have been given to another process since.
 #pragma once
 
 #include <filesystem>
@@ -43,7 +43,7 @@ class Turn {
 
 /// The sentence for an errno while writing `file`.
 [[noreturn]] void fail_writing(const std::filesystem::path& file, int code);
-/// Makes renames and removals in a folder last. Not every file system can; what was written is whole either way.
+/// Makes renames and removals in a folder last. Not every file system can; written files are whole either way.
 void sync_folder(const std::filesystem::path& folder);
 /// The names in an open folder, without . and ..; nothing where it cannot be read.
 std::vector<std::string> names_in(int descriptor);

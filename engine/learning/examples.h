@@ -35,7 +35,7 @@ struct WindowOptions {
   std::int64_t length = 100;  ///< steps of a window
   std::int64_t ahead = 1;     ///< where the sequence has no target: its own values so many steps later are
   double held_out = 0.2;      ///< share of the steps, the last ones
-  bool standardise = true;    ///< by mean and deviation of what is learned from
+  bool standardise = true;    ///< by mean and deviation of the training part
   std::uint64_t seed = 1;     ///< of where windows begin
   bool operator==(const WindowOptions&) const = default;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Losses of a whole sequence: what gradients are of.
+// Losses of a whole sequence, which gradients are of.
 #pragma once
 
 #include <cstdint>

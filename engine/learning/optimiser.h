@@ -26,7 +26,7 @@ class Optimiser {
   const OptimiserOptions& options() const { return options_; }
   std::int64_t bytes() const;
 
-  /// Copies what it keeps to where it lies, for go_back(), which takes it back to there.
+  /// Copies its arrays on the backend, for go_back(), which restores them.
   void keep();
   void go_back();
 

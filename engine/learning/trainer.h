@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Training: a model, what it learns from, and an optimiser, one batch after the other. On the CPU the same options give the same bits,
-// whatever the number of threads.
+// Training: a model, its examples, and an optimiser, one batch after the other. On the CPU the same options give the same bits, whatever
+// the number of threads.
 #pragma once
 
 #include <complex>

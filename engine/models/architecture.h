@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Architecture: what a file under models/<family>/ defines, once, for every form, device, precision and use: the function `layer`
-// written with array operations and one or more of the primitives of recurrence/. Building it lists parameters, states and gates; running
-// it computes.
+// Architecture: the definition of a model in a file under models/<family>/, once for every form, device, precision and use: the function
+// `layer` written with array operations and one or more of the primitives of recurrence/. Building it lists parameters, states and gates;
+// running it computes.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct ReadoutFit {
   std::string weight{}, bias{};  ///< "0/Wout" [outputs, features], "0/Wout_bias" [outputs]
 };
 
-/// A parameter of a layer by which its input enters: what it is multiplied with, or that part of it.
+/// A parameter of a layer by which its input enters: the whole matrix, or the part that the input is multiplied with.
 struct InputWeight {
   /// The part that is multiplied with the input: as many columns or rows as it has features, where others are multiplied with something
   /// else.
@@ -69,9 +69,9 @@ class LayerGraph {
   virtual ~LayerGraph() = default;
 
   const Hyper& hyper;
-  /// Adds a layer, in both directions where its architecture is joint, and returns what it makes of x [rows, batch, features]. A step of it
-  /// is `stride` steps of the sequence, a divisor of Architecture::period. `path`: what the reference implementation calls it, {path} in
-  /// its architecture's reference names.
+  /// Adds a layer, in both directions where its architecture is joint, and returns its output for x [rows, batch, features]. A step of it
+  /// is `stride` steps of the sequence, a divisor of Architecture::period. `path`: its name in the reference implementation, {path} in its
+  /// architecture's reference names.
   virtual Var layer(const LayerKind& kind, std::int64_t stride, const std::string& path, Var x) = 0;
 };
 

@@ -42,7 +42,7 @@ struct NetworkOptions {
   bool record = true;             ///< memories keep every state, also those they could do without
   std::int64_t cached_steps = 0;  ///< steps that came before, where growing states hold them
   std::int64_t teacher =
-      0;  ///< outputs whose targets layers read in place of what they feed back (Layer::teacher_forcing_input); 0: they run by themselves
+      0;  ///< outputs whose targets layers read in place of their own feedback (Layer::teacher_forcing_input); 0: they run by themselves
   bool input_gradient = true;
   bool timed = false;  ///< the steps of the sequence are unequal: layers that know time are given elapsed times
   bool operator==(const NetworkOptions&) const = default;
@@ -67,12 +67,12 @@ class Network {
     Memory* memory = nullptr;  ///< null for a buffer, which is carried over, and recorded only where it has a trajectory
     int slot = 0;              ///< its place among the memory's states
     Var initial, trajectory, final_state;
-    bool growing = false;       ///< the first axis is as long as what has passed
+    bool growing = false;       ///< the first axis is as long as the steps that have passed
     bool auxiliary = false;     ///< no part of the layer's transition: a stabiliser
     double start = 0.0;         ///< the value of all its entries before the first step
     Shape recorded_shape = {};  ///< of a trajectory's row where it is not that of the state (a buffer of several steps)
     Var unscaled_initial =
-        {};  ///< the initial state again, a leaf of its own: what else reads it, with a gradient in plain units (Layer::previous_state)
+        {};  ///< the initial state again, a leaf of its own for its other readers, with a gradient in plain units (Layer::previous_state)
     bool reversed = false;    ///< of a layer that runs from the end of the sequence to its start: row 0 is the last step
     std::int64_t period = 0;  ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
     bool position = false;    ///< the number of steps that have passed

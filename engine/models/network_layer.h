@@ -13,12 +13,11 @@
 
 namespace reclab {
 
-/// A layer of a network: what it declares goes into the network's lists.
+/// A layer of a network: its declarations go into the network's lists.
 class Network::LayerOf final : public Layer, public FlowListener, public MixingListener {
  public:
   /// The layer `index` of the network, which is layer `place` of its stack and direction, whose lowest one is the network's layer `first`;
-  /// index = -1: none of them.
-  /// `joint`: what another layer of the same prefix has declared is its parameter too.
+  /// index = -1: none of them. `joint`: the parameters of another layer of the same prefix are its own too.
   LayerOf(Network& network, const Hyper& values, std::string prefix, int index, int place = -1, int first = 0, bool joint = false)
       : Layer(network.graph_, values),
         network_(network),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The fields of what is computed, as data. Each is the row that hyper-parameters have, and how it is said: from it come an option of the
+// The fields of a computation, as data. Each is the row that hyper-parameters have, and how it is said: from it come an option of the
 // command line with its help, the words that repeat it, its value in a file, and its row in a form.
 #pragma once
 
@@ -35,7 +35,7 @@ struct Field {
   Says says = Says::one;
   bool always = false;   ///< in the line that repeats it where it has its default too
   bool of_file = false;  ///< of a file that is learned from, and of no task
-  bool output = false;   ///< where the result goes, and no part of what is computed
+  bool output = false;   ///< the place of the result, and no part of the computation
 };
 
 /// "--weight-decay" of "weight_decay".
@@ -49,7 +49,7 @@ std::vector<std::string> words_of(const Field& field, const HyperValue& value);
 std::vector<std::string> names_of_list(std::string_view list);
 std::string list_of_names(const std::vector<std::string>& names);
 
-/// Values by their keys, as text: what a file, a command line and a window have alike.
+/// Values by their keys, as text, the same for a file, a command line and a window.
 using FieldTexts = std::vector<std::pair<std::string, std::string>>;
 
 /// A field of a struct, and where in it the value lies.

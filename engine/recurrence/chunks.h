@@ -28,8 +28,8 @@ class OpaqueMemory final : public Memory, public HasEvaluationOrder {
   const Memory* inner_ = nullptr;
 };
 
-/// An initial state, and what the graph of the form reads it through: `state` goes into the memory that is carried from chunk to chunk,
-/// whose adjoint may come in units of its own, `read` everywhere else.
+/// An initial state, and the variables through which the graph of the form reads it: `state` goes into the memory that is carried from
+/// chunk to chunk, whose adjoint may come in units of its own, `read` everywhere else.
 struct Start {
   Var leaf, state, read;
   OpaqueMemory* memory;
@@ -45,8 +45,8 @@ Var join(Var x, std::int64_t steps);
 Var triangle(Graph& graph, std::int64_t chunk, double inside, double outside, bool strictly = false);
 /// The states before each chunk or step: the initial one and all but the last of those after.
 Var previous_state(Var initial, Var after);
-/// Sums of the entries up to and with each along an axis, high + low: a difference of two is exact to the rounding of what lies between,
-/// however much came before. The gradient goes through high.
+/// Sums of the entries up to and with each along an axis, high + low: a difference of two is exact to the rounding of the entries between,
+/// however many came before. The gradient goes through high.
 struct Sums {
   Var high, low;
 };

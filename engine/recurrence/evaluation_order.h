@@ -10,7 +10,7 @@ class Plan;
 struct Drawn;
 
 struct EvaluationOrder {
-  /// Adds the pieces of work to the plan (recurrence/plan.h); what the operation's inputs and outputs are depends on it.
+  /// Adds the pieces of work to the plan (recurrence/plan.h); the meaning of the operation's inputs and outputs depends on it.
   using Draw = void (*)(Plan& plan, const Drawn& drawn);
   Form form = Form::sequential;
   Draw draw = nullptr;
@@ -23,9 +23,9 @@ struct EvaluationOrder {
     softmax,
     decayed,
     other
-  } weights = Weights::plain;         ///< of reads of what came before: `other` needs more than q and k
+  } weights = Weights::plain;         ///< of reads of earlier steps: `other` needs more than q and k
   bool bounded = false;               ///< of the same: the fourth input is the first that each step reads
-  ReadOrder read = ReadOrder::after;  ///< before: a step does not see what it writes itself
+  ReadOrder read = ReadOrder::after;  ///< before: a step does not see its own write
   std::int64_t groups = 1;            ///< of matrices: how many sequences one after another the arrays hold
   bool diagonal_scan = false;         ///< a scan or chunkwise pass of s_t = a_t s_{t-1} + b_t, which are one kernel on a CUDA device
   std::vector<Var> in = {};           ///< q, k, v, ... of a form that is made of several operations

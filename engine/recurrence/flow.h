@@ -28,8 +28,8 @@ class FlowListener {
   virtual ~FlowListener() = default;
   virtual void flows(const Flow& flow) = 0;
 };
-/// Says that the transition of what the layer declares as states is such a step. Once a layer. A generalised one is named by its share
-/// where that has a name; exponents count with exponential alone.
+/// Says that the transition of the layer's states is such a step. Once a layer. A generalised one is named by its share where that has a
+/// name; exponents count with exponential alone.
 void declare_flow(Layer& layer, const Flow& flow);
 
 }  // namespace reclab

@@ -35,7 +35,7 @@ struct Buffer {
   std::string name, text;
   Shape shape;  ///< without time and batch
   Var initial{}, trajectory{}, final_state{};
-  bool growing = false;     ///< the first axis is as long as what has passed
+  bool growing = false;     ///< the first axis is as long as the steps that have passed
   Shape recorded_shape{};   ///< of a trajectory's row where it is not that of the state
   std::int64_t period = 0;  ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
 };
@@ -47,7 +47,7 @@ struct Buffer {
 struct PastBasis {
   double window = 0.0;  ///< steps that the state reaches back; 0: the whole past
   double first = 1.0;   ///< the whole past: how many steps long it is after step 0 (each step adds one)
-  /// The last step after which the coefficients are those of the window, and what the user is told about later ones.
+  /// The last step after which the coefficients are those of the window, and the note for the user about later ones.
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
   std::string beyond{};
   std::string inverse_window{};  ///< not empty: the layer's parameter [1] whose reciprocal is the window, whatever `window` says
@@ -83,7 +83,7 @@ class Layer {
   /// Names a sequence as a gate and returns it. low = high = 0: unbounded.
   virtual Var gate(const std::string& name, Var value, double low, double high, const std::string& text) = 0;
 
-  /// Says that what is being built has these exact forms beside the sequential one.
+  /// Says that the layer being built has these exact forms beside the sequential one.
   virtual void declare_forms(std::initializer_list<Form> forms) = 0;
   /// The states of a memory, in the memory's order.
   virtual void declare(const std::vector<StateSpec>& states, const MemoryVars& vars) = 0;

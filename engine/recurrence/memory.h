@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Memory: what carries a model from one time step to the next. Every architecture's memory is one of a few primitives, each a folder beside
-// this file; each knows its exact execution forms, its adjoint, and its transition (for spectra and for products of ds_t/ds_{t-1}).
+// Memory: the part that carries a model from one time step to the next. Every architecture's memory is one of a few primitives, each a
+// folder beside this file; each knows its exact execution forms, its adjoint, and its transition (for spectra and for products of
+// ds_t/ds_{t-1}).
 #pragma once
 
 #include <complex>
@@ -21,7 +22,7 @@ enum class Form : std::uint8_t { sequential, scan, chunkwise, convolution, atten
 inline constexpr Form all_forms[] = {Form::sequential, Form::scan,   Form::chunkwise,    Form::convolution,
                                      Form::attention,  Form::newton, Form::quasi_newton, Form::damped_newton};
 inline bool is_newton(Form form) { return form == Form::newton || form == Form::quasi_newton || form == Form::damped_newton; }
-/// Whether the form makes the state of every step; one that does not leaves what is inside to be recorded by the sequential form.
+/// Whether the form makes the state of every step; one that does not leaves the recording of states to the sequential form.
 inline bool forms_states(Form form) { return form == Form::sequential || form == Form::scan || is_newton(form); }
 std::string_view to_string(Form form);
 /// Throws Error that names the known forms.
@@ -75,7 +76,7 @@ struct Transition {
 
   /// Eigenvalues, which is entries of the state; 0 where there is no transition.
   std::int64_t width() const { return count * size * repeats; }
-  /// Entries of what tells a step's transition: its diagonal, or its blocks.
+  /// The number of entries of a step's transition: its diagonal, or its blocks.
   std::int64_t entries() const { return count * size * size; }
 };
 
@@ -113,8 +114,8 @@ class Memory : public Operation {
   virtual int exponent() const { return exponent_; }
   /// log2 |dL/ds_t|_2 of each state at each step of the last backward (of the whole batch); empty in a form that does not form it.
   virtual const std::vector<std::vector<double>>& log2_norms() const { return log2_norms_; }
-  /// Asks the next backwards for log2 |(ds_t/ds_{t-1})^T dL/ds_t|_2 of each state at each step too: dL/ds_{t-1} without what else reads
-  /// s_{t-1}. Empty in a memory or form that does not form it.
+  /// Asks the next backwards for log2 |(ds_t/ds_{t-1})^T dL/ds_t|_2 of each state at each step too: dL/ds_{t-1} without the other readers
+  /// of s_{t-1}. Empty in a memory or form that does not form it.
   void record_backpropagated_norms() { notes_passed_ = true; }
   const std::vector<std::vector<double>>& log2_backpropagated() const { return log2_passed_; }
 

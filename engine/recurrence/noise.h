@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Noise that a model adds to what it computes.
+// Noise that a model adds to its arrays.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The step view of a primitive: the pieces of work that a form of it falls into, and which of them waits for which. Each primitive draws
-// its own forms (its drawing.cpp); schedule/ finds what is to be drawn and writes it down.
+// its own forms (its drawing.cpp); schedule/ finds the operations to draw and writes their plans down.
 #pragma once
 
 #include <cmath>
@@ -78,7 +78,7 @@ struct Watched {
 struct Drawn {
   EvaluationOrder order;
   std::vector<Var> in, out;
-  Memory* memory = nullptr;  ///< null: what is read from a cache
+  Memory* memory = nullptr;  ///< null: of reads from a cache
   Var trajectory;            ///< of its first state, where there is one
   bool reversed = false;
   std::string state;                                 ///< "state/0/h"

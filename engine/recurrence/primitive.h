@@ -38,7 +38,7 @@ class RandomLeaves {
 };
 
 /// A layer that is nothing but the primitive, to be timed. All that it reads comes in as its input, whose channels are cut into arguments;
-/// what does not change with time is a parameter.
+/// time-invariant arrays are parameters.
 struct TimedPrimitive {
   /// Channels of the input that are one argument: normal, or uniform in a range.
   struct Argument {

@@ -10,7 +10,7 @@ namespace reclab {
 
 /// A step of the layer is `stride` steps of the sequence, and is made with the last of them. A graph covers a number of steps of the
 /// sequence that need be no multiple of the stride, from any place on, so it has a row for each step of the layer that may end in it, and
-/// what runs it tells how many do: the last row may be of a step that is not whole yet, and what it holds is not carried on and read by no
+/// what runs it tells how many do: the last row may be of a step that is not whole yet, whose values are neither carried on nor read by a
 /// row that is.
 struct Rate {
   std::int64_t stride = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sequence: what a model is run on. Loaded from a file, or made by a synthetic task.
+// Sequence: the input of a model, with a target or without. Loaded from a file, or made by a synthetic task.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,8 @@ struct LoadOptions {
   std::optional<std::string> time;
   bool standardise = true;
   /// Columns by name or number that are the target at every step, and inputs only where `columns` names them too; or only "next": the
-  /// inputs' own next values, which count at every step but the last. Standardised as the inputs are. Empty: what the file brings. A column
-  /// named next is chosen by its number.
+  /// inputs' own next values, which count at every step but the last. Standardised as the inputs are. Empty: the file's own target, if it
+  /// has one. A column named next is chosen by its number.
   std::vector<std::string> target;
   Missing missing = Missing::refuse;
   bool operator==(const LoadOptions&) const = default;
@@ -69,7 +69,7 @@ struct TaskOptions {
 
 /// A multivariate series, row-major: entry (t, j) is input[t * width + j].
 struct Sequence {
-  std::string name;         ///< a file's name, or the task's with what is set of it: "copy (delay = 40)"
+  std::string name;         ///< a file's name, or the task's with its settings: "copy (delay = 40)"
   std::string source;       ///< the path as given, or "task adding --length 200 --seed 1"
   std::string sha256;       ///< of the file's bytes, or of input and target for a task; lower-case hexadecimal
   std::int64_t length = 0;  ///< T >= 1
@@ -128,7 +128,7 @@ Sequence load_sequence(const std::filesystem::path& file, const LoadOptions& opt
 
 /// The description of a task, for menus and help.
 struct TaskInfo {
-  std::string name, title, text;  ///< text: one or two sentences, what must be remembered and for how long
+  std::string name, title, text;  ///< text: one or two sentences on the thing to be remembered and for how long
   std::int64_t default_length;
   std::string source;                      ///< its origin in the literature
   std::vector<HyperSpec> parameters = {};  ///< its own, beside length and seed
@@ -136,7 +136,7 @@ struct TaskInfo {
 /// Tasks with a target first, then by name. Each is a file in a folder of sequence/tasks/.
 const std::vector<TaskInfo>& tasks();
 
-/// The parameters of a task with what is set of them. Throws Error naming the tasks, the parameters or the range that there are.
+/// The parameters of a task with these settings. Throws Error naming the tasks, the parameters or the range that there are.
 Hyper task_parameters(const std::string& name, const TaskSettings& set);
 /// The fewest steps that a task with these parameters can be. Throws Error as task_parameters does.
 std::int64_t shortest_task(const std::string& name, const TaskSettings& set);

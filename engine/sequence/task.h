@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The parts of a synthetic task. Each task is one file in a folder of sequence/tasks/, which the build lists: menus, help, presets, the
-// command line and the editors of its parameters follow from it. Everything random comes from Rng streams named after what they draw.
-// Inside the floor only.
+// command line and the editors of its parameters follow from it. Everything random comes from Rng streams named after their draws. Inside
+// the floor only.
 #pragma once
 
 #include <string>

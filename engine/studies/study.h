@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A study is the value of what is computed: an id and values for its fields. From its row follow the subcommand with its help, what a
-// window may ask for and how it is told of it, the key of the job, and what is kept. The build lists studies/list/<id>.cpp, each of which
-// defines `Study <id>()`.
+// A study: a computation as a value, an id and values for its fields. From its row follow the subcommand with its help, the requests of a
+// window and its answers, the key of the job, and the kept choices. The build lists studies/list/<id>.cpp, each of which defines `Study
+// <id>()`.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The survey's tables of complexities beside what is measured here. M. Tiezzi et al., "State-Space Modeling in
-// Long Sequence Processing: A Survey on Recurrence in the Transformer Era", 2024 (arXiv 2406.09062), Tables 2 and 3.
+// The survey's tables of complexities beside measurements here. M. Tiezzi et al., "State-Space Modeling in Long Sequence Processing: A
+// Survey on Recurrence in the Transformer Era", 2024 (arXiv 2406.09062), Tables 2 and 3.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@
 
 namespace reclab {
 
-/// A row of the survey's tables, and what stands for it here.
+/// A row of the survey's tables, and the preset that stands for it here.
 struct StatedComplexity {
   int table;
   std::string_view section, model;  ///< as the survey names them
@@ -26,7 +26,7 @@ struct StatedComplexity {
   double (*time_of)(double length, double width);
   double (*space_of)(double length, double width);
   std::string_view preset, form;       ///< the preset and form that are timed here
-  std::string_view of_time, of_space;  ///< why what is measured here is not what is stated there; empty where it is
+  std::string_view of_time, of_space;  ///< why the measurement here is of something else than the statement; empty where it is of the same
 };
 std::span<const StatedComplexity> stated_complexities();
 

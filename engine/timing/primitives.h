@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The primitives of recurrence/ by themselves, as architectures that are nothing else: for timing what every model is made of.
+// The primitives of recurrence/ by themselves, as architectures that are nothing else, for timing the parts of every model.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ Roof best_of(const Roof& x, const Roof& y);
 
 /// A roof is the best that was seen: one that was taken while something else ran is too low. So it is raised where the file is older than a
 /// day, and where the machine is clearly faster than it was then: `pace`, the seconds of a fixed computation now (0: not known), is less
-/// than `clearly` times what is noted with the roof.
+/// than `clearly` times the one noted with the roof.
 Roof roof_of_machine(const std::filesystem::path& file, std::stop_token stop, std::string* problem = nullptr, double pace = 0.0);
 
 /// Measures again and keeps the best of both, in the file too.

@@ -72,7 +72,7 @@ struct Composition {
   std::int64_t steps = 0;                     ///< of the run
   std::int64_t entries = 0;                   ///< of the memory
   std::int64_t rows_of_factors = 0;           ///< steps, or 1 where all steps are alike
-  std::vector<std::complex<double>> factors;  ///< [rows_of_factors, entries]: what each entry is multiplied with, which is its eigenvalue
+  std::vector<std::complex<double>> factors;  ///< [rows_of_factors, entries]: the factor of each entry, which is its eigenvalue
   Sentence problem;                           ///< why there are none, a sentence; empty where there are
 };
 using CompositionPtr = std::shared_ptr<const Composition>;

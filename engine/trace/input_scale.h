@@ -13,7 +13,7 @@ namespace reclab {
 bool scales_input(std::string_view key);
 /// The factor that the input is multiplied with before the model reads it, as text ("6"); empty where it is read as it is.
 std::string input_scale_of(const RunInfo& run);
-/// The name of the input, and what it is multiplied by where it is: "adding × 6".
+/// The name of the input, and its factor where it has one: "adding × 6".
 std::string input_words(const RunInfo& run);
 /// The sentence for summaries and manifests.
 std::string input_scale_note(const std::string& scale);

@@ -41,7 +41,7 @@ struct KindInfo {
   KeyForm form;
   Stage stage;
   std::string_view axes, unit;  ///< of the arrays; "" where it counts nothing
-  std::string_view text;        ///< one sentence: what it is
+  std::string_view text;        ///< one sentence on it
 };
 
 /// All kinds, in the order in which a run records them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Trace: what a run recorded, as named arrays with axes and units. Panels, exports and analyses know only this.
+// Trace: the record of a run, as named arrays with axes and units. Panels, exports and analyses know only this.
 #pragma once
 
 #include <complex>
@@ -28,10 +28,10 @@ struct Axis {
 /// A recorded array: row-major, real (float64) or complex (complex128), never both. Immutable once it is in a Trace.
 struct TraceArray {
   std::string key;         ///< the key in trace.npz, for example "gate/0/forget"
-  Shape shape;             ///< [T, ...] for what moves with time
+  Shape shape;             ///< [T, ...] for an array that moves with time
   std::vector<Axis> axes;  ///< as many as the shape has dimensions
   std::string unit;        ///< "" when dimensionless, "log10" for logarithms of norms
-  std::string text;        ///< one sentence: what this is, for tooltips
+  std::string text;        ///< one sentence on it, for tooltips
   double low = 0.0;        ///< the range that a gate can take (low < high), both 0 when it is unbounded
   double high = 0.0;
   std::shared_ptr<const std::vector<double>> real;
@@ -60,7 +60,7 @@ struct SpectrumInfo {
   double share = 0.5;     ///< of generalised: the share of the new state in the step's slope
 };
 
-/// One layer of what ran.
+/// One layer of the network that ran.
 struct LayerInfo {
   std::string name;       ///< distinguishes it from others: "", "backward", "mamba"
   bool reversed = false;  ///< it runs from the end of the sequence to its start
@@ -81,7 +81,7 @@ struct RunInfo {
   std::string weights, state;          ///< the files that they were read from; empty: drawn from the seed, and as the model begins
   std::optional<LearnedInfo> learned;  ///< of weights that were neither drawn nor read
   std::string device, dtype, form;     ///< those that were used in the end: "cpu", "float64", "sequential"
-  std::vector<std::string> forms;      ///< the exact forms of what ran
+  std::vector<std::string> forms;      ///< the exact forms of the network
   std::vector<std::string> devices;    ///< those that this machine can run on: "cpu", and "cuda" where there is a device
   std::int64_t batch = 1;              ///< sequences side by side
   std::string record_form;             ///< the form that states, gates and gradients were recorded with (same as form if it forms them)

@@ -11,8 +11,8 @@
 
 namespace reclab {
 
-/// JSON, indented, UTF-8: every field of RunInfo, the time axis, and of each array its key, shape, dtype, axes, unit, range and text.
-/// A number that is not finite is null. `files`: what the export holds beside the manifest, each with its size and SHA-256.
+/// JSON, indented, UTF-8: every field of RunInfo, the time axis, and of each array its key, shape, dtype, axes, unit, range and text. A
+/// number that is not finite is null. `files`: the files of the export beside the manifest, each with its size and SHA-256.
 std::string manifest_json(const Trace& trace, const std::vector<WrittenFile>& files = {});
 
 /// trace.npz: every array under its key (float64 or complex128), and `time` [T] (float64) and `step` [T] (int64) of the recorded rows. An

@@ -68,7 +68,7 @@ class Room {
 };
 
 #define RECLAB_INLINE __attribute__((always_inline))
-/// f(0) ... f(n - 1), the numbers as constants: what is indexed by them stays in registers.
+/// f(0) ... f(n - 1), the numbers as constants, so that arrays indexed by them stay in registers.
 template <int n, class F>
 RECLAB_INLINE inline void each(const F& f) {
   [&]<int... i>(std::integer_sequence<int, i...>)
@@ -122,7 +122,7 @@ void tile(const Product<T> p, Index i0, Index j0) {
   }
   each<rows>([&](auto i) RECLAB_INLINE { each<columns>([&](auto j) RECLAB_INLINE { at(c + i * p.ldc + j * lanes<T>) = sum[i][j]; }); });
 }
-/// C (rows x columns) = A B, or onto what C was; rows are a multiple of 8, columns of a vector.
+/// C (rows x columns) = A B, or += A B; rows are a multiple of 8, columns of a vector.
 template <Onto onto, Half half = Half::both, class T>
 void multiply(Index rows, Index columns, const Product<T>& p) {
   Index j = 0;
@@ -134,7 +134,7 @@ void multiply(Index rows, Index columns, const Product<T>& p) {
   for (; columns - j >= lanes<T>; j += lanes<T>)
     for (Index i = 0; i < rows; i += 8) tile<T, onto, half, 8, 1>(p, i, j);
 }
-/// C += A B for a sum over all of time: `low` holds what the rounding of C left out, by Knuth's sum of two numbers and its error.
+/// C += A B for a sum over all of time: `low` holds the rounding errors of C, by Knuth's sum of two numbers and its error.
 template <class T>
 void add_exactly(Index rows, Index columns, Product<T> p, T* low, T* room) {
   T* c = p.c;
@@ -283,7 +283,7 @@ void scores_of(const T* x, const T* y, const T* e, Index ld, T* scores) {
 
 // ---- A head's chunk ----------------------------------------------------------------------------------------------------------------
 
-/// Rows of one head, zeros after the last step and beyond the entries; what decays between steps, and products of it.
+/// Rows of one head, zeros after the last step and beyond the entries; the decays between steps, and products of them.
 template <class T>
 struct PaddedRows {
   const GatedDims& d;

@@ -37,7 +37,7 @@ void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, st
 constexpr std::int64_t packed_size(std::int64_t k, std::int64_t n) { return k * ((n + 31) / 32 * 32); }
 template <class T>
 void pack(bool transpose, std::int64_t k, std::int64_t n, const T* b, T* packed);
-/// A^T (m x k) of what lies as A (k x m), in panels of as many rows as are multiplied with together: packed_rows_size(m, k) entries.
+/// A^T (m x k) of an A (k x m), in panels of as many rows as are multiplied with together: packed_rows_size(m, k) entries.
 inline constexpr std::int64_t packed_rows = 8;
 constexpr std::int64_t packed_rows_size(std::int64_t m, std::int64_t k) { return (m + packed_rows - 1) / packed_rows * packed_rows * k; }
 template <class T>

@@ -377,7 +377,7 @@ void KernelBackend<Machine>::convolve_adjoint(DType type, Index steps, Index bat
 // Convolutions by a library. Recorded ones go by our own transforms and read the kernel itself, whether it has a spectrum or not. Spectra
 // are always a library's, so making one ends a recording.
 
-/// Whether a library makes the transforms of such sequences where nothing is recorded: the same for a spectrum and for what reads it.
+/// Whether a library makes the transforms of such sequences where nothing is recorded: the same for a spectrum and for its readers.
 template <class Machine>
 bool KernelBackend<Machine>::by_library(DType type, Index steps) const {
   return !is_complex(type) && machine_.has_transforms() && transform_length(steps) <= INT_MAX;

@@ -502,7 +502,7 @@ void KernelBackend<Machine>::gated_adjoint(DType type, const GatedDims& d, const
     }
     machine_.each(pairs, GatedScores<T>{g, as<T>(go), as<T>(v), gscores.data, d.value});
     if (gv) machine_.each(d.steps * d.heads * d.value, GatedValueAdjoint<T>{g, right.data, ends.data, scores.data, as<T>(go), as<T>(gv)});
-    // left and right are needed no more: what goes through the memory takes their place.
+    // left and right are needed no more: the terms through the memory take their place.
     machine_.each(keys, GatedKeyAdjoint<T>{g, as<T>(q), as<T>(k), as<T>(go), starts.data, gscores.data, as<T>(gq), left.data, true});
     machine_.each(keys, GatedKeyAdjoint<T>{g, as<T>(k), as<T>(q), as<T>(v), ends.data, gscores.data, as<T>(gk), right.data, false});
     if (glog_decay)

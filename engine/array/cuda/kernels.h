@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The kernels of a device that runs many threads, as types without a CUDA word in them. Most are called once for every index, in any
-// order: `operator()(index)`. The rest work in blocks of threads that share memory: `operator()(block, index, shared)` is a row of
-// phases, and every thread has finished a phase before one begins the next. So a plain loop can run them too, which is how they are
-// tested on a machine without a device. No sum depends on how many threads there are or on who comes first: same input, same bits.
-// The kernels of a family are in the file of its name; here is what all of them calculate with.
+// The kernels of a device that runs many threads, as types without a CUDA word in them. Most are called once for every index, in any order:
+// `operator()(index)`. The rest work in blocks of threads that share memory: `operator()(block, index, shared)` is a row of phases, and
+// every thread has finished a phase before one begins the next. So a plain loop can run them too, which is how they are tested on a machine
+// without a device. No sum depends on how many threads there are or on who comes first: same input, same bits. The kernels of a family are
+// in the file of its name; here are the types and functions that all of them use.
 #pragma once
 
 #include <cmath>
@@ -84,7 +84,7 @@ RECLAB_HD inline T scaled(T x, int exponent) {
     return std::ldexp(x, exponent);
 }
 
-/// The power of two just above |x| (of the larger part); no_exponent for zero, infinite_exponent for what is not finite.
+/// The power of two just above |x| (of the larger part); no_exponent for zero, infinite_exponent for a number that is not finite.
 template <class T>
 RECLAB_HD inline int exponent_of(T x) {
   real_t<T> magnitude;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sums over axes, norms and exponents. The reductions are our own, not CUB's: what is summed is a term that is made on the way and never
-// stored, over axes that lie apart, for many sums at once, in double for every type, and in an order that follows from the shape alone; and
-// the same kernels run on the host, where they are tested.
+// Sums over axes, norms and exponents. The reductions are our own, not CUB's: the terms of a sum are made on the way and never stored, over
+// axes that lie apart, for many sums at once, in double for every type, and in an order that follows from the shape alone; and the same
+// kernels run on the host, where they are tested.
 #pragma once
 
 #include "array/cuda/kernel_backend.h"

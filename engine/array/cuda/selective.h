@@ -112,7 +112,7 @@ struct SelectiveTile {
     fetched.wide_at = row(at, from) * d.channels + at.channel + thread % channels + thread / channels * next_row() * d.channels;
     fetched.narrow_at = row(at, from) * d.states + first + thread % width + thread / width * next_row() * d.states;
   }
-  /// f(k, step, index): the thread's kth entry in the tile at r of what is [steps, batch, channels], the first one at `index`.
+  /// f(k, step, index): the thread's kth entry in the tile at r of an array [steps, batch, channels], the first one at `index`.
   template <class F>
   RECLAB_HD void entries(const Place& at, Index r, int thread, Index index, const F& f) const {
     const int own_step = thread / channels, left = at.channel + thread % channels < d.channels ? steps_from(r) - own_step : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Reconstruction: what a memory's state says of its signal's past, followed through a run and compared with that signal.
+// Reconstruction of a signal's past from a memory's state, followed through a run and compared with that signal.
 #pragma once
 
 #include <cstdint>

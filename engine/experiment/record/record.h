@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The record of one run: what was asked for, what is run, and the trace that its analyses fill.
+// The record of one run: the request, its preparation, and the trace that its analyses fill.
 #pragma once
 
 #include <complex>

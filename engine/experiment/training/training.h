@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A preset that learns: what is asked for, the model and its trainer, what came of it so far, and the folder that it is kept in and goes on
-// from.
+// A preset that learns: the request, the model and its trainer, the history so far, and the folder that it is kept in and goes on from.
 #pragma once
 
 #include <algorithm>
@@ -104,9 +103,9 @@ std::vector<std::string> arguments_of(const TrainingRequest& request);
 /// The command line, as a POSIX shell reads it.
 std::string command_of(const TrainingRequest& request);
 
-/// Writes the folder, all of it at once (AtomicFolder): weights.npz and weights.safetensors, by the names on the card; optimiser.npz, what
-/// it keeps; history.csv and history.npz; and training.json, which has the command, where it stands, and size and SHA-256 of the others.
-/// Throws Error where it cannot be written, and the folder is as it was.
+/// Writes the folder, all of it at once (AtomicFolder): weights.npz and weights.safetensors, by the names on the card; optimiser.npz, the
+/// optimiser's arrays; history.csv and history.npz; and training.json, which has the command, where it stands, and size and SHA-256 of the
+/// others. Throws Error where it cannot be written, and the folder is as it was.
 void export_training(const Training& training, const std::filesystem::path& folder);
 /// Throws Error where export_training would, for a disk without room too: everything is written beside the folder, and taken away again.
 void check_export(const Training& training, const std::filesystem::path& folder);
@@ -125,8 +124,8 @@ struct TrainingFolder {
 TrainingFolder training_in(const std::filesystem::path& folder);
 /// The words behind `reclab train` that a folder was made with. Throws Error for a folder that is none of a training.
 std::vector<std::string> arguments_in(const std::filesystem::path& folder);
-/// Takes a training, just made of the request that a folder was made with, to where the folder stands: what follows has the bits of one
-/// that was never interrupted. More steps may be asked for. Throws Error for a folder, or a file that it learns from, that has changed
+/// Takes a training, just made of the request that a folder was made with, to where the folder stands: its further steps have the bits of
+/// one that was never interrupted. More steps may be asked for. Throws Error for a folder, or a file that it learns from, that has changed
 /// since.
 void resume(Training& training, const std::filesystem::path& folder);
 

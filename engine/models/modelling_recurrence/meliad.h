@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A transformer layer of google-research/meliad, transformer/{transformer_layer,transformer_base,nn_components}.py, without its recurrence:
-// what the block-recurrent and the block-state transformer have in common.
+// for the block-recurrent and the block-state transformer.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Dense {
     return bias ? y + bias : y;
   }
 };
-/// One or two dense layers, and what joins their result with the state that goes round them.
+/// One or two dense layers, and the gate that joins their result with the state that goes round them.
 struct Mlp {
   Dense hidden, output, gate, input_gate;  ///< gate: of full, or the forget gate of lstm
   Var gate_bias;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Feature maps of queries and keys, and linear attention whose sum of weights is kept beside it: what the linear transformers share.
+// Feature maps of queries and keys, and linear attention whose sum of weights is kept beside it, for the linear transformers.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@ namespace reclab::parts {
 Var identity(Graph& graph, std::int64_t n);
 /// The part of a [n, n] above the diagonal, zeros elsewhere.
 Var upper(Var a);
-/// U - U^T with U what stands above the diagonal of a [n, n]; the rest of a is not read.
+/// U - U^T with U the part of a [n, n] above the diagonal; the rest of a is not read.
 Var skew_of_upper(Var a);
 /// beta (B - B^T) + (1 - beta) (B + B^T) - gamma I: B [n, n] split into its skew and symmetric parts, shifted.
 Var mixture(Var B, double beta, double gamma);

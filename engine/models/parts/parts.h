@@ -17,7 +17,7 @@ Init xavier_uniform(std::int64_t in, std::int64_t out, double gain = 1.0);
 /// W x [+ b] with the parameters name.weight [out, in] and name.bias [out].
 struct Linear {
   Init weight, bias;   ///< no bias where its init is empty
-  std::string role;    ///< "W_q, rows by head": what the card says of the weight
+  std::string role;    ///< "W_q, rows by head": the card's words on the weight
   std::string starts;  ///< "starts N(0, 0.02²)": of the weight
 };
 Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const Linear& how);

@@ -19,7 +19,7 @@ struct SoftmaxAttention {
   Var pair{};             ///< [steps, past + steps]: added to the score of each row and column, the same for all of the batch; none
   bool over_time = true;  ///< rows and columns are the steps of the sequence; else those of a segment, which are not drawn
   std::int64_t window =
-      0;  ///< no row sees more than so many columns, its own included (low must say so too); what is further back costs nothing. 0: none
+      0;  ///< no row sees more than so many columns, its own included (low must say so too); columns further back cost nothing. 0: no limit
 };
 Var softmax_attention(const SoftmaxAttention& a, bool streaming);
 

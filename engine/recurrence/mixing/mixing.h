@@ -14,12 +14,12 @@ namespace reclab {
 class HasNormaliser {
  public:
   virtual ~HasNormaliser() = default;
-  /// ln Σ_s exp(score[t, s]) over what is read at each step, of the last forward, [batch * groups * reads, steps]: a weight before it was
-  /// divided is the share times the exponential of this.
+  /// ln Σ_s exp(score[t, s]) over the steps that each step reads, of the last forward, [batch * groups * reads, steps]: a weight before it
+  /// was divided is the share times the exponential of this.
   virtual std::vector<double> log_normalisers() = 0;
 };
 
-/// A memory that is linear in what is written into it, all else held (keys, queries, gates, decays), and starts at 0:
+/// A memory that is linear in the values written into it, all else held (keys, queries, gates, decays), and starts at 0:
 ///   output[t, g, r, d] = sum_s M[t, s, g, r] value[s, g, d]
 /// Each group is written apart from the others and may be read several times; the entries d of a value have the same weights. Where a
 /// matrix turns them into one another on the way (`joined`), each read is a sum over them, and they have weights of their own:
@@ -27,18 +27,18 @@ class HasNormaliser {
 struct Mixing {
   std::string name;    ///< of the memory, as its state
   Var value, output;   ///< [steps, batch, groups, d], [steps, batch, groups, reads, d], in any shape of as many entries
-  Var unnormalised{};  ///< the output before it is divided by what its keys weigh; none where nothing is divided
+  Var unnormalised{};  ///< the output before it is divided by the weight of its keys; none where nothing is divided
   std::int64_t groups = 1, reads = 1;
   std::string group{};     ///< the kind of group: "head", "channel", "unit"
   bool rows_first = true;  ///< false: [batch * groups, steps, d] both
   bool is_share = false;   ///< the weights of a step are shares that sum to one
   bool joined = false;
-  HasNormaliser* normaliser = nullptr;  ///< of shares, where no array is what they would read without it
+  HasNormaliser* normaliser = nullptr;  ///< of shares, where there is no array of the reads without it
 };
 
 /// s_t = f(W s_{t-1} + ...), or a step that keeps some of each entry and adds that: ds_t/ds_{t-1} = diag(gate) + diag(slope) W.
 struct RecurrentMatrix {
-  Var matrix;          ///< [n, n], rows by what they make
+  Var matrix;          ///< [n, n], rows by the entries of the new state
   double slope = 1.0;  ///< the largest that f has
 };
 

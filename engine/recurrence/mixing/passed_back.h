@@ -18,11 +18,11 @@ struct PassedBack {
   std::vector<double>
       kept;  ///< along the ways without one, from each unit to itself: gates, leaks, identities, weights that a unit has for itself alone
   std::vector<double>
-      sloped;  ///< at what the last matrices of the step made, all of them one after another: slopes of activations, times gates
+      sloped;  ///< at the results of the last matrices of the step, all of them one after another: slopes of activations, times gates
   std::vector<double> returned;  ///< from there through the matrices
 };
 
-/// The Euclidean norm of what may be as small as numbers are: no entry is squared.
+/// The Euclidean norm of numbers that may be as small as there are: no entry is squared.
 template <class T>
 double length_of(const std::vector<T>& x) {
   double length = 0.0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Matrix memories whose reads are divided by what their keys weigh, and gates that would leave the range kept in units of a running
+// Matrix memories whose reads are divided by the weight of their keys, and gates that would leave the range kept in units of a running
 // maximum.
 #pragma once
 
@@ -28,7 +28,7 @@ Var normalised_outer(Layer& layer, const StateSpec& memory, const StateSpec& nor
 struct StabilisedGates {
   Var m;      ///< after the step
   Var keep;   ///< log_forget_t + m_{t-1} - m_t, a logarithm: the memory's decay
-  Var write;  ///< exp(input_t - m_t): what the key is multiplied with
+  Var write;  ///< exp(input_t - m_t): the factor of the key
   /// e^-m as a least denominator, in the units that the memory is in; neither 0, which would leave 0/0 where nothing was recalled, nor
   /// infinite, which has no slope.
   Var unit() const;

@@ -16,9 +16,8 @@ struct OuterInputs {
   ReadOrder read = ReadOrder::after;  ///< whether a step reads the memory after its update, or before
   Var bonus{};                        ///< u, [heads, key] or [.., key], of a memory that is read before its update
   Var value_decay{};                  ///< b <= 0, a logarithm: [.., value] or [heads, value]; none: 0
-  /// theta in radians, [.., 1 or key] or [heads, 1 or key], or as the complex number e^{i theta}: the memory is complex, what is read of it
-  /// is the real part, so that a key of step s is met with the cosine of all phases after s. q and k may be complex then. None: nothing
-  /// turns.
+  /// theta in radians, [.., 1 or key] or [heads, 1 or key], or as the complex number e^{i theta}: the memory is complex, and its real part
+  /// is read, so that a key of step s is met with the cosine of all phases after s. q and k may be complex then. None: nothing turns.
   Var phase{};
   Var shown{};  ///< as for diagonal
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Layers at several rates in one network: what is pooled waits until it is as many steps as go together, and what was made of them is held
-// until the next are.
+// Layers at several rates in one network: steps wait to be pooled until as many are there as go together, and the result is held until the
+// next.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ namespace reclab {
 /// unfinished window count.
 struct Pooled {
   Var windows;
-  Var held;  ///< the last steps again, for what comes after
+  Var held;  ///< the last steps again, for the next segment
 };
 Pooled pooled(const Rate& rate, std::int64_t factor, Var x, Var held);
 /// Back: u [rows', batch, features * factor] at the slower rate is laid out over the `factor` steps after the one that it was made at,

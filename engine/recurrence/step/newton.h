@@ -32,7 +32,7 @@ struct CellGraph {
 };
 
 /// Makes the outputs of a stepped recurrence: the trajectories of the states, of the gates and of the reads. Inputs: tokens, initial
-/// states, what the cell's graph captures. `build`: the cell for so many rows (steps times batch), captures frozen. `diagonal`: the
+/// states, the captures of the cell's graph. `build`: the cell for so many rows (steps times batch), captures frozen. `diagonal`: the
 /// Jacobian of the one state is, so that all its rows are one evaluation, and every form takes A = J by a scan. Unless the report says
 /// converged, the outputs are not to be used.
 NewtonReport run_newton(Form form, const ForwardCall& call, std::int64_t steps, std::int64_t batch,

@@ -30,8 +30,8 @@ class Cell {
  private:
   std::vector<CellGate> gates_;
 };
-/// s_t = f(s_{t-1}, u_t): from this step's tokens [batch, ...] and the previous states [batch, ...] to the new states, and after them
-/// what is read out at this step and not fed back.
+/// s_t = f(s_{t-1}, u_t): from this step's tokens [batch, ...] and the previous states [batch, ...] to the new states, and after them the
+/// reads of this step, which are not fed back.
 using CellFunction = std::function<std::vector<Var>(Cell& cell, std::span<const Var> tokens, std::span<const Var> states)>;
 
 struct StepVars : MemoryVars {
@@ -51,7 +51,8 @@ enum class Sees : std::uint8_t {
 StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens,
               const CellFunction& cell, const std::vector<Var>& initial = {}, Form form = Form::sequential, Sees sees = Sees::all);
 
-/// Tells of a recurrence whose cell sees its own column that what it does to one is scale I + u v^T, of so low a rank: Memory::low_rank.
+/// Declares that the transition of a column is scale I + u v^T, of so low a rank, for a recurrence whose cell sees its own column:
+/// Memory::low_rank.
 void let_be_low_rank(const StepVars& vars, std::int64_t rank,
                      std::function<void(std::int64_t t, std::span<double> scale, std::span<double> u, std::span<double> v)> parts);
 

@@ -25,7 +25,7 @@ struct Sizes {
 
 Sizes sizes_of(const Hyper& h);
 
-/// A residual connection, or a GRU whose state is what goes round the part and whose input is what comes out of it.
+/// A residual connection, or a GRU whose state goes round the part and whose input is the part's output.
 struct Around {
   Var weight_ih, weight_hh, bias_ih, bias_hh;
   struct Factors {
@@ -52,7 +52,7 @@ Var positions_of(Layer& l, const Sizes& s);
 struct Past {
   Var start;               ///< steps before the segment [1]
   Var missing;             ///< rows of [C; M] that there are not yet, in front [1]
-  Var future;              ///< [rows, K]: what is added to the scores of rows that are to come
+  Var future;              ///< [rows, K]: added to the scores of rows that are to come
   Var no_memory, not_yet;  ///< [K]: 1 for rows of a memory, and for missing ones (start=empty), else 0
   Var moved;               ///< [L, L], L = n_cm + n_m + n: places begin with the first row that there is; none: all are there
 };

@@ -26,11 +26,11 @@ struct Norm {
   Var scale, bias;
   Var operator()(Var x) const { return layer_norm(x, scale, bias, 1e-6); }
 };
-/// W of each head [d, heads, D], or [heads, D, d] of what is read.
+/// W of each head [d, heads, D], or [heads, D, d] of the reads.
 struct HeadedAttention {
   Var query, query_bias, key, value, value_bias, out, out_bias;
 };
-/// Weighted means of tokens, or what learned tokens attend to.
+/// Weighted means of tokens, or the reads of learned tokens.
 struct Summary {
   Norm norm;
   Mlp mask;

@@ -20,7 +20,7 @@ Architecture cfc_card();
 struct CfcJoined {
   Var of_x, W_h;
 };
-/// A linear map of what the backbone makes.
+/// A linear map of the backbone's output.
 struct CfcPlain {
   Var W, b;
 };
@@ -51,7 +51,7 @@ class CfcBeside {
   std::optional<parts::MixedMemory> memory_;
 };
 
-/// h_t of f, or of f, g, A u + a and B u + b; leak and A are those of mode=pure. `gate` is shown what the step depends on, and returns it.
+/// h_t of f, or of f, g, A u + a and B u + b; leak and A are those of mode=pure. `gate` gets the gate of the step, and returns it.
 Var cfc_solution(const std::string& mode, const std::vector<Var>& maps, Var leak, Var A, Var elapsed, const std::function<Var(Var)>& gate);
 /// Records it.
 Var cfc_gate(Cell& cell, const std::string& mode, Var value);

@@ -49,12 +49,12 @@ std::vector<LcsmCode> all_lcsm_codes();  ///< 384, in order
 std::vector<std::pair<std::string, std::string>> settings(const LcsmCode& code);
 LcsmCode lcsm_code(const Hyper& hyper);
 
-/// Lines that hold what this code has, and nothing of the others.
+/// The equations of this code alone, line by line.
 std::vector<std::string> equation(const LcsmCode& code);
 
 /// The memory that a code is computed with, which decides its exact forms.
 enum class LcsmMemory {
-  outer,    ///< the written matrix, the factors of the memory and what reads it are outer products or constant along an axis
+  outer,    ///< the written matrix, the factors of the memory and its queries are outer products or constant along an axis
   matrix,   ///< one of them is a k x d matrix of its own, and one depends on the data: entry by entry
   channels  ///< nothing depends on the data: a bank of systems, and a convolution
 };
@@ -78,7 +78,7 @@ struct NamedModel {
   /// activations.
   bool exact = false;
   int distance = 0;     ///< 0 where all four choices are the same
-  std::string differs;  ///< one sentence: what that model has otherwise
+  std::string differs;  ///< one sentence on that model's differences
 };
 /// The row that a code is, or is nearest to; of several that are as near the first one in the table. The distance of two codes is a sum:
 ///   5 if expand differs in depending on the data, and 5 for shrink;

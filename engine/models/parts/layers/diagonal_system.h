@@ -11,7 +11,7 @@
 
 namespace reclab::parts {
 
-/// A bank of H diagonal systems, complex: h_t = exp(z) h_{t-1} + b u_t, and what reads it.
+/// A bank of H diagonal systems, complex: h_t = exp(z) h_{t-1} + b u_t, with its read-out.
 struct DiagonalKernel {
   Var exponent;           ///< z [H, N]
   Var drive;              ///< b [H, N]; none: 1

@@ -32,7 +32,7 @@ struct AttentionInputs {
 AttentionInputs projected(Layer& l, const std::string& name, Var x, std::int64_t heads, Var from = {});
 /// The projections of self_attn; queries and keys are turned where `position` is rotary.
 AttentionInputs projected(Layer& l, Var x);
-/// name.out_proj of what the heads read.
+/// name.out_proj of the reads of the heads.
 Var out_projected(Layer& l, const std::string& name, Var read);
 
 /// One layer. `read` returns the reads of the heads, which self_attn.out_proj maps, from the layer's input, normed before where norms come

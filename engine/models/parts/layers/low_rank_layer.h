@@ -13,7 +13,7 @@
 namespace reclab::parts {
 
 struct LowRankLayer {
-  std::string id;  ///< of the architecture, for what its check says
+  std::string id;  ///< of the architecture, for the sentences of its check
   /// The outputs of its systems for u [steps, batch, channels], without the skip.
   std::function<Var(Layer&, const LowRankSystem&, Var u)> read;
   /// Parameters as the first version of state-spaces/s4 names them: log_dt [H], inv_w_real and w_imag, Λ = -exp(inv_w_real) + i w_imag.

@@ -38,7 +38,7 @@ struct TorchCell {
     std::string name, text;
     Var value;
   };
-  /// The next states from driven(x) and the states before, h first; with what it opened and closed, if that is asked for.
+  /// The next states from driven(x) and the states before, h first; with its gates, if they are asked for.
   std::vector<Var> operator()(Var drive, std::span<const Var> s, std::vector<Gate>* gates = nullptr) const {
     const Var turned = linear(s[0], W_hh, b_hh);
     const auto named = [&](const char* gate, const char* text, Var value) {

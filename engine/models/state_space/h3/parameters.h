@@ -29,7 +29,7 @@ struct H3Diagonal {
 };
 H3Diagonal h3_diagonal(Layer& l);
 
-/// The moving averages of mode=ema, N a head: 1 − σ(δ) σ(α) is what stays, σ(δ) β what an input adds.
+/// The moving averages of mode=ema, N a head: 1 − σ(δ) σ(α) is the share that stays, σ(δ) β the weight of an input.
 struct H3Averages {
   Var delta;               ///< [heads, N] or [heads, 1]
   Var alpha, beta, gamma;  ///< [heads, N]

@@ -17,7 +17,7 @@ namespace sashimi_parts {
 
 /// W x + b over channels.
 Var mapped(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role);
-/// The map of a pooling stage, and what may follow it.
+/// The map of a pooling stage, and the layers that may follow it.
 Var of_stage(Layer& l, Var x, std::int64_t out, const std::string& role);
 /// The norm of a block.
 Var normed(Layer& l, Var x);
@@ -33,7 +33,7 @@ const Architecture& s4d_system();
 /// Rows of its table: those that its layers have too, and those of S4's own layer that are asked for here, with what S4D's has beside them.
 std::vector<HyperSpec> common_rows();
 std::vector<HyperSpec> system_rows();
-/// The layers that SaShiMi is put together from, without what they compute.
+/// The layers that SaShiMi is put together from, without their functions.
 Architecture s4_block_card();
 Architecture s4d_block_card();
 Architecture feed_forward_card();
