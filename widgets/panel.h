@@ -28,7 +28,7 @@ class Panel : public QWidget {
 
   virtual QString id() const = 0;     ///< "spectrum": used by presets' look_at, file names and settings
   virtual QString title() const = 0;  ///< "Spectrum"
-  virtual QString hint() const = 0;   ///< one sentence for a newcomer: what is to be seen here
+  virtual QString hint() const = 0;   ///< one sentence for a newcomer, on the things to be seen here
 
   /// The run to show; null empties the panel. `pinned` are other runs shown beside it for comparison, colours as given by the window.
   struct Run {
@@ -36,7 +36,7 @@ class Panel : public QWidget {
     QColor colour;
     QString label;
     QString tip = {};   ///< its differences from the run that is shown
-    bool whole = true;  ///< false: more of it is to come, such as what is computed late
+    bool whole = true;  ///< false: more of it is to come, such as kinds that are computed late
   };
   virtual void setTrace(std::shared_ptr<const Trace> trace) = 0;
   /// The kinds of arrays that the picture is made of: they are recorded while the panel is in sight, and a trace with none of them has
@@ -100,7 +100,7 @@ class Panel : public QWidget {
     QString key, label, tip;                                      ///< the label in rich text
     QString value;                                                ///< as it is now
     QStringList choices = {};                                     ///< the values to choose from; none of a number
-    std::function<double(int position)> at = {};                  ///< of a number: what a slider's position, 0 to 1000, stands for
+    std::function<double(int position)> at = {};                  ///< of a number: the value at a slider's position, 0 to 1000
     std::function<int(double value)> position = {};               ///< and back
     std::function<QString(double value)> text = {};               ///< as a SettingChoice takes it
     std::function<double(double value, int steps)> stepped = {};  ///< so many of its steps further
@@ -116,7 +116,7 @@ class Panel : public QWidget {
   /// Why there is nothing to show, in words, or empty when there is something.
   virtual QString emptyReason() const = 0;
 
-  /// Waits for what the picture is computed from, if that is under way, and shows it: before a figure or the data are taken.
+  /// Waits for the computation of the picture, if one is under way, and shows it: before a figure or the data are taken.
   virtual void finish() {}
   enum class Format { png, svg, pdf };
   /// The picture on the screen, as a drawing. Asked for only where there is something to show; a title, a caption and a cursor are in it

@@ -16,7 +16,7 @@ namespace reclab {
 /// defaults.
 struct StudyChoice {
   enum class Act : std::uint8_t {
-    compute,  ///< now, or as soon as what runs is done; instead of what is being computed of this study
+    compute,  ///< now, or as soon as the running work is done; instead of a computation of this study under way
     choose,   ///< this, when it is computed next
     stop      ///< the result until now stays
   };
@@ -33,7 +33,7 @@ struct StudyState {
   QString waits = {};  ///< a sentence: why it waits, or was stopped by something else
 };
 
-/// A model to be looked at: a preset, and what is changed of it.
+/// A model to be looked at: a preset, and its changed settings.
 struct ModelChoice {
   std::string preset, title;
   std::vector<std::pair<std::string, std::string>> settings;

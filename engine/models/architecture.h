@@ -56,7 +56,7 @@ struct Architecture;
 
 /// The architecture and the values of one layer, in a stack of unlike layers.
 struct LayerKind {
-  const Architecture* architecture;  ///< must outlive the network; its own `finish` and `input_width` do not count
+  const Architecture* architecture;  ///< must outlive the network; its own `final_layer` and `input_width` do not count
   Hyper hyper;                       ///< that it is built with
 };
 
@@ -69,9 +69,9 @@ class LayerGraph {
   virtual ~LayerGraph() = default;
 
   const Hyper& hyper;
-  /// Adds a layer, in both directions where its architecture is joint, and returns its output for x [rows, batch, features]. A step of it
-  /// is `stride` steps of the sequence, a divisor of Architecture::period. `path`: its name in the reference implementation, {path} in its
-  /// architecture's reference names.
+  /// Adds a layer, in both directions where its architecture shares them, and returns its output for x [rows, batch, features]. A step of
+  /// it is `stride` steps of the sequence, a divisor of Architecture::period. `path`: its name in the reference implementation, {path} in
+  /// its architecture's reference names.
   virtual Var layer(const LayerKind& kind, std::int64_t stride, const std::string& path, Var x) = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The rows of the benchmark: what is computed, on what, and the least that it can take.
+// The rows of the benchmark: the computation, its input, and the least time that it can take.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ struct Part {
 struct Row {
   std::string name, text;
   std::vector<Part> parts;  ///< the first is the row's own figure
-  /// The largest error of what the first part computed, against plain loops in float64, over the largest value.
+  /// The largest error of the first part's result, against plain loops in float64, over the largest value.
   std::function<double()> error;
   /// The inputs that a peer computes the same from, and float64 results to be checked by.
   std::function<void(NpzWriter&)> save;

@@ -42,7 +42,7 @@ class FaultyMachine {
     return alive_.size();
   }
 
-  /// Called before what is fetched from the device.
+  /// Sets a call before each download from the device.
   void at_download(std::function<void()> call) { at_download_ = std::move(call); }
 
   std::string name() const { return host_.name(); }

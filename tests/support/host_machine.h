@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs the kernels of array/cuda in plain loops on the host: their arithmetic, indices and order of launches are tested without a device.
-// Indices are visited in an order of its own, and the memory of a block starts as NaN, so that what counts on either shows.
+// Indices are visited in an order of its own, and the memory of a block starts as NaN, so that code that relies on either fails.
 #pragma once
 
 #include <algorithm>

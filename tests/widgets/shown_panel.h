@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A panel in a window of its own, and what its figures say.
+// A panel in a window of its own, and the texts of its figures.
 #pragma once
 
 #include <QFile>

@@ -9,7 +9,7 @@
 
 namespace reclab {
 
-/// A panel says of itself what the list needs; the one that is asked is not shown, and gets no OpenGL if it can do without.
+/// The PanelInfo of a panel's class, from an instance of it that is not shown, and gets no OpenGL if it can do without.
 template <class P>
 PanelInfo infoOfPanel() {
   const auto make_probe = [] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Figures as files: PNG, and SVG and PDF as vectors, that say inside what they are of.
+// Figures as files: PNG, and SVG and PDF as vectors, that name their run inside.
 #pragma once
 
 #include <qcustomplot.h>
@@ -21,8 +21,8 @@ void raiseExponents(QCPAxis* axis);
 int widthInFigure(const QString& text, const QFontMetrics& metrics);
 void drawInFigure(QPainter* painter, const QRectF& box, const QString& text, const QFontMetrics& metrics);
 
-/// Writes a drawing through a temporary file, as wide as the style says. Returns an empty string or one sentence.
-/// `opaque` is what the drawing stands on; `dpi` that of the screen, so that fonts have the size they have there.
+/// Writes a drawing through a temporary file, as wide as the style says. Returns an empty string or one sentence. `opaque` is the colour
+/// under the drawing; `dpi` that of the screen, so that fonts have the size they have there.
 QString saveDrawing(const QString& file, Panel::Format format, const FigureDrawing& drawing, const FigureStyle& style, const QColor& opaque,
                     int dpi);
 /// `scale`: pixels of the image for one of the screen.

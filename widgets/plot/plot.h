@@ -25,7 +25,7 @@ class Paragraph : public QCPLayoutElement {
   Q_OBJECT
  public:
   explicit Paragraph(QCustomPlot* plot);
-  /// `on_screen` follows it where this is no figure: what the mouse does here.
+  /// `on_screen` follows it where this is no figure: a hint on the mouse.
   void setText(const QString& text, bool muted = false, const QString& on_screen = {});
   void setSmall(bool small) { small_ = small, width_ = -1; }
   QString text() const;
@@ -55,17 +55,17 @@ class CursorText : public Paragraph {
   void say(const QString& text, bool muted = true);
 };
 
-/// The names of curves in a row that wraps. A click on one hides what it names; it stays hidden when the entries are made anew. Where the
+/// The names of curves in a row that wraps. A click on one hides its curves; they stay hidden when the entries are made anew. Where the
 /// plot is low it is one line with as many as fit, or nothing (Plot::roomFor).
 class Legend : public QCPLayoutElement {
   Q_OBJECT
  public:
   explicit Legend(QCustomPlot* plot);
   void clear();
-  /// `key` is what a hidden entry is remembered by, `tip` what it means.
+  /// `key` identifies a hidden entry, `tip` explains it.
   void add(const QString& key, const QString& text, const QPen& pen, const QList<QCPLayerable*>& shows, const QString& tip = {});
   QString tipAt(const QPointF& position) const;
-  /// Hides or shows what lies under the position. False when nothing does.
+  /// Hides or shows the entry under the position. False when there is none.
   bool toggleAt(const QPointF& position);
   bool contains(const QPointF& position) const;
   /// The last place of an entry, in the plot's pixels; null when there is no such entry.
@@ -118,7 +118,7 @@ class Plot : public QCustomPlot {
 
   /// Makes the bottom axis of a rect a time axis. Values at the cursor are written by `format`.
   void addTimeRect(QCPAxisRect* rect, std::function<QString(double)> format = {});
-  /// The steps there are, and what their times are called. The visible range is kept when the extent is the one it was.
+  /// Sets the steps there are, and the names of their times. The visible range is kept when the extent is the one it was.
   void setTimeExtent(std::int64_t first, std::int64_t last);
   void setTimeNames(const Trace& trace);
   double timeSpacing() const { return time_spacing_; }  ///< of a step; 1 where times are not evenly spaced, and steps are counted
@@ -145,7 +145,8 @@ class Plot : public QCustomPlot {
   void setCursorStep(std::int64_t step);
   std::int64_t cursorStep() const { return cursor_; }
 
-  /// Repaints everything, or only what moves with the cursor (the layers "now" and "overlay"); soon, and at most 30 times a second.
+  /// Repaints everything, or only the parts that move with the cursor (the layers "now" and "overlay"); soon, and at most 30 times a
+  /// second.
   void redraw();
   void redrawNow();
 
@@ -163,7 +164,7 @@ class Plot : public QCustomPlot {
   enum class Room { all, line, none };
   /// The height that the picture keeps, axes with it; where none is said, 120 pixels inside them.
   void setLeastPicture(int height) { least_picture_ = height; }
-  /// The share of the plot's height that the picture keeps as long as what stands beside it can be shortened.
+  /// The share of the plot's height that the picture keeps as long as the texts beside it can be shortened.
   void setShareOfPicture(double share) { share_ = share; }
   Room roomFor(const QCPLayoutElement* one) const;
   QString leftOut() const;     ///< in rich text; empty when everything is shown

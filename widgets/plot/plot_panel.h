@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The base of panels that are one Plot: a control row, a sentence when there is nothing to show, the runs beside the one that is shown,
-// what presets name, figures.
+// places that presets name, figures.
 #pragma once
 
 #include <QComboBox>
@@ -44,7 +44,7 @@ class PlotPanel : public Panel {
   virtual void rebuild() = 0;
   /// Lets go of pointers into the former trace, where there is nothing to show.
   virtual void forget() {}
-  /// Moves what depends on step_. Must be cheap; rebuild() calls it by itself if it wants.
+  /// Moves the parts that depend on step_. Must be cheap; rebuild() calls it by itself if it wants.
   virtual void moveTime() {}
   /// The number of the header line, for trace_ and step_.
   virtual QString makeHeadline() const { return {}; }
@@ -54,8 +54,8 @@ class PlotPanel : public Panel {
   virtual QString subject() const { return {}; }
 
   QString figureTitle() const;
-  /// A box to choose from, in the control row or to be put elsewhere. `kept`: what is chosen in it is kept, and taken back by undo, by its
-  /// name alone.
+  /// A box to choose from, in the control row or to be put elsewhere. `kept`: its choice is kept, and taken back by undo, by its name
+  /// alone.
   QComboBox* addChoice(const char* name, bool kept, const QString& tip = {}, const QStringList& items = {});
   static QComboBox* makeChoice(const char* name, bool kept, const QString& tip = {}, const QStringList& items = {});
   /// Fills a box with the layers that these arrays are of. Returns the number of the one that is chosen: as it was, else the first.
@@ -105,7 +105,7 @@ QString endedEarly(const Trace& trace, const QString& lacks);
 /// Why a run has none of a kind, and never will; empty where it may have.
 QString whyAbsent(const Trace& trace, Kind kind);
 
-/// "run first, then ..." for a null trace, and what a run that ended early says of itself.
+/// "run first, then ..." for a null trace, and the sentence of a run that ended early.
 QString noRunSentence(const Trace* trace, const QString& what);
 
 }  // namespace reclab

@@ -49,7 +49,7 @@ class ValueAxis : public QObject {
   QPointer<QCPAxisRect> rect_;
   QAction *action_, *reset_;
   QToolButton* button_;
-  QCPRange wanted_{0, 0};  ///< that all linked axes are to hold: what was asked for, or the range that is held
+  QCPRange wanted_{0, 0};  ///< that all linked axes are to hold: the range asked for, or the one that is held
   QCPRange fit_{0, 0};     ///< the range that was asked for last
   bool held_ = false, fitted_ = false;
 };

@@ -45,7 +45,7 @@ struct Trajectory {
   QString timeName;              ///< with its unit
   std::vector<CompanionWay> companions;
 
-  /// Fills what follows from the points; on any thread, before a scene gets it.
+  /// Computes the other members from the points; on any thread, before a scene gets it.
   void arrange();
   std::array<double, 3> low{}, high{};  ///< of the axes, with a margin
   std::vector<Point3> cube;             ///< every point in [-1, 1]^3, each axis by its own range
@@ -99,7 +99,7 @@ class TrajectoryScene {
   void paintOver(QPainter& painter) const;
   /// The whole picture in vectors: walls, depth-sorted curve, marker, labels.
   void paint(QPainter& painter) const;
-  QRectF barArea() const;  ///< the bar of time and what is written beside it, all that changes when the cursor moves
+  QRectF barArea() const;  ///< the bar of time and the text beside it, all that changes when the cursor moves
 
  private:
   struct View;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Comparisons that are ready to be looked at: those of resources/comparisons.json, and those that follow from what is looked at.
+// Comparisons that are ready to be looked at: those of resources/comparisons.json, and those that follow from the present setup.
 #pragma once
 
 #include <QString>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Does the CUDA device compute what the CPU does? Every primitive and every preset on both, line by line, as `reclab check-device`.
+// Does the CUDA device compute the same as the CPU? Every primitive and every preset on both, line by line, as `reclab check-device`.
 #pragma once
 
 #include "checks/check_device.h"

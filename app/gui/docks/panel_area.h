@@ -22,14 +22,14 @@ class Veil;
 struct RunQuestions {
   /// Whether arrays of this kind, which the newest trace does not have, may still come.
   std::function<bool(Kind kind)> awaits = [](Kind) { return false; };
-  /// Names the setup of a trace, when that is not what is set now; else empty.
+  /// Names the setup of a trace, when that is not the present one; else empty.
   std::function<QString(const std::shared_ptr<const Trace>&)> former = [](const auto&) { return QString(); };
 };
 
 /// The rule of every panel: a picture stays until the new one is there, or until it is known that there will be none. Whether `panel` keeps
 /// that of `given`, as `now` has not got all that the new one takes.
 bool keepsPicture(const Panel& panel, const Trace* given, const Trace* now, const RunQuestions& questions);
-/// Whether a run beside it has got what `panel` shows, or never will: one that has not yet is not said to have nothing.
+/// Whether a run beside it has the arrays that `panel` shows, or never will: one that has them not yet is not said to have nothing.
 bool hasPicture(const Panel& panel, const Panel::Run& run);
 
 /// One panel with its header and menu. A panel that is not visible is given nothing; it catches up when it is shown.
@@ -43,11 +43,11 @@ class PanelDock : public FlatDock {
   void setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned);
   /// Whether it has a picture, or the run says that its model has no arrays for it.
   bool answered() const;
-  void catchUp();  ///< gives the panel what it has missed while it was not visible
+  void catchUp();  ///< gives the panel the calls that it has missed while it was not visible
   void setQuestions(RunQuestions questions) { questions_ = std::move(questions); }
   void askAgain();
-  void name();  ///< dims and names the picture when it is no longer of what is set
-  /// The name of the former setup, on a dimmed picture; empty when the picture is of what is set.
+  void name();  ///< dims and names the picture when it is no longer of the present setup
+  /// The name of the former setup, on a dimmed picture; empty when the picture is of the present one.
   QString formerName() const;
 
  signals:

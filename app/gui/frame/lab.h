@@ -82,9 +82,9 @@ class Lab : public QObject {
   std::optional<LabState> awaited_;          ///< the state that was put back, until a hand changes something: runs are still to come
   std::optional<TimeView> awaitedTime_;      ///< of a state that was written
   QTimer soon_;
-  QStringList touched_;  ///< panels in which the hand was since the last comparison: what others are set to came by itself
+  QStringList touched_;  ///< panels in which the hand was since the last comparison: changes of others came by themselves
   bool pressed_ = false, putting_ = false;
-  bool told_ = false;  ///< since the last comparison a state was put back or a change was a step: what else differs came of that
+  bool told_ = false;  ///< since the last comparison a state was put back or a change was a step: other differences came of that
 };
 
 }  // namespace reclab

@@ -13,7 +13,7 @@
 
 namespace reclab {
 
-constexpr int labVersion = 1;  ///< "version"; what is of another one is not read
+constexpr int labVersion = 1;  ///< "version"; a state of another one is not read
 
 /// `training`: the id of the training that a pinned run is shown with, by the run's id; empty for none.
 QJsonObject toJson(const LabState& state, const PutLearned& put, const std::function<QString(std::uint64_t run)>& training);

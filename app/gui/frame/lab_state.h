@@ -51,7 +51,7 @@ struct LabState {
 
 /// A part of the window that has choices of its own: a form, a view that is on or off.
 struct LabPart {
-  QString id, text;  ///< the text says in a menu what a change of it is: "options of training"
+  QString id, text;  ///< text: the name of a change of it, in a menu: "options of training"
   std::function<QVariantMap()> read;
   std::function<void(const QVariantMap&)> put;  ///< anything may come from a file
   bool ofRuns = false;                          ///< a start that has other runs begins without it

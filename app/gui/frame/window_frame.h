@@ -44,7 +44,7 @@ class WindowFrame : public QObject {
   TimeLink* time() const { return time_; }
   Lab* lab() const { return lab_; }
   QUndoStack* undo() const;
-  QStackedWidget* middle() const { return middle_; }  ///< the area, and what may stand in its place
+  QStackedWidget* middle() const { return middle_; }  ///< the area, and the widgets that may take its place
   PanelArea* area() const { return area_; }
   StatusLine* status() const { return status_; }
   Banner* banner() const { return banner_; }
@@ -72,7 +72,7 @@ class WindowFrame : public QObject {
   void tell(const QString& sentence, bool bad) { say(sentence, bad ? Tone::warning : Tone::info); }
 
  signals:
-  void modelPicked(QString id);  ///< by hand, so that what its preset says to look at may come to the front
+  void modelPicked(QString id);  ///< by hand, so that the places that its preset names may come to the front
   void said(QString sentence, reclab::Tone tone);
   void docksMoved();  ///< by hand
   void calmChanged(bool calm);

@@ -13,12 +13,12 @@ class ExclusionRules {
 
   /// The rules of a kind of work.
   struct Policy {
-    bool measures = false;          ///< nothing computes beside it: it gives way to all that does not measure, and waits for what does
+    bool measures = false;  ///< nothing computes beside it: it gives way to all jobs that do not measure, and waits for those that do
     std::vector<Id> yieldsTo = {};  ///< kinds beside which it does not compute; they neither wait for it nor are preempted by it
   };
   struct State {
     bool waits = false;         ///< for its turn
-    bool computes = false;      ///< and what it computes is still wanted
+    bool computes = false;      ///< and its result is still wanted
     bool stopping = false;      ///< its thread has not yet heard that it is wanted no more
     bool moreExpected = false;  ///< more of it is about to follow
   };

@@ -44,7 +44,7 @@ class JobBase {
   JobBase& operator=(const JobBase&) = delete;
 
   bool waiting() const { return !waiting_.empty(); }  ///< for its turn
-  bool running() const { return !open_.empty(); }     ///< it computes, and what it computes is wanted
+  bool running() const { return !open_.empty(); }     ///< it computes, and its result is wanted
   /// Asks the running computation to end, of which nothing more is heard but its end; waiting ones end without beginning.
   void stop();
   /// Drops running and waiting computations, of which nothing more is heard.
@@ -58,7 +58,7 @@ class JobBase {
   using Tell = std::function<void(Message)>;
   struct Task {
     std::function<Message(const Tell&, std::stop_token)>
-        compute;  ///< in the job's thread; what it returns is done in the GUI thread, at its end
+        compute;  ///< in the job's thread; the returned message is run in the GUI thread, at its end
     std::function<void(const Ending&)> ended;
   };
   /// Called when its turn has come, again when it gave way and begins anew. Nothing where there is nothing to compute yet.
@@ -102,7 +102,7 @@ class JobBase {
   std::uint64_t number_ = 0, quiet_ = 0;  ///< of the newest, and of the newest that was stopped
   bool moreExpected_ = false;
   QObject context_;                 // messages of the thread go through it, so they end with the job
-  std::unique_ptr<Worker> worker_;  // last: joined before what it tells is gone
+  std::unique_ptr<Worker> worker_;  // last: joined before the receivers of its messages are gone
 };
 
 /// The callbacks of a computation for its progress; called in its thread.
@@ -142,7 +142,7 @@ class Job final : public JobBase {
            if (hears_.began) hears_.began(*key_);
          });
   }
-  /// Whether this is what it computes, or waits for a turn to compute.
+  /// Whether it computes this key, or waits for a turn to compute it.
   bool isAt(const Key& key) const { return (running() || waiting()) && key_ && *key_ == key; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The models that there are as a literature: who descends from whom, in which year and family, and what each is.
+// The models as a literature: their descent, years, families and properties.
 #pragma once
 
 #include <QPalette>

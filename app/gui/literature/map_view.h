@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The map of the literature: models by year and family, with links from each to what was made from it.
+// The map of the literature: models by year and family, with links from each to its descendants.
 #pragma once
 
 #include <QAbstractScrollArea>
@@ -11,7 +11,7 @@
 namespace reclab {
 
 /// A click or Enter picks a model, Ctrl-click or Space marks one to be compared with it. The mouse or the arrow keys go from model to model
-/// and tell what each changed; Ctrl and the wheel, + and - zoom, 0 shows all.
+/// and tell the changes of each; Ctrl and the wheel, + and - zoom, 0 shows all.
 class LiteratureMap : public QAbstractScrollArea {
   Q_OBJECT
  public:

@@ -53,7 +53,7 @@ QFont monoFont();
 
 QLabel* label(const QString& text, const char* role, QWidget* parent = nullptr);  ///< role: "title", "muted", "section"
 
-/// A button whose text ends in dots where there is no room for it, so that no text widens what it stands in. The tooltip tells all of it.
+/// A button whose text ends in dots where there is no room for it, so that no text widens its parent. The tooltip tells all of it.
 class ElidedButton : public QPushButton {
   Q_OBJECT
  public:

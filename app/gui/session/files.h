@@ -45,13 +45,13 @@ QString suffixOf(Panel::Format format);  ///< "png"
 /// Writes atomically. Empty, or one sentence.
 QString writeText(const QString& file, const QString& text);
 
-/// Tells a panel what its preset says to look at there, if anything.
+/// Tells a panel the place that its preset names there, if any.
 void tellPlace(const Preset& preset, Panel* panel);
 
 /// The faults of the places that presets name to look at, a sentence each.
 QStringList problemsOfPlaces(const std::vector<Preset>& presets);
 
-/// "lstm-gradients": what the files of a panel are called, by the model that is looked at, and for a panel of something else by itself.
+/// "lstm-gradients": the stem of the files of a panel, by the model that is looked at, and for a panel of something else by itself.
 QString stemOf(const Panel& panel, const QString& model);
 
 /// Saves one figure, in a folder that is made where it is none. Empty, or one sentence.

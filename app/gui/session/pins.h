@@ -25,10 +25,10 @@ struct Pin {
   Setup setup;                 ///< its model, from which it is run again
   TracePtr trace;              ///< null until it has run
   RecordingOptions recording;  ///< the recording that the trace was asked for
-  LearnedPtr weights;          ///< those that the trace is of, where it learned them beside what is shown
+  LearnedPtr weights;          ///< those that the trace is of, where it learned them beside the shown run
   int colour = 0;              ///< of pinColour
-  QString given;               ///< the user's own name; empty: named by what differs
-  QString plain;               ///< that, or what differs
+  QString given;               ///< the user's own name; empty: named by its differences
+  QString plain;               ///< that, or its differences
   QString name;                ///< `plain`; and that it is untrained, beside one that is not
   QString problem;             ///< why it cannot run on the present input
   bool running = false;
@@ -61,7 +61,7 @@ class Pins : public QObject {
   /// `colour`: that which it had before, where no other has it now; -1: the first that is free.
   QString add(const Setup& setup, const TracePtr& trace, const RecordingOptions& recording, const QString& given = {}, int colour = -1);
   void remove(std::size_t index);
-  void rename(std::size_t index, const QString& name);  ///< empty: by what differs again
+  void rename(std::size_t index, const QString& name);  ///< empty: by its differences again
   const std::vector<Pin>& pins() const { return pins_; }
   std::vector<PinValue> value() const;
   /// Sets the pins. Those that are pinned now keep their runs; others are run again.
@@ -80,7 +80,7 @@ class Pins : public QObject {
   std::vector<Column> columns() const;
   /// The setup of a pin with the weights that it is shown with.
   Setup setupOf(std::size_t index) const;
-  /// The pins that learn beside the run that is shown. One that was pinned with what it had learned stays as it was then.
+  /// The pins that learn beside the run that is shown. One that was pinned with learned weights stays as it was then.
   std::vector<RunBeside> learners() const;
   /// The names and colours here of the runs of these trainings.
   std::vector<LearningRun> named(const Learning& learning) const;
@@ -103,7 +103,7 @@ class Pins : public QObject {
   bool needsWhole(const Pin& pin) const;  ///< and may have it now
   bool isUntrained(const Pin& pin) const;
   QString nameOfShown(const std::vector<Facets>& all) const;
-  /// A pin, the input and the weights that it is run with, and what is recorded of it.
+  /// A pin, the input and the weights that it is run with, and its recording.
   struct Key {
     std::uint64_t pin;
     LoadedSequencePtr input;

@@ -37,7 +37,7 @@ class SessionController : public QObject {
   explicit SessionController(QObject* parent = nullptr);
   ~SessionController() override;
 
-  /// Reads the presets, and what was learned before where `learned` says so; libraryReady follows.
+  /// Reads the presets, and kept trainings if `learned`; libraryReady follows.
   void open(bool learned = false);
   const LibraryPtr& library() const { return library_; }
   const Setup& setup() const { return setup_; }
@@ -47,7 +47,7 @@ class SessionController : public QObject {
   const Setup& shownSetup() const { return shown_.setup() ? *shown_.setup() : setup_; }
   /// The recording of the trace: nothing for sure while its run goes on.
   RecordingOptions shownRecording() const;
-  /// Why what is set is not what is shown, a clause for a heading: its run failed, or was stopped. Empty while it is, or is on its way.
+  /// Why the present setup is not shown, a clause for a heading: its run failed, or was stopped. Empty while it is, or is on its way.
   QString whyNotShown() const;
   /// The present setup, with the settings, the sequence and the loss that its weights go with, where those are known: those of the newest
   /// run with these weights, or of the training that they are of.
@@ -57,7 +57,7 @@ class SessionController : public QObject {
   bool exporting() const { return exports_.running(); }
   bool timing() const { return timings_.running(); }
 
-  /// Makes it what is looked at, and runs it. live: more changes are about to follow (a slider moves).
+  /// Makes it the present setup, and runs it. live: more changes are about to follow (a slider moves).
   void apply(const Setup& setup, bool live);
   /// Applies a setup that was looked at before, and follows a training if it was followed then.
   void restore(const Setup& setup, bool follows);
@@ -69,13 +69,13 @@ class SessionController : public QObject {
   void loadFile(FileKind kind, const QString& file);
   /// Opens any of these files, by its content; the choice is for a sequence.
   void openFile(const SequenceChoice& choice) { files_.open(choice); }
-  /// Writes the weights or the final state of what is shown; saved follows, or a sentence.
+  /// Writes the weights or the final state of the shown run; saved follows, or a sentence.
   void saveFile(FileKind kind, const QString& file);
   void setVisiblePanels(const QStringList& ids);
   /// Sets the late kinds that are recorded while a slider moves, as long as that keeps up with the hand.
   void setFollowed(const Kinds& kinds) { followed_ = kinds; }
   void setFocus(std::int64_t step) { focus_ = step; }  ///< the cursor: its spectrum comes first
-  /// The name of the setup of a trace that was shown, when that is not what is set now: "Elman network, spectral radius = 0.7"; empty when
+  /// The name of the setup of a trace that was shown, when that is not the present one: "Elman network, spectral radius = 0.7"; empty when
   /// it is.
   QString nameOfFormer(const TracePtr& trace) const;
   /// Whether arrays of this kind, which the trace that is shown does not have, may still come: a run or a timing is under way,
@@ -83,7 +83,7 @@ class SessionController : public QObject {
   bool awaits(Kind kind) const;
   /// Carries out the request of a panel.
   void request(const Request& request);
-  /// Whether the panel that shows timings is in sight: then what is not timed yet is timed by itself, once nothing runs and no hand has
+  /// Whether the panel that shows timings is in sight: then forms not timed yet are timed by themselves, once nothing runs and no hand has
   /// moved for a while.
   void setTimingInSight(bool inSight) { timings_.setInSight(inSight); }
   void touched() { timings_.touched(); }  ///< a hand moved
@@ -97,8 +97,8 @@ class SessionController : public QObject {
   /// Frees a large run somewhere else than on the GUI thread.
   void discard(TracePtr trace);
 
-  /// Trains what is set on its sequence's task, and `beside` it other runs on the same batches; pictures of all follow. `steps`: so many,
-  /// then it pauses; 0: to the end.
+  /// Trains the present setup on its sequence's task, and `beside` it other runs on the same batches; pictures of all follow. `steps`: so
+  /// many, then it pauses; 0: to the end.
   void train(const std::vector<RunBeside>& beside = {}, std::int64_t steps = 0);
   void pauseTraining() { trainings_.pause(); }
   using Forgotten = std::shared_ptr<TrainingWork::Forgotten>;
@@ -108,9 +108,10 @@ class SessionController : public QObject {
     std::function<void()> undo, redo;
   };
   Fork forkTraining();
-  /// Forgets the current training, or again one that was brought back, and draws the weights again. Returns what bringBackTraining() takes.
+  /// Forgets the current training, or again one that was brought back, and draws the weights again. Returns the argument for
+  /// bringBackTraining().
   Forgotten resetTraining(const Forgotten& again = {});
-  void bringBackTraining(const Forgotten& forgotten, const Setup& before);  ///< with its curve, its weights and what was looked at then
+  void bringBackTraining(const Forgotten& forgotten, const Setup& before);  ///< with its curve, its weights and the setup of then
   void exportTraining(const QString& folder) { trainings_.exportTo(folder); }
   void setTrainingChoice(const TrainingChoice& choice) { trainings_.setChoice(choice); }
   const TrainingChoice& trainingChoice() const { return trainings_.choice(); }
@@ -128,7 +129,7 @@ class SessionController : public QObject {
   std::int64_t trainingStep() const { return line_; }  ///< at which that stands
   /// The setup with the weights that it has learned up to that step, where it has.
   Setup asLearned(Setup setup) const;
-  /// More weights, or values of a setting, are about to follow: what is computed beside is to be quick, and what it then records.
+  /// More weights, or values of a setting, are about to follow, so that runs beside are to be quick; and their recording then.
   bool moving() const { return runs_.handMoves() || (following_ && trainings_.running()); }
   RecordingOptions quickRecording() const { return recordingFor(visible_, true, focus_, runs_.keepsUp() ? followed_ : Kinds()); }
   /// Sets the seconds that the pictures of the runs beside take: those of a training are so far apart that it has most of the time.
@@ -149,8 +150,8 @@ class SessionController : public QObject {
   /// The sequence that a training was kept with; null where none was.
   LoadedSequencePtr sequenceOf(const SequenceChoice& choice) const;
 
-  Scheduler& scheduler() { return scheduler_; }          ///< for what else computes
-  const JobBase& runJob() const { return runs_.job(); }  ///< for what gives way to it
+  Scheduler& scheduler() { return scheduler_; }          ///< for other jobs
+  const JobBase& runJob() const { return runs_.job(); }  ///< for jobs that give way to it
 
  signals:
   void libraryReady();
@@ -169,11 +170,11 @@ class SessionController : public QObject {
   void studyMoved(const std::string& study, const reclab::StudyState& state);
   /// The result of a study that is no part of the run; without a result a sentence that says why not.
   void studied(const std::string& study, const reclab::StudyResult& result, QString problem);
-  /// A panel wants this to be what is looked at everywhere.
+  /// A panel wants this to be the present model everywhere.
   void modelWanted(const reclab::ModelChoice& model);
   void settingWanted(const reclab::SettingChoice& setting);
   void runEnded(reclab::Outcome outcome);
-  void weightsMisfit();  ///< after the sentence that says so: weights that were learned or read do not go with what is set
+  void weightsMisfit();  ///< after the sentence that says so: weights that were learned or read do not go with the setup
   void learningChanged(reclab::LearningPtr learning);  ///< a few times a second while it trains, and with each picture
   void trainingStepChanged();
   void trainingWanted();  ///< by a panel
@@ -196,7 +197,7 @@ class SessionController : public QObject {
   void followOn();
   void setLine(std::int64_t step);
   void lookAt(const LearnedPtr& weights, bool live);
-  void take(const Setup& setup);  ///< makes it what is looked at; what is to be computed follows
+  void take(const Setup& setup);  ///< makes it the present setup; its computation follows
   bool ready() const { return library_ && setup_.sequence && !setup_.preset.empty(); }
   void describe();
   std::optional<RunWork::Subject> whatToRun(bool live) const;
@@ -237,7 +238,7 @@ class SessionController : public QObject {
   std::int64_t pause_ = 200;  ///< ms from one picture to the next, so that training has nine tenths of the time
   QTimer tellSoon_;
   std::function<void()> trainsNext_;  ///< as soon as the sequence has its target
-  Worker bin_;                        ///< frees what is large; that is no job, for a timing that goes on gives up what it published before
+  Worker bin_;                        ///< frees large traces; that is no job, for a timing that goes on gives up its former ones
 };
 
 }  // namespace reclab

@@ -19,7 +19,7 @@ class Shown {
 
   /// A stage of a run, or its result. False where there is nothing new to show: the last stage that was published is the result.
   bool take(const TracePtr& run, const std::shared_ptr<const Setup>& setup, std::shared_ptr<const FinalState> state);
-  /// The run with what is beside it becomes what is shown; returns what was.
+  /// Joins the run with the results beside it to the trace that is shown; returns the former one.
   TracePtr join(const TracePtr& timing, const std::vector<TracePtr>& others);
   /// The setup of a trace that was shown; null where nobody holds it.
   std::shared_ptr<const Setup> setupOf(const TracePtr& trace) const;

@@ -15,7 +15,7 @@ class CardView : public QTextBrowser {
  public:
   explicit CardView(QWidget* parent = nullptr);
   void setModel(const ModelPtr& model);
-  /// Whether what is shown is another run than the one that the card speaks of: empty, or the sentence that says which it speaks of.
+  /// Names the run that the card speaks of, a sentence, where another one is shown; else empty.
   void setOtherRun(const QString& sentence);
   void redraw();  ///< after the theme changed
 
@@ -29,9 +29,8 @@ class CardView : public QTextBrowser {
   QTimer soon_;  ///< shapes follow a moving slider when it rests
 };
 
-/// The card as HTML in the colours of the palette.
-/// `places`: what its preset says to look at, "gating:forget", as links to look:gating:forget.
-/// `extras`: what the model is, in words, and what it descends from and led to, each as HTML.
+/// The card as HTML in the colours of the palette. `places`: the places that its preset names, "gating:forget", as links to
+/// look:gating:forget. `extras`: the model's properties, in words, its origins and its descendants, each as HTML.
 struct CardExtras {
   QString properties;
   QStringList lineage;

@@ -43,11 +43,11 @@ class InspectorView : public QScrollArea {
   void setSeed(std::uint64_t seed);
   /// Three sliders, those that move a run at once first, and the rest a click away.
   void setFew(bool few);
-  /// Weights that were read from a file make what they are drawn from meaningless; empty: they are drawn.
+  /// Disables the settings that weights are drawn from, where they were read from a file; empty: they are drawn.
   void setWeights(const QString& file);
-  /// Whether the preset brings trained weights, and whether they or those that are drawn are what is looked at.
+  /// Whether the preset brings trained weights, and whether the setup has them or drawn ones.
   void setTrained(bool there, bool trained, bool drawn);
-  /// Shows the loss that the gradients are of: the choice, whether the sequence has a target, and what the run that is shown says of it.
+  /// Shows the loss that the gradients are of: the choice, whether the sequence has a target, and its value in the run that is shown.
   void setLoss(const std::string& choice, bool hasTarget);
   void setLossValue(const RunInfo& run);
   QSlider* slider(const QString& key) const;

@@ -34,7 +34,7 @@ class PinChip : public QFrame {
   void leaveOut(qsizetype letters);
 
  signals:
-  void renamed(QString name);  ///< empty: named by what differs again
+  void renamed(QString name);  ///< empty: named by its differences again
   void compareWanted();
   void lookWanted();  ///< make it the run that is looked at
   void unpinWanted();

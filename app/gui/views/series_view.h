@@ -10,7 +10,7 @@
 
 namespace reclab {
 
-/// The input drawn as lines, small. It paints an overview made at loading time, so that a million steps cost what a thousand do.
+/// The input drawn as lines, small. It paints an overview made at loading time, so that a million steps cost as much as a thousand.
 class SeriesView : public QWidget {
   Q_OBJECT
  public:

@@ -13,7 +13,7 @@
 
 namespace reclab {
 
-/// The shortest text that reads back to the same number: what is shown may be taken for what is, and is when Enter reads it.
+/// The shortest text that reads back to the same number: a person may take the shown text for the value, and Enter does.
 QString exact(double value);
 
 /// The nearest multiple of `step`, counted from `low`, as the number that its few decimals read as: 2.4 and not 2.4000000000000004.

@@ -18,7 +18,7 @@ class FileMenu : public QMenu {
   explicit FileMenu(WindowFrame* frame);
 
  signals:
-  void fileWanted(QString file);  ///< a sequence, or what a drop takes
+  void fileWanted(QString file);  ///< a sequence, or another file that a drop takes
 
  private:
   void loadFile(FileKind kind);

@@ -16,7 +16,7 @@ class WindowFrame;
 class LastSession : public QObject {
   Q_OBJECT
  public:
-  /// `first`: what to begin with when it is loaded already.
+  /// `first`: the setup to begin with, when it is loaded already.
   LastSession(WindowFrame* frame, Options options, std::optional<Setup> first);
   static QString file();
   const QJsonObject& written() const { return written_; }  ///< empty where there is none
@@ -28,7 +28,7 @@ class LastSession : public QObject {
 
  private:
   QString keep() const;  ///< a sentence where that cannot be
-  void beginAnew();      ///< as the first time, where what was looked at last is gone
+  void beginAnew();      ///< as the first time, where the last setup cannot be had any more
   void sayUnlearned(const QStringList& runs);
 
   WindowFrame* frame_;

@@ -12,7 +12,7 @@ namespace reclab {
 
 class WindowFrame;
 
-/// The panels show what the preset that is looked at says to look at.
+/// Shows, in the panels, the places that the preset names.
 class LookAt : public QObject {
   Q_OBJECT
  public:

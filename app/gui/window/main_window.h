@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The window: it puts the parts together and passes on what they say. The session computes, and the panels show.
+// The window: it puts the parts together and passes on their signals. The session computes, and the panels show.
 #pragma once
 
 #include <QMainWindow>
@@ -37,7 +37,7 @@ class TrainingFeature;
 class MainWindow : public QMainWindow {
   Q_OBJECT
  public:
-  /// `first`: what to begin with when it is loaded already.
+  /// `first`: the setup to begin with, when it is loaded already.
   explicit MainWindow(Look* look, Options options = {}, std::optional<Setup> first = {});
   ~MainWindow() override;
 
@@ -66,7 +66,7 @@ class MainWindow : public QMainWindow {
   /// Closes as when the session of the desktop ends, or the process is asked to: all that can be kept is kept, and nothing is asked.
   void closeUnasked();
 
-  /// Opens a file as a drop does: a sequence, or weights or a state by what is in it.
+  /// Opens a file as a drop does: a sequence, weights or a state, by its content.
   void openFile(const QString& file);
 
  protected:

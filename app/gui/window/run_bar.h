@@ -12,7 +12,7 @@ namespace reclab {
 struct Setup;
 class WindowFrame;
 
-/// The tool bar: runs and stops, how the next run computes, which layout is shown, and what features offer.
+/// The tool bar: run and stop, the device, form and precision of the next run, the layout, and the actions that features offer.
 class RunBar : public QToolBar {
   Q_OBJECT
  public:

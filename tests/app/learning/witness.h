@@ -51,7 +51,7 @@ inline QStringList textsOf(const QWidget* panel) {
       if (const auto* title = qobject_cast<QCPTextElement*>(element)) texts << title->text();
       if (const auto* rect = qobject_cast<QCPAxisRect*>(element))
         for (const QCPAxis* axis : rect->axes())
-          if (axis->axisType() == QCPAxis::atLeft) texts << axis->label();  // that of time has its room or none by what is drawn around it
+          if (axis->axisType() == QCPAxis::atLeft) texts << axis->label();  // that of time has its room or none by the texts around it
     }
   }
   return texts;
@@ -141,7 +141,7 @@ class Witness {
     return all;
   }
 
-  /// Trainings that are new are noted, with what they were begun by.
+  /// Notes new trainings, with the choice that they were begun by.
   void follow(const Learning& learning) {
     for (const LearningCurvePtr& curve : learning.trainings) {
       const QString id = window_->session()->idOfTraining(curve->training);
@@ -223,7 +223,7 @@ class Witness {
     }
   }
 
-  /// Each array that is shown is what it should be, to the bit.
+  /// Compares each array that is shown with the expected one, to the bit.
   void alike(const QString& name, const Trace& shown, const Trace& is) {
     int arrays = 0;
     for (const auto& array : shown.arrays()) {

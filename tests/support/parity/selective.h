@@ -6,7 +6,7 @@
 
 namespace reclab::test {
 
-/// Rates from near 0 to far beyond what a step leaves over, slabs of channels that are full, over-full and not full.
+/// Rates from near 0 to far beyond full decay in a step, slabs of channels that are full, over-full and not full.
 inline void selective_parity(Backend& other) {
   struct Size {
     std::int64_t steps, batch, channels, states;

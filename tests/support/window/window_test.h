@@ -69,7 +69,7 @@ class WindowTest : public QObject {
   }
 
   SessionController& session() const { return *window_->session(); }
-  /// A run at rest: nothing computing, the trace that of what is set.
+  /// Whether a run is at rest: nothing computing, the trace that of the setup.
   bool atRest() const {
     const TracePtr& trace = session().trace();
     return !session().running() && trace && trace->info.preset == session().setup().preset && trace->info.seed == session().setup().seed;

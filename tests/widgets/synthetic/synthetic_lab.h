@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A mixing matrix of two heads, and what a gradient lab is made of, by formulas that a test can recompute.
+// A mixing matrix of two heads, and the arrays of a gradient lab, by formulas that a test can recompute.
 #pragma once
 
 #include <cmath>
@@ -31,7 +31,7 @@ inline void put_mixing(Trace& trace, const std::string& kind = "mixing", double 
 /// fourth step where it is a map.
 inline double synthetic_pair(double t, double s) { return s > t ? -std::numeric_limits<double>::infinity() : (t - s) * std::log10(0.95); }
 
-/// `products`: ds_T/ds_t too; `gated`: a gate keeps 0.6 of what passes a step.
+/// `products`: ds_T/ds_t too; `gated`: a gate keeps 0.6 of the adjoint that passes a step.
 inline void put_lab(Trace& trace, bool products = true, bool gated = false) {
   const double last = static_cast<double>(trace.info.length - 1);
   const std::vector<std::int64_t>& all = trace.steps;

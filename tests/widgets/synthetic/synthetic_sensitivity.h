@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sensitivities of a hand-made model that is causal, fades by `decay` decades a step, and does not see what is more than `reach` steps
-// back.
+// Sensitivities of a hand-made model that is causal, fades by `decay` decades a step, and does not see inputs more than `reach` steps back.
 #pragma once
 
 #include <cmath>

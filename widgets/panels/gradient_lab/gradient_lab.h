@@ -88,7 +88,7 @@ class GradientLabPanel : public PlotPanel {
   QCPItemRect* window_;                 ///< the steps that truncated backpropagation sees from the end
   std::vector<std::int64_t> rows_;      ///< steps of the map's rows, and its columns'
   const TraceArray* map_ = nullptr;
-  bool norms_ = true, low_ = false;  ///< whether ds_T/ds_t is drawn; what isLow() said
+  bool norms_ = true, low_ = false;  ///< whether ds_T/ds_t is drawn; the last isLow()
   PowerColours colours_;             ///< of the map of pairs
   bool by_hand_ = false;
 };

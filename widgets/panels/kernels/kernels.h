@@ -73,7 +73,7 @@ class KernelsPanel : public PlotPanel {
   ValueAxis *kernel_values_, *gain_values_, *phase_values_;
   StraightLine* constant_;  // the time constant, in the kernel
   Paragraph* note_;
-  KernelMemory memory_;  // of trace_, what is shown
+  KernelMemory memory_;  // of trace_, the one shown
   std::span<const double> frequencies_;
   std::optional<StepTime> time_;
   QString view_ = QStringLiteral("kernel"), key_;

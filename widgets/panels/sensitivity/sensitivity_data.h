@@ -18,7 +18,7 @@ struct SensitivityChoice {
   std::int64_t group = 0;
   bool normalised = true;  ///< where there are both
 };
-/// The array of a run, which steps its rows and columns are of, and what of it is looked at: the values, and log10 of their moduli.
+/// The array of a run, the steps of its rows and columns, and the part that is shown: the values, and log10 of their moduli.
 struct SensitivityBlocks {
   const TraceArray* array = nullptr;
   std::vector<std::int64_t> rows, columns;
@@ -30,7 +30,7 @@ struct SensitivityBlocks {
     return (*values)[static_cast<std::size_t>(row * std::ssize(columns) + column)];
   }
   std::int64_t columnNear(std::int64_t step) const;
-  /// The distance back to the inputs that move the output of a row by a hundredth of what the strongest does, and the strongest.
+  /// The distance back to the inputs that move the output of a row by a hundredth of the strongest's effect, and the strongest.
   struct Reach {
     std::int64_t strongest = -1, back = 0, ahead = 0;  // -1: none moves it
     double largest = 0.0;                              // log10
@@ -40,8 +40,8 @@ struct SensitivityBlocks {
 /// The blocks of a run; without an array where the run has none of it.
 SensitivityBlocks sensitivityBlocks(const Trace& trace, const SensitivityChoice& choice);
 
-/// "0/S" of the mixing matrix that is looked at: that which is wanted, or else the last of the first layer that has one, for what stands
-/// before the memory in a layer (a short convolution) is no memory to look at.
+/// "0/S" of the mixing matrix that is looked at: the wanted one, or else the last of the first layer that has one, since the parts before a
+/// layer's memory (a short convolution) are no memories to look at.
 QString mixingMemory(const Trace& trace, const QString& wanted);
 /// The mixing matrix before it is normalised; null where there is none.
 const TraceArray* mixingUnnormalised(const Trace& trace, const QString& memory);

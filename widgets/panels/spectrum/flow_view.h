@@ -21,7 +21,7 @@ class FlowView : public QObject {
 
   /// `plane` and `disk` are rects of the plot; the disk's own ground is drawn by whoever owns it.
   FlowView(Plot* plot, Legend* legend, QCPAxisRect* plane, QCPAxisRect* disk);
-  /// Eigenvalues times the sequence's own step, by which `own` makes what runs.
+  /// Eigenvalues times the sequence's own step, from which the rule `own` makes the eigenvalues that run.
   void set(std::vector<std::complex<double>> exponents, const Discretisation& own, const StepTime& time);
   void clear();
   bool shown() const { return shown_; }

@@ -16,7 +16,7 @@ namespace reclab {
 class SpectrumPicture;
 
 /// Eigenvalues in the complex plane, against the unit circle; those of the cursor's step over a cloud of all steps. Where they come from
-/// continuous time, a second view has them in the half-plane, and what rules make of them in the disk.
+/// continuous time, a second view has them in the half-plane, and their places in the disk by each rule.
 class SpectrumPanel : public PlotPanel {
   Q_OBJECT
  public:

@@ -40,7 +40,7 @@ struct StepSchedule {
   int exactAfter(int iteration) const;
   /// The node and all that it hangs on.
   std::vector<bool> cone(int node) const;
-  QString tip(int node) const;  ///< rich text: what it computes, from what, and its values
+  QString tip(int node) const;  ///< rich text: its computation, its inputs, and its values
 
   static std::vector<QString> forms(const Trace& trace);  ///< that the trace has a schedule of
   static std::optional<StepSchedule> read(const Trace& trace, const QString& form);

@@ -14,7 +14,7 @@ namespace reclab {
 
 class PointNames;
 
-/// A laboratory for the execution forms: how long each takes, what memory, how near the machine's roof, how exactly, against the length.
+/// A laboratory for the execution forms: the time, memory, distance to the machine's roof and error of each, against the length.
 class TimingPanel : public PlotPanel {
   Q_OBJECT
  public:

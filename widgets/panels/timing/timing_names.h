@@ -7,7 +7,7 @@
 
 namespace reclab {
 
-/// Names beside points of an axis rect; those that would overlap move apart, and what is hidden has none.
+/// Names beside points of an axis rect; those that would overlap move apart, and hidden points have none.
 class PointNames : public QCPLayerable {
   Q_OBJECT
  public:

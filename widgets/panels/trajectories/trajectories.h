@@ -119,7 +119,7 @@ class TrajectoriesPanel : public Panel {
     View view;
     QString state;  ///< empty: whichever
   };
-  QHash<QString, Place> chosen_by_hand_, wanted_places_;  ///< by preset: what was picked, and what it says itself to look at
+  QHash<QString, Place> chosen_by_hand_, wanted_places_;  ///< by preset: the picked place, and the one that it names
   QString placed_;                                        ///< the preset whose place was taken last
   StateColumns wanted_;                                   ///< as asked for last
   StateColumns columns_;                                  ///< of picture_

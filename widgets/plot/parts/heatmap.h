@@ -57,14 +57,14 @@ class Heatmap : public QCPAbstractPlottable {
   std::vector<float> coarse_;  // one row for every coarse_rows_, when there are very many
   std::int64_t coarse_rows_ = 0;
   double low_ = 0.0, high_ = 1.0, data_low_ = 0.0, data_high_ = 0.0;
-  // The picture drawn last, and what it was drawn for.
+  // The picture drawn last, and the range and size that it was drawn for.
   QImage image_;
   QCPRange image_keys_, image_values_;
   QSize image_size_;
   const ColourMap* image_map_ = nullptr;
 };
 
-/// The bar that says what the colours of a heatmap stand for.
+/// The bar with the values of a heatmap's colours.
 class ColourBar : public QCPColorScale {
   Q_OBJECT
  public:

@@ -40,7 +40,7 @@ class StraightLine : public QCPItemStraightLine {
   void setUpright(double key);  ///< at one step
 };
 
-/// A heatmap in a rect of its own, and a bar that says what its colours stand for, of the same height.
+/// A heatmap in a rect of its own, and a bar with the values of its colours, of the same height.
 struct MapPicture {
   /// `shape` as Plot::makeRect takes it.
   explicit MapPicture(Plot* plot, std::function<void()> shape = {});

@@ -8,7 +8,8 @@ namespace reclab {
 
 /// The key of a pinned run in the legend.
 QString pinKey(const Panel::Run& run);
-/// Adds it. `of` names what of the run is drawn where that is to be said ("h, c"), `how` says how they are told apart.
+/// Adds an entry for a run. `of` names the parts of the run that are drawn, where they are to be named ("h, c"), `how` says how they are
+/// told apart.
 void addPin(Legend* legend, const Panel::Run& run, const QPen& pen, const QList<QCPLayerable*>& shows, const QStringList& of = {},
             const QString& how = {});
 /// A run without anything to show here is said to be: `lacks` is "no gates".

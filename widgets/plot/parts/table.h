@@ -18,7 +18,7 @@ QString csvCell(const QString& text);
 QByteArray csvNumber(double value);
 inline QByteArray csvNumber(std::int64_t value) { return QByteArray::number(static_cast<qlonglong>(value)); }
 
-/// A line a step: the step, its time, and columns of what may have been recorded at other steps, whose cells are empty between its own.
+/// A line a step: the step, its time, and columns of arrays that may have been recorded at other steps, with empty cells between those.
 class StepTable {
  public:
   /// `named`: the column of time has the name that the sequence gives it, and is left out where times are counted in steps.

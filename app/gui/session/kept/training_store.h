@@ -40,7 +40,7 @@ class TrainingStore {
   const QString& folder() const { return folder_; }
   QString folderOf(const QString& id) const { return folder_ + "/" + id; }
   QString fileOf(const QString& name) const { return folder_ + "/weights/" + name; }
-  /// Whether no other window has it. One that does not have it leaves alone what it has not written.
+  /// Whether no other window has it. One that does not have it leaves files of others alone.
   bool isMine() const { return mine_; }
   /// Reads the store, in any thread.
   static KeptTrainings read(const QString& folder, const LibraryPtr& library);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The run of what is set, and how it follows a slider that moves. It gives way to nothing; a newer one ends an older one.
+// The run of the present setup, which follows a slider that moves. It gives way to nothing; a newer one ends an older one.
 #pragma once
 
 #include <QTimer>
@@ -33,7 +33,7 @@ class RunWork : public QObject {
     LibraryPtr library;
     RunKey key;
   };
-  /// `subject`: what is to be run now; nothing where something is missing.
+  /// `subject`: the run to be made now; nothing where something is missing.
   RunWork(Scheduler& scheduler, std::function<std::optional<Subject>(bool live)> subject);
 
   void start(bool live);
@@ -45,10 +45,10 @@ class RunWork : public QObject {
   bool running() const { return job_.running(); }
   bool handMoves() const { return rest_.isActive(); }           ///< it moved, and has not rested yet
   bool hasShown() const { return !running() || !firstStage_; }  ///< the trace is of this run, or no run goes on
-  bool complete() const { return complete_; }                   ///< all stages of what is shown are there
-  bool settled() const { return settled_; }                     ///< and what follows a run has begun
+  bool complete() const { return complete_; }                   ///< all stages of the shown run are there
+  bool settled() const { return settled_; }                     ///< and the work that follows a run has begun
   const RecordingOptions& asked() const { return asked_; }
-  /// While a slider moves: all runs so far were soon at their end, so that what is computed late can be waited for.
+  /// Whether all runs while a slider moves were soon at their end, so that late kinds can be waited for.
   bool keepsUp() const { return keepsUp_; }
 
  signals:

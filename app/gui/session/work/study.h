@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A study beside the run, as a panel asked for it: of what is looked at, or of a model of its own.
+// A study beside the run, as a panel asked for it: of the present setup, or of a model of its own.
 #pragma once
 
 #include "gui/jobs/job.h"
@@ -28,11 +28,11 @@ class StudyWork : public QObject {
   StudyWork(const Study& study, Scheduler& scheduler, std::function<Subject()> subject);
 
   const Study& study() const { return study_; }
-  /// Computed now, or as soon as there is what it is of.
+  /// Computes it now, or as soon as its run is there.
   void choose(const FieldTexts& values);
   void start();  ///< unless it is there, or on its way
   void setupChanged();
-  bool isAtIt() const { return job_.isAt(key()); }                                   ///< at what is set now
+  bool isAtIt() const { return job_.isAt(key()); }                                   ///< for the present setup
   StudyResult result() const { return foundOf_ == key() ? found_ : StudyResult(); }  ///< for the present setup, where it is there
   TracePtr trace() const { return result().get<Trace>(); }
 

@@ -39,7 +39,7 @@ class Learner {
   std::uint64_t number() const { return number_; }
   std::uint64_t run() const { return run_; }
   void setRun(std::uint64_t run) { run_ = run; }  ///< of one that was kept
-  const QString& id() const { return id_; }       ///< its own among all that there ever are: what its folder is called
+  const QString& id() const { return id_; }       ///< its own among all that there ever are, and the name of its folder
   const TrainingChoice& choice() const { return choice_; }
 
   // For the thread that trains.
@@ -48,7 +48,7 @@ class Learner {
   void rest();  ///< keeps the weights as they are
   /// Writes the folder of the training. Throws Error.
   void write(const QString& folder);
-  /// Writes what kept() makes it of again, where it changed since; false where it has learned nothing yet. Throws Error.
+  /// Writes the files that kept() reads, where it changed since; false where it has learned nothing yet. Throws Error.
   bool keep(const QString& folder);
   /// Restores a training that was kept, under the number that `number` makes of the one that it had; the training itself goes on from its
   /// files when it is asked to. Throws Error.
@@ -109,10 +109,10 @@ class TrainingWork : public QObject {
   void setChoice(const TrainingChoice& choice) { choice_ = choice; }
   const TrainingChoice& choice() const { return choice_; }
 
-  /// Trains what is set, and others beside it on the same batches: goes on where that is one of those that were trained last, or a fork
-  /// that waits; else from the beginning. `steps`: then it pauses; 0: until the end.
+  /// Trains the setup, and others beside it on the same batches: goes on where that is one of those that were trained last, or a fork that
+  /// waits; else from the beginning. `steps`: then it pauses; 0: until the end.
   void train(const LibraryPtr& library, const Setup& setup, const std::vector<RunBeside>& beside, std::int64_t steps = 0);
-  /// Trainings that learn in turn, with all that they kept, which of them is current, and by what they were begun.
+  /// Trainings that learn in turn, with all that they kept, the current one, and the choice that they were begun by.
   struct Forgotten {
     std::vector<std::shared_ptr<Learner>> together;
     std::shared_ptr<Learner> current;
