@@ -152,7 +152,7 @@ class Graph {
   bool is_pure() const;
 
   /// Forward mode, after forward(): how all arrays move when leaves do. A leaf moves as the caller's memory says, which is kept until bound
-  /// again; null, as at first: it stands still. Memory is taken at the first push, for what moves alone.
+  /// again; null, as at first: it stands still. Memory is taken at the first push, for the arrays that move alone.
   void bind_tangent(Var leaf, const void* tangent);
   /// Carries the leaves' tangents through the operations, first operation first.
   void push_tangents(std::stop_token stop = {}, Part part = Part::all);

@@ -33,8 +33,8 @@ std::string done_on_cpu(const DeviceError& error, const std::string& where, cons
 /// The Error for the computer itself, where the CPU's own memory ran out.
 Error no_memory(const std::string& where, const std::string& what);
 
-/// Calls work(request, ""); when its device fails, work(the same on the CPU, the sentence that says so). `where` is what the work keeps up
-/// to date: "at step 12". Memory of the computer's that ran out is an Error.
+/// Calls work(request, ""); when its device fails, work(the same on the CPU, the sentence that says so). `where`: the place that the work
+/// keeps up to date: "at step 12". Memory of the computer's that ran out is an Error.
 template <class F>
 auto or_on_cpu(const RunRequest& request, const std::string& what, const std::string& where, const F& work) {
   const auto with_memory = [&](const RunRequest& asked, const std::string& said) {

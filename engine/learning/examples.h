@@ -39,8 +39,8 @@ struct WindowOptions {
   std::uint64_t seed = 1;     ///< of where windows begin
   bool operator==(const WindowOptions&) const = default;
 };
-/// The longest window of a sequence of so many steps that fits into both of its parts, with what is ahead of it where there is no target of
-/// its own; 0: none.
+/// The longest window of a sequence of so many steps that fits into both of its parts, with the steps ahead of it where there is no target
+/// of its own; 0: none.
 std::int64_t longest_window(std::int64_t steps, bool own_target, const WindowOptions& options);
 /// Throws Error where either part is shorter than a window.
 std::unique_ptr<Examples> window_examples(std::shared_ptr<const Sequence> sequence, const WindowOptions& options);

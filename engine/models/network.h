@@ -165,8 +165,8 @@ class Network {
   void draw_times(double gain, const Architecture& architecture, const std::string& prefix, std::int64_t features);
   /// One architecture's layers in the direction or directions that its hyper-parameters name; `part`: "", or its number in a stack.
   Var add_stack(const Architecture& architecture, const Hyper& hyper, const std::string& part, Var x);
-  /// The layers from .. to - 1 of it in one direction, whose lowest one is the network's layer `first`; what comes after the last layer
-  /// too, where that is among them and the directions are not joint.
+  /// The layers from .. to - 1 of it in one direction, whose lowest one is the network's layer `first`; its `final_layer` too, where the
+  /// last one is among them and the directions are not joint.
   Var add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, std::int64_t from,
                     std::int64_t to, int first, Var x, bool joint);
   /// Marks the states and gates that were added after so many as running from the end of the sequence to its start.

@@ -18,7 +18,7 @@ struct LinearSystem {
     modes,     ///< K_k = Re Σ_n c_n a_n^k b_n: a, b and c [channels, modes]; without b and c, a has an entry a channel, and K_k = Re a^k
     low_rank,  ///< h_n <- a_n h_n - p_n 2 Re Σ_m q_m h_m + b_n u,  y = 2 Re Σ_n c_n h_n: all [channels, modes], complex
     matrix,  ///< K_k = C A^k B: A [n, n] of all copies or [copies, n, n], B [n] or [copies, n], C [copies, reads, n]; without C all of the
-             ///< state is read, without B every entry of the state is a channel, from what is added to it to itself
+             ///< state is read, without B every entry of the state is a channel, from its added input to itself
     taps     ///< K_k = a_k: a [channels, taps]; the input may have more rows than the output, which are earlier ones
   };
   Structure structure;

@@ -10,12 +10,12 @@ namespace reclab {
 
 /// A step of the layer is `stride` steps of the sequence, and is made with the last of them. A graph covers a number of steps of the
 /// sequence that need be no multiple of the stride, from any place on, so it has a row for each step of the layer that may end in it, and
-/// what runs it tells how many do: the last row may be of a step that is not whole yet, whose values are neither carried on nor read by a
-/// row that is.
+/// its caller tells how many do: the last row may be of a step that is not whole yet, whose values are neither carried on nor read by a row
+/// that is.
 struct Rate {
   std::int64_t stride = 1;
   std::int64_t sequence = 1;  ///< steps of the sequence that the graph covers
-  Var phase{};  ///< [1, batch, 1]: how many steps of the sequence came before, or what is left of them by a multiple of the stride; none
+  Var phase{};  ///< [1, batch, 1]: how many steps of the sequence came before, or their rest by a multiple of the stride; none
                 ///< where that is 1
 
   std::int64_t rows() const { return (sequence + stride - 1) / stride; }

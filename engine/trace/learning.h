@@ -36,7 +36,7 @@ struct LearningCurve {
   double clip = 0.0;     ///< where the norm is cut off; 0: nowhere
 
   std::vector<std::string> weights;          ///< their names
-  std::vector<std::vector<double>> changes;  ///< |change| / |weight| of each, a row for each judgement but the first
+  std::vector<std::vector<double>> changes;  ///< |change| / |weight| of each, a row for each evaluation but the first
 
   std::vector<std::int64_t> kept;  ///< the steps whose weights can be looked at
   /// The end of a scale of steps that has room for more: the power of two from `done` on, or the wanted steps where that is less.
@@ -50,7 +50,7 @@ struct LearningCurve {
     if (step <= first || step - first > static_cast<std::int64_t>(loss.size())) return std::nullopt;
     return static_cast<std::size_t>(step - first - 1);
   }
-  /// The last judgement up to a step; nothing before the first.
+  /// The last evaluation up to a step; nothing before the first.
   std::optional<std::size_t> judgement(std::int64_t step) const {
     std::optional<std::size_t> found;
     for (std::size_t i = 0; i < judged.size() && judged[i] <= step; ++i) found = i;

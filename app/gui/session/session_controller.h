@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Owns what is looked at and has it computed, never on the GUI thread. The window tells it what is wanted and hears what came of it. Each
+// Owns the setup that is looked at and has it computed, never on the GUI thread. The window sends it requests and receives results. Each
 // kind of work is a file in work/; the scheduler says which waits for which.
 #pragma once
 

@@ -78,8 +78,8 @@ RECLAB_HD inline void each_step(const Line<T>& line, Index i, Index from, Index 
   }
 }
 
-/// The steps from `from` on in stretches of `span`, a thread for each stretch and entry. A stretch starts from `carry`, or without one
-/// from what is already in `out`.
+/// The steps from `from` on in stretches of `span`, a thread for each stretch and entry. A stretch starts from `carry`, or without one from
+/// the value already in `out`.
 template <class T>
 struct RunLine {
   Line<T> line;

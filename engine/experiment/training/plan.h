@@ -14,7 +14,7 @@ namespace reclab {
 struct TrainingPlan {
   std::int64_t steps = 2000;
   std::int64_t until = 0;        ///< where it ends before that, at a rate that is that of all steps; 0: it does not
-  std::int64_t judge_every = 0;  ///< steps between two judgements; 0: a twentieth of all steps
+  std::int64_t judge_every = 0;  ///< steps between two evaluations; 0: a twentieth of all steps
   WindowOptions windows;         ///< of a file
   TrainingOptions options;
   bool operator==(const TrainingPlan&) const = default;

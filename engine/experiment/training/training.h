@@ -57,8 +57,8 @@ class Training {
   std::string device_name() const;
   const std::string& title() const { return title_; }
 
-  /// The next step; every judge_every-th is followed by a judgement, and so is the last. Throws TrainingDiverged, and Cancelled where a
-  /// stop is heard, in the judgement too. Step and judgement are one: whatever is thrown, the training stands where it stood before.
+  /// The next step; every judge_every-th is followed by an evaluation, and so is the last. Throws TrainingDiverged, and Cancelled where a
+  /// stop is heard, in the evaluation too. Step and evaluation are one: whatever is thrown, the training stands where it stood before.
   void advance(std::stop_token stop = {});
   /// Judges the weights as they are where nothing was judged yet.
   void begin(std::stop_token stop = {}) {
@@ -76,7 +76,7 @@ class Training {
 
   const std::vector<TrainingStep>& history() const { return history_; }
   const std::vector<Evaluation>& evaluations() const { return evaluations_; }  ///< the first is of the weights as they were drawn
-  /// |change| / |weight| of the step before each judgement but the first, in the order of the model's weights.
+  /// |change| / |weight| of the step before each evaluation but the first, in the order of the model's weights.
   const std::vector<std::vector<double>>& changes() const { return changes_; }
   std::int64_t judge_every() const { return judge_every_; }
 

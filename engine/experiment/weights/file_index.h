@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The arrays of a file of weights by name and shape, the names cut once into a prefix that a wrapper may have put in front and what may be
-// the name of a parameter. Every network that is tried against the file looks its own names up here.
+// The arrays of a file of weights by name and shape, the names cut once into a prefix that a wrapper may have put in front and the part
+// that may be the name of a parameter. Every network that is tried against the file looks its own names up here.
 #pragma once
 
 #include <map>

@@ -85,7 +85,7 @@ struct NamedModel {
 ///   2 for each of these that is true of one oscillation alone: its factors differ by key dimension, by value dimension, depend on the data
 ///   by key dimension, by value dimension; 3 if one forgets and the other does not; 4 if one turns and the other does not; 1 if the
 ///   oscillations are different all the same, as a matrix and an outer product are;  1 if the activations differ.
-/// So a model is first of all what it reads of its data, then what its memory is multiplied with, and its activation decides last.
+/// So a model's dependence on its data decides first, then the factors of its memory, and its activation last.
 NamedModel named(const LcsmCode& code, const Registry& registry);
 int distance(const LcsmCode& a, const LcsmCode& b);
 /// All rows of the table.

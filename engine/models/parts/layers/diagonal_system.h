@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The layer of ag1988/dss and ag1988/dlr round a kernel that is a sum of powers, K_k = cast(sum_n w_n exp(z_n k)): skips, both directions,
-// a product of outputs, what follows, and the block round it. Its names and shapes are those of the class DSS of these repositories.
+// a product of outputs, the maps after it, and the block round it. Its names and shapes are those of the class DSS of these repositories.
 #pragma once
 
 #include <functional>
