@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The adjoints of a layer's states from an error at the last step, factor by factor: dL/ds_T of the outputs of that step alone, passed
-// from Jacobian to Jacobian.
+// The adjoints of a layer's states from an error at the last step, factor by factor: dL/ds_T of the outputs of that step alone, passed from
+// Jacobian to Jacobian.
 //
 // A cell's Jacobian is a sum (recurrence/mixing/passed_back.h): the part that passes no matrix, which is the gates', and the part through
 // the matrices, which is first scaled by slopes and then turned. In a linear recurrence with a matrix all is the matrix's part, in one with
-// a factor for each entry all the gates'. Where a layer names the one matrix W (recurrence/mixing/mixing.h) and keeps nothing
-// beside, W bounds ds_T/ds_t; any other has the bound of its Jacobians.
+// a factor for each entry all the gates'. Where a layer names the one matrix W (recurrence/mixing/mixing.h) and keeps nothing beside, W
+// bounds ds_T/ds_t; any other has the bound of its Jacobians.
 #include <algorithm>
 #include <array>
 #include <cmath>

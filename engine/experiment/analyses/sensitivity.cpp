@@ -4,9 +4,8 @@
 //
 // By forward mode: a direction in which the input of one step alone moves gives its column for all t at once. The copies of a batch, which
 // are all the sequence of the run, are moved in as many directions; the moves at the end of a segment are the start of the next one.
-// Segments are
-// short, and between them each direction gets a power of two of its own, so that a move which fades or grows beyond the range of numbers
-// differs from none.
+// Segments are short, and between them each direction gets a power of two of its own, so that a move which fades or grows beyond the range
+// of numbers differs from none.
 #include <algorithm>
 #include <cmath>
 #include <limits>

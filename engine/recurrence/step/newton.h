@@ -11,11 +11,10 @@
 //   damped-newton  A = J, and d = 1, 1/2, 1/4, ... until the residual is below the largest of the last four (L. Grippo et al., A
 //                  nonmonotone line search technique for Newton's method, SIAM J. Numer. Anal. 23, 1986). It stands for Gonzalez et
 //                  al.'s ELK, which damps by a trust region instead: a Levenberg-Marquardt step, computed by a Kalman smoother.
-// The residual is told relative to the size of the states: max_t |f_t - s_t| / max_t max(|s_t|, |f_t|), of the worst state.
-// A small one says that each step is right by itself; e with A = J says how far the trajectory is from the recurrence's own, however
-// much the recurrence amplifies errors. So an iteration ends with both small, which for quasi-newton takes one step with A = J at the end.
-// A chaotic recurrence amplifies them beyond measure: a form that does not converge is left to the sequential loop, and the report says
-// why.
+// The residual is told relative to the size of the states: max_t |f_t - s_t| / max_t max(|s_t|, |f_t|), of the worst state. A small one
+// says that each step is right by itself; e with A = J says how far the trajectory is from the recurrence's own, however much the
+// recurrence amplifies errors. So an iteration ends with both small, which for quasi-newton takes one step with A = J at the end. A chaotic
+// recurrence amplifies them beyond measure: a form that does not converge is left to the sequential loop, and the report says why.
 #pragma once
 
 #include <functional>
