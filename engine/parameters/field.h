@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The fields of what is computed, as data. Each is the row that hyper-parameters have, and how it is said: from it come an option of the
+// The fields of a computation, as data. Each is the row that hyper-parameters have, and how it is said: from it come an option of the
 // command line with its help, the words that repeat it, its value in a file, and its row in a form.
 #pragma once
 
@@ -15,20 +15,20 @@
 
 namespace reclab {
 
-/// How an option is edited in a window; without a label it is not.
+/// The editor of an option in a window; without a label it has none.
 struct FormRow {
   std::string label, tip;
   double low = 0.0, high = 0.0;      ///< of a number
-  std::vector<std::string> choices;  ///< what the row's choices are called
+  std::vector<std::string> choices;  ///< labels of the row's choices
 };
 
 struct Field {
-  /// How a command line says it: as one value, as a list between commas, as a list of names with an option each, or as whole texts, commas
-  /// and all, with an option each. The value of a list is a text, its names, or the integers of the row, between commas; a comma inside a
-  /// name stands behind a backslash.
+  /// Its syntax on a command line: as one value, as a list between commas, as a list of names with an option each, or as whole texts,
+  /// commas and all, with an option each. The value of a list is a text, its names, or the integers of the row, between commas; a comma
+  /// inside a name stands behind a backslash.
   enum class Says : std::uint8_t { one, list, names, texts };
 
-  /// Which sequences it is for.
+  /// The sequences that it is for.
   enum class Of : std::uint8_t { any, file, task };
 
   HyperSpec row;           ///< `key`: its name in files that are kept, "weight_decay"; `text`: of --help; a choice of no choices is a text
@@ -36,21 +36,21 @@ struct Field {
   std::optional<std::string> usual{};  ///< in brackets behind the help; empty: nothing is; none: the default
   FormRow form{};
   std::string flag{};      ///< "--weight-decay"; empty: the command line does not have it
-  std::string argument{};  ///< what --help calls its value, "X"
+  std::string argument{};  ///< the name of its value in --help, "X"
   Says says = Says::one;
   Of of = Of::any;
-  std::string why{};    ///< why it is for no other sequences: "a file is as long as it is"
+  std::string why{};    ///< the reason why it is for no other sequences: "a file is as long as it is"
   bool always = false;  ///< in the line that repeats it where it has its default too
-  bool output = false;  ///< where the result goes, and no part of what is computed
-  /// What a text, or a name of a list, has to be, "yes or no", where this one is not; empty where it is. Beside the row's own range.
+  bool output = false;  ///< the place of the result, and no part of the computation
+  /// The texts, or names of a list, that are good, "yes or no", where this one is not; empty where it is. Beside the row's own range.
   std::function<std::string(std::string_view)> wanted{};
 };
 
 /// "--weight-decay" of "weight_decay".
 std::string flag_of(std::string key);
-/// As a file or a person has it, checked against the row. Throws Error.
+/// The value of a text from a file or a person, checked against the row. Throws Error.
 HyperValue value_of(const Field& field, std::string_view text);
-/// What the line that repeats it says of a value; nothing of a default that need not be said.
+/// The words of a command line that set this value; none for a default that need not be said.
 std::vector<std::string> words_of(const Field& field, const HyperValue& value);
 
 /// A whole number from 0 on, as `wanted` of a field and as its value; 0 of a text that is none.
@@ -67,7 +67,7 @@ std::vector<std::string> names_of_pairs(const std::vector<std::pair<std::string,
 std::vector<std::string> names_of_list(std::string_view list);
 std::string list_of_names(const std::vector<std::string>& names);
 
-/// Values by their keys, as text: what a file, a command line and a window have alike.
+/// Values by their keys, as text, the same for a file, a command line and a window.
 using FieldTexts = std::vector<std::pair<std::string, std::string>>;
 
 /// A field of a struct, and where in it the value lies.
@@ -78,7 +78,7 @@ struct PlanField : Field {
   std::function<bool(const Plan&)> applies{};  ///< whether it does anything, beside the others; empty: it always does
 };
 
-/// Where `of(plan)` is a member of the plan that a HyperValue of the type T becomes. The default is that of the struct.
+/// A field whose value is the member of(plan), a HyperValue of the type T. Its default is that of the struct.
 template <class Plan, class T, class Of>
 PlanField<Plan> plan_field(std::string flag, std::string argument, HyperSpec row, Of of) {
   PlanField<Plan> made;
@@ -98,7 +98,7 @@ PlanField<Plan> count_field(std::string flag, std::string argument, std::string 
                                         hyper_integer(std::move(key), {}, low, low, high, std::move(text)), of);
 }
 
-/// Of a text: `get` gives it, empty where nothing need be said; `set` takes it, `wanted` having found it good.
+/// A field whose value is a text: `get` gives it, empty where nothing need be said; `set` takes it, `wanted` having found it good.
 template <class Plan, class Get, class Set>
 PlanField<Plan> text_field(std::string flag, std::string argument, std::string key, std::string text, Get get, Set set) {
   PlanField<Plan> made;
@@ -111,7 +111,7 @@ PlanField<Plan> text_field(std::string flag, std::string argument, std::string k
   return made;
 }
 
-/// Of a list: `get` and `set` have it as names.
+/// A field whose value is a list; `get` and `set` take it as names.
 template <class Plan, class Get, class Set>
 PlanField<Plan> list_field(std::string flag, std::string key, Field::Says says, std::string text, Get get, Set set) {
   PlanField<Plan> made;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the session does with trainings: which weights are looked at, and how pictures follow.
+// The session's part in trainings: the choice of the weights that are looked at, and the pictures that follow.
 #include <algorithm>
 #include <limits>
 #include <utility>

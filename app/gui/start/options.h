@@ -33,9 +33,9 @@ Options readOptions(const QStringList& arguments);
 /// Throws Error for a layout that there is not. The layouts are those of panels, so there is an application already.
 void checkLayout(const Options& options);
 
-/// What to begin with, its sequence not yet loaded: the options, and what they leave open as the start has it, an LSTM. Throws Error.
+/// The setup to begin with, its sequence not yet loaded: the options, and for the rest that of the start, an LSTM. Throws Error.
 Setup beginning(const Options& options, const Library& library);
-/// What the sequence is to be: the sunspot numbers when nothing is said.
+/// The sequence to begin with: the sunspot numbers when nothing is said.
 SequenceChoice beginningSequence(const Options& options, const Library& library);
 
 /// Both, loaded and with the hyper-parameters, weights and state checked. Throws Error.

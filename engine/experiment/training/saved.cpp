@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* manifest = "training.json";
 constexpr int schema = 1;
 
-/// The columns of the history: of every step, and of every judgement.
+/// The columns of the history: of every step, and of every evaluation.
 struct HistoryColumn {
   const char* name;
   double (*of)(const TrainingStep& step);

@@ -92,7 +92,7 @@ std::string Training::leave_device(const Registry& registry, const DeviceError& 
   const std::int64_t at = trainer_->steps() + 1;
   TrainingRequest request = request_;
   request.run.device = "cpu";
-  request.steps = request_.options.rate.steps;  // as many as at first: its rate and its judgements go by them
+  request.steps = request_.options.rate.steps;  // as many as at first: its rate and its evaluations go by them
   Training again(registry, request, state ? &state->weights : nullptr);
   if (state) again.go_on(*this, *state);
   trainer_ = std::move(again.trainer_);  // before what it stands on

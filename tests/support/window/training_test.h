@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What tests of training in the window have in common: how it begins and pauses, and what is read of it.
+// Helpers of tests of training in the window: its start and pause, and reads of it.
 #pragma once
 
 #include <QToolButton>
