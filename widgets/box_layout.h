@@ -6,7 +6,7 @@
 
 namespace reclab {
 
-/// A row or a column: pixels between what is in it, as the style has them where none are said, and around it.
+/// A row or a column: pixels between its items, as the style has them where none are given, and around it.
 template <class Layout>
 Layout* boxLayout(QWidget* parent, int spacing = -1, const QMargins& around = {}) {
   auto* made = parent != nullptr ? new Layout(parent) : new Layout;

@@ -9,7 +9,7 @@
 
 namespace reclab {
 
-/// A box that leaves the wheel to what it lies in until it is clicked.
+/// A box that leaves the wheel to its parent until it is clicked.
 template <class Box>
 class CalmBox : public Box {
  public:
@@ -25,7 +25,7 @@ class CalmBox : public Box {
   }
 };
 
-/// A slider that leaves the wheel to what it lies in, and whose arrow keys go by the value's own step where it has one.
+/// A slider that leaves the wheel to its parent, and whose arrow keys go by the value's own step where it has one.
 class CalmSlider : public QSlider {
  public:
   using QSlider::QSlider;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a figure is: a drawing of a size, how it is drawn for print, and what its file says of it.
+// Figures: a drawing of a size, its style for print, and the text in its file.
 #pragma once
 
 #include <QSize>
@@ -10,7 +10,7 @@ class QCPPainter;
 
 namespace reclab {
 
-/// What stands in a figure's file beside the picture.
+/// The text in a figure's file, beside the picture.
 struct FigureText {
   FigureText(const QString& named = {}) : title(named) {}
   FigureText(const char* named) : title(QString::fromUtf8(named)) {}
@@ -19,7 +19,7 @@ struct FigureText {
   QString command{};      ///< the line that makes the run again; the keywords of a PDF
 };
 
-/// How a figure is drawn. As it stands: for print, with nothing but the picture.
+/// The style of a figure. As constructed: for print, with nothing but the picture.
 struct FigureStyle {
   static constexpr double column = 85.0, page = 174.0;  ///< mm, of a journal
   double width = page;                                  ///< mm; 0: as wide as on the screen, in the sizes of the screen

@@ -19,8 +19,8 @@
 
 namespace reclab {
 
-/// What every panel of the lab is: a picture of a Trace at a time. A panel knows no model, no engine and no other panel.
-/// The window gives it a trace and a time; it says what it was asked by the mouse through signals.
+/// The base of all panels of the lab: a picture of a Trace at a time. A panel knows no model, no engine and no other panel. The window
+/// gives it a trace and a time; its signals say what the mouse asked for.
 class Panel : public QWidget {
   Q_OBJECT
  public:
@@ -28,26 +28,27 @@ class Panel : public QWidget {
 
   virtual QString id() const = 0;     ///< "spectrum": used by presets' look_at, file names and settings
   virtual QString title() const = 0;  ///< "Spectrum"
-  virtual QString hint() const = 0;   ///< one sentence for a newcomer: what is to be seen here
+  virtual QString hint() const = 0;   ///< one sentence for a newcomer, on the things to be seen here
 
   /// The run to show; null empties the panel. `pinned` are other runs shown beside it for comparison, colours as given by the window.
   struct Run {
     std::shared_ptr<const Trace> trace;  ///< not null
     QColor colour;
     QString label;
-    QString tip = {};   ///< how it differs from the run that is shown
-    bool whole = true;  ///< false: more of it is to come, such as what is computed late
+    QString tip = {};   ///< its differences from the run that is shown
+    bool whole = true;  ///< false: more of it is to come, such as kinds that are computed late
   };
   virtual void setTrace(std::shared_ptr<const Trace> trace) = 0;
   /// The kinds of arrays that the picture is made of: they are recorded while the panel is in sight, and a trace with none of them has
   /// nothing for it. Empty: anything.
   virtual Kinds needs() const { return {}; }
-  /// Those without which the picture that is chosen is not whole: while one of them is to come, the picture before stays. Empty: while all
-  /// of what it needs are to come.
+  /// The kinds without which the chosen picture is not whole: while one of them is to come, the picture before stays. Empty: while all that
+  /// it needs are to come.
   virtual Kinds waitsFor() const { return {}; }
   /// Whether the picture is of the run that is shown, and so dimmed and named where another one is set.
   virtual bool isOfRun() const { return true; }
-  /// What the files of its picture are named by, where the model that is looked at has this id: "lstm"; empty where it is of no such model.
+  /// The model in the names of its picture's files, given the id of the model that is looked at: "lstm"; empty where it is of no such
+  /// model.
   virtual QString fileModel(const QString& model) const { return isOfRun() ? model : QString(); }
   /// The run before, while more of the present one is to come: parts of the picture that the present one does not have yet are kept from
   /// it, dimmed. Null when all that will come is there. Given before the trace that it is for.
@@ -66,28 +67,28 @@ class Panel : public QWidget {
     Q_UNUSED(last);
   }
 
-  /// What of the picture matters for a preset, as it says itself: "forget", a gate; "lines:h", a view and a state. It is shown as soon as
-  /// that preset's run is, unless something else was chosen by hand for it; `asked`: the user wants this now, whatever was chosen.
+  /// Chooses the part of the picture that a preset names: "forget", a gate; "lines:h", a view and a state. It is shown as soon as that
+  /// preset's run is, unless something else was chosen by hand for it; `asked`: the user wants this now, whatever was chosen.
   virtual void lookAt(const QString& preset, const QString& detail, bool asked) {
     Q_UNUSED(preset);
     Q_UNUSED(detail);
     Q_UNUSED(asked);
   }
 
-  /// What `lookAt` takes.
+  /// The details that `lookAt` takes.
   struct Places {
     QStringList views;            ///< the first part, where it is a view: "lines"
-    QString named, example = {};  ///< what a name is of, and one of them: "a state", "h"; empty: nothing is named
+    QString named, example = {};  ///< the kind of thing that a name is of, and one of them: "a state", "h"; empty: nothing is named
   };
   virtual Places places() const { return {}; }
 
-  /// How a study goes that is computed beside the run.
+  /// The progress of a study that is computed beside the run.
   virtual void setStudyState(const std::string& study, const StudyState& state) {
     Q_UNUSED(study);
     Q_UNUSED(state);
   }
-  /// What a study came to that is no part of a run, a value of its own type: of "compose" a Composition, of "train"
-  /// Learning. Or why there is none, a sentence.
+  /// The result of a study that is no part of a run, a value of its own type: a Composition of "compose", Learning of "train". Or why there
+  /// is none, a sentence.
   virtual void setResult(const std::string& study, const StudyResult& result, const QString& problem) {
     Q_UNUSED(study);
     Q_UNUSED(result);
@@ -98,8 +99,8 @@ class Panel : public QWidget {
   struct Setting {
     QString key, label, tip;                                      ///< the label in rich text
     QString value;                                                ///< as it is now
-    QStringList choices = {};                                     ///< what there is to choose; none of a number
-    std::function<double(int position)> at = {};                  ///< of a number: what a slider's position, 0 to 1000, stands for
+    QStringList choices = {};                                     ///< the values to choose from; none of a number
+    std::function<double(int position)> at = {};                  ///< of a number: the value at a slider's position, 0 to 1000
     std::function<int(double value)> position = {};               ///< and back
     std::function<QString(double value)> text = {};               ///< as a SettingChoice takes it
     std::function<double(double value, int steps)> stepped = {};  ///< so many of its steps further
@@ -115,10 +116,10 @@ class Panel : public QWidget {
   /// Why there is nothing to show, in words, or empty when there is something.
   virtual QString emptyReason() const = 0;
 
-  /// Waits for what the picture is computed from, if that is under way, and shows it: before a figure or the data are taken.
+  /// Waits for the computation of the picture, if one is under way, and shows it: before a figure or the data are taken.
   virtual void finish() {}
   enum class Format { png, svg, pdf };
-  /// What is on the screen, as a drawing. Asked for only where there is something to show; a title, a caption and a cursor are in it
+  /// The picture on the screen, as a drawing. Asked for only where there is something to show; a title, a caption and a cursor are in it
   /// where the style says so.
   virtual FigureDrawing drawing(const FigureStyle& style) = 0;
   /// Writes it into a file, vectors for SVG and PDF where the content is. Returns an empty string, or one sentence that says what went
@@ -128,8 +129,7 @@ class Panel : public QWidget {
   /// The data behind the picture, with a header line, comma separated.
   virtual QString dataAsCsv() const = 0;
 
-  /// What was chosen in the panel and is kept from one session to the next; empty for nothing. Anything may come back from a settings
-  /// file.
+  /// The choices in the panel that are kept from one session to the next; empty for nothing. Anything may come back from a settings file.
   virtual QVariantMap choices() const { return {}; }
   virtual void setChoices(const QVariantMap& saved) { Q_UNUSED(saved); }
 
@@ -140,7 +140,7 @@ class Panel : public QWidget {
   void requested(const reclab::Request& request);  ///< something that is computed beside the run, when asked for
 };
 
-/// How a panel is made and where it is offered; the list is panels/panels.inc and nowhere else.
+/// The description of a panel and its factory; the list is panels/panels.inc and nowhere else.
 struct PanelInfo {
   QString id, title, hint;
   Kinds needs;
@@ -148,10 +148,10 @@ struct PanelInfo {
   std::function<Panel*(QWidget* parent)> make;
 };
 const std::vector<PanelInfo>& panels();
-/// What is wrong with a place that a preset's look_at names, "names no panel ..."; empty when nothing is. What a gate or a state is called
-/// is not known here.
+/// The fault of a place that a preset's look_at names, "names no panel ..."; empty when there is none. The names of gates and states are
+/// not known here.
 QString problem_of_place(const QString& place);
-/// What panels of these names need together; all that a run records where one needs anything, or is not known.
+/// The kinds that panels of these names need together; all that a run records where one needs anything, or is not known.
 Kinds needs_of(const QStringList& panels);
 
 }  // namespace reclab

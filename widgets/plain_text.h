@@ -17,7 +17,7 @@ QString buttonText(const QString& text);
 
 /// HTML that this program has put together, in which all that is not its own is escaped, as a tooltip.
 QString htmlTip(const QString& html);
-/// What Qt is given for a tooltip: `tip` as it is, unless htmlTip() made it.
+/// The text that Qt is given for a tooltip: `tip` as it is, unless htmlTip() made it.
 QString safeTip(const QString& tip);
 /// Tooltips under each other, whichever of them are HTML; empty ones are left out.
 QString joinedTips(const QStringList& tips);

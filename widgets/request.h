@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a panel asks to be computed beside the run, and what it is told of that.
+// Requests of a panel for computations beside the run, and the state of them.
 #pragma once
 
 #include <QMetaType>
@@ -16,24 +16,24 @@ namespace reclab {
 /// defaults.
 struct StudyChoice {
   enum class Act : std::uint8_t {
-    compute,  ///< now, or as soon as what runs is done; instead of what is being computed of this study
+    compute,  ///< now, or as soon as the running work is done; instead of a computation of this study under way
     choose,   ///< this, when it is computed next
-    stop      ///< what was computed until now stays
+    stop      ///< the result until now stays
   };
   std::string study;
   std::vector<std::pair<std::string, std::string>> values = {};
   Act act = Act::compute;
 };
 
-/// What a panel is told of a study that it shows.
+/// The state of a study, for a panel that shows it.
 struct StudyState {
   bool running = false;
   double fraction = 0.0;
-  QString stage = {};  ///< what is being computed, in words
+  QString stage = {};  ///< the stage of the computation, in words
   QString waits = {};  ///< a sentence: why it waits, or was stopped by something else
 };
 
-/// A model to be looked at: a preset, and what is changed of it.
+/// A model to be looked at: a preset, and its changed settings.
 struct ModelChoice {
   std::string preset, title;
   std::vector<std::pair<std::string, std::string>> settings;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the engine says, with the window's own controls in place of reclab's options.
+// The engine's sentences, with the window's own controls in place of reclab's options.
 #pragma once
 
 #include <QString>

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iostream>
 #include <limits>
@@ -14,7 +13,7 @@
 #include "array/backend.h"
 #include "array/error.h"
 #include "checks/check_device.h"
-#include "experiment/command.h"
+#include "experiment/run_fields.h"
 #include "models/registry.h"
 #include "options.h"
 #include "parameters/nearest.h"
@@ -32,94 +31,33 @@ int cancelled(const std::string& where) {
   _exit(interrupted_status);
 }
 
-namespace {
-
 using Json = nlohmann::ordered_json;
-constexpr std::int64_t longest = std::int64_t{1} << 40;
 
-bool yes_or_no(const std::string& option, const std::string& text, bool standard) {
-  if (text.empty()) return standard;
-  if (text == "yes") return true;
-  if (text == "no") return false;
-  usage_error(option, "is \"" + text + "\"; give yes or no.");
-}
-
-void one_of(const std::string& option, const std::string& text, const std::vector<std::string>& known) {
-  if (std::ranges::find(known, text) == known.end()) usage_error(option, "is \"" + text + "\"; give " + joined(known, " or ") + ".");
-}
-
-}  // namespace
-
-Missing missing_of(const std::string& text) {
-  if (text.empty()) return Missing::refuse;
-  one_of("--missing", text, missing_choices());
-  return *missing_choice(text);
-}
-
-namespace {
-
-LossKind loss_of(const std::string& text) {
-  if (const auto kind = loss_kind(text)) return *kind;
-  usage_error("--loss", "is \"" + text + "\"; give last or mean or task.");
-}
-
-}  // namespace
-
-RunRequest request_of(const ModelOptions& options, const Preset& preset, const Registry& registry) {
-  one_of("--device", options.device, {"auto", "cpu", "cuda"});
-  one_of("--dtype", options.dtype, {"f32", "f64"});
+RunRequest model_request_of(const ModelOptions& options, const Preset& preset, const Registry& registry) {
   RunRequest request;
   request.preset = preset;
-  if (options.trained) use_trained(request);
-  request.set = settings(options.set);
-  request.seed = seed("--seed", options.seed).value_or(1);
-  request.device = options.device;
-  request.dtype = options.dtype;
-  request.loss = loss_of(options.loss);
-  if (!options.weights.empty()) request.weights = options.weights;
-  request.state = options.state;
+  request.device = "auto";
+  for (const PlanField<RunRequest>& field : run_fields())
+    if (options.is_set(field.flag)) field.set(request, typed_value(field, options.given.at(field.flag)));
   if (options.sizes != "weights") hyper_of(registry, request.preset, request.set);  // a wrong value is said before a long file is read
   return request;
 }
 
-Sequence sequence_of(const ModelOptions& options, const Preset& preset, std::int64_t length) {
-  if (!options.input.empty() && !options.task.empty()) usage_error("--task", "and --input exclude each other; give one of them.");
-  if (!options.input.empty()) {
-    if (!options.length.empty()) usage_error("--length", "belongs to --task; a file is as long as it is.");
-    if (!options.task_seed.empty()) usage_error("--task-seed", "belongs to --task; a file has nothing drawn.");
-    if (!options.task_set.empty()) usage_error("--task-set", "belongs to --task; a file has no parameters.");
-    LoadOptions load;
-    load.columns = options.columns;
-    if (!options.time.empty()) load.time = options.time;
-    load.standardise = yes_or_no("--standardise", options.standardise, true);
-    load.target = options.target;
-    load.missing = missing_of(options.missing);
-    return load_sequence(options.input, load);
-  }
-  if (!options.columns.empty()) usage_error("--columns", "belongs to --input; a task has the columns it has.");
-  if (!options.time.empty()) usage_error("--time", "belongs to --input; a task counts its steps.");
-  if (!options.target.empty()) usage_error("--target", "belongs to --input; a task brings the target that it has.");
-  if (!options.missing.empty()) usage_error("--missing", "belongs to --input; a task has no missing cells.");
-  TaskOptions make;
-  make.length = integer("--length", options.length, 1, longest).value_or(length);
-  make.seed = options.task_seed.empty() ? seed("--seed", options.seed).value_or(preset.task_seed) : *seed("--task-seed", options.task_seed);
-  make.standardise = yes_or_no("--standardise", options.standardise, false);
-  if (options.task.empty()) make.set = preset.task_set;
-  for (auto& pair : settings(options.task_set, "--task-set", "delay=40")) make.set.push_back(std::move(pair));
-  return make_task(options.task.empty() ? preset.task : options.task, make);
+SequenceChoice sequence_of(const ModelOptions& options, const Preset& preset, std::int64_t length) {
+  const bool task = options.is_set("--task");
+  if (options.is_set("--input") && task) usage_error("--task", "and --input exclude each other; give one of them.");
+  SequenceChoice choice = preset.own_sequence();
+  choice.make.length = length;
+  if (task) choice.make.set.clear();
+  const TaskSettings own = choice.make.set;
+  if (options.is_set("--seed")) choice.make.seed = seed_of(options.given.at("--seed"));
+  for (const PlanField<SequenceChoice>& field : sequence_fields())
+    if (options.is_set(field.flag)) field.set(choice, typed_value(field, options.given.at(field.flag)));
+  if (options.is_set("--task-set")) choice.make.set.insert(choice.make.set.begin(), own.begin(), own.end());
+  return choice;
 }
 
 namespace {
-
-/// --record, refused where it names what is no array of a run.
-RecordingOptions recording_asked(const std::vector<std::string>& record) {
-  if (record.size() != 1 || record[0] != "all")
-    for (const std::string& name : record)
-      if (!is_recorded_name(name))
-        usage_error("--record",
-                    "names \"" + name + "\", which no run records; give all, or names that begin with " + joined(recorded_names()) + ".");
-  return recording_of(record);
-}
 
 std::string radius_text(const TraceArray& spectrum) {
   const std::int64_t n = spectrum.row_size(), rows = n > 0 ? spectrum.size() / n : 0;
@@ -211,7 +149,7 @@ Json number_json(double value) { return std::isfinite(value) ? Json(value) : Jso
 
 void take_sizes(const ModelOptions& options, RunRequest& request, bool tell) {
   if (options.sizes.empty() || options.sizes == "preset") return;
-  one_of("--sizes", options.sizes, {"preset", "weights"});
+  if (options.sizes != "weights") usage_error("--sizes", "is \"" + options.sizes + "\"; give preset or weights.");
   if (request.weights.empty()) usage_error("--sizes", "weights needs --weights FILE, whose sizes are to be taken.");
   const SizesInFile sizes = sizes_in_file(builtin_registry(), request, request.weights);
   for (const auto& [key, value] : sizes.settings) {
@@ -220,12 +158,6 @@ void take_sizes(const ModelOptions& options, RunRequest& request, bool tell) {
   }
   if (tell && !sizes.others.empty())
     std::cout << "The shapes leave a choice, and " << sizes.others << " would fit as well: give --set for what was trained.\n";
-}
-
-void usage_error(const std::string& option, const std::string& sentence) {
-  ErrorPlace where;
-  where.parameter = option;
-  throw Error(option + " " + sentence, where);
 }
 
 PresetLibrary library(bool tell) {
@@ -247,36 +179,11 @@ std::vector<std::pair<std::string, std::string>> settings(const std::vector<std:
   return pairs;
 }
 
-std::optional<std::int64_t> integer(const std::string& option, const std::string& text, std::int64_t low, std::int64_t high) {
-  if (text.empty()) return {};
-  std::int64_t value = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end.ec != std::errc() || end.ptr != text.data() + text.size() || value < low || value > high)
-    usage_error(option, "is \"" + text + "\"; give an integer from " + std::to_string(low) + " to " + std::to_string(high) + ".");
-  return value;
-}
-
-std::optional<std::uint64_t> seed(const std::string& option, const std::string& text) {
-  if (text.empty()) return {};
-  std::uint64_t value = 0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end.ec != std::errc() || end.ptr != text.data() + text.size())
-    usage_error(option,
-                "is \"" + text + "\"; give an integer from 0 to " + std::to_string(std::numeric_limits<std::uint64_t>::max()) + ".");
-  return value;
-}
-
-RunRequest model_request_of(const RunOptions& options, const PresetLibrary& presets) {
-  RunRequest request = request_of(options, presets.find(options.id), builtin_registry());
-  request.form = options.form;
-  return request;
-}
-
-RunRequest request_of(const RunOptions& options, const PresetLibrary& presets) {
-  RunRequest request = model_request_of(options, presets);
-  request.every = integer("--every", options.every, 1, longest).value_or(0);
-  request.recording = recording_asked(options.record);
-  request.sequence = sequence_of(options, request.preset, request.preset.task_length);
+RunRequest request_of(const ModelOptions& options, const PresetLibrary& presets) {
+  RunRequest request = model_request_of(options, presets.find(options.id), builtin_registry());
+  const SequenceChoice choice = sequence_of(options, request.preset, request.preset.task_length);
+  refuse_misplaced(options.given, sequence_fields(), choice);
+  request.sequence = load_sequence(choice);
   return request;
 }
 
@@ -314,8 +221,7 @@ int run(const RunOptions& options, Interrupt& interrupt) {
 
 int forms(const FormsOptions& options, Interrupt& interrupt) {
   const PresetLibrary all = library();
-  RunRequest request = request_of(options, all.find(options.id), builtin_registry());
-  request.sequence = sequence_of(options, request.preset, request.preset.task_length);
+  RunRequest request = request_of(options, all);
   take_sizes(options, request, !options.json);
   interrupt.enter(Interrupt::Phase::running);
   std::vector<FormReport> reports;
@@ -412,12 +318,10 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
 }
 
 int task(const TaskOptionsText& options) {
-  TaskOptions make;
-  make.length = *integer("--length", options.length, 1, longest);
-  make.seed = seed("--seed", options.seed).value_or(1);
-  make.standardise = yes_or_no("--standardise", options.standardise, false);
-  make.set = settings(options.set, "--task-set", "delay=40");
-  const Sequence sequence = make_task(options.name, make);
+  SequenceChoice choice{.task = options.id};
+  for (const PlanField<SequenceChoice>& field : task_fields())
+    if (options.is_set(field.flag)) field.set(choice, typed_value(field, options.given.at(field.flag)));
+  const Sequence sequence = load_sequence(choice);
   save_sequence(sequence, options.file);
   std::cout << "Wrote " << options.file << ": " << counted(sequence.length, "step") << ", " << counted(sequence.width, "input") << " ("
             << joined(sequence.names) << ")" << (sequence.target_kind == TargetKind::none ? "" : ", a target and its mask") << '\n';

@@ -130,9 +130,7 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
 
   FormsOptions forms_options;
   sub = computing("forms", "Each exact form against the sequential one: errors of outputs and gradients", forms, forms_options);
-  add_model(*sub, forms_options);
-  add_sequence(*sub, forms_options);
-  add_loss(*sub, forms_options);
+  add_model(*sub, forms_options, {"form", "every", "record"});
   sub->add_flag("--json", forms_options.json, "For scripts");
 
   std::map<std::string, StudyOptions> study_options;
@@ -160,17 +158,7 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
 
   TaskOptionsText task_options;
   sub = app.add_subcommand("task", "Write a synthetic sequence to a file");
-  std::vector<std::string> names;
-  for (const TaskInfo& task : tasks()) names.push_back(task.name);
-  sub->add_option("name", task_options.name, joined(names))->required()->type_name("NAME");
-  sub->add_option("--length", task_options.length, "Steps")->required()->type_name("T");
-  sub->add_option("--seed", task_options.seed, "Seed (1)")->type_name("N");
-  sub->add_option("--task-set", task_options.set, "A parameter of the task, as listed below")
-      ->allow_extra_args(false)
-      ->type_name("KEY=VALUE");
-  sub->add_option("--standardise", task_options.standardise, "yes or no (no)")->type_name("Y");
-  sub->footer(task_parameters_text());
-  sub->add_option("--export", task_options.file, "The file, " + listed(saved_sequence_suffixes(), "or"))->required()->type_name("FILE");
+  add_task(*sub, task_options);
   sub->callback([&] { status = task(task_options); });
 
   CheckDeviceOptions check_options;

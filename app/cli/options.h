@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The options of `run`, `forms`, `train` and the studies, and the requests that those of `run` and `train` ask for.
+// The options of `run`, `forms`, `train`, `task` and the studies, and the request that those of `train` ask for.
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,23 +16,21 @@ class App;
 
 namespace reclab::cli {
 
-void add_list(CLI::App& app, const char* flag, std::function<void(const std::vector<std::string>&)> take, const std::string& text);
-void add_list(CLI::App& app, const char* flag, std::vector<std::string>& values, const char* text);
-void add_model(CLI::App& app, ModelOptions& options, bool required = true);
-void add_sequence(CLI::App& app, ModelOptions& options);
-void add_loss(CLI::App& app, ModelOptions& options);
+/// An option of a list, whose names go into `list`.
+void add_list(CLI::App& app, const Field& field, const std::string& text, std::string& list);
+/// A preset, and which fields of a run there are, but for some, by their keys.
+void add_model(CLI::App& app, ModelOptions& options, const std::set<std::string_view>& without);
 void add_run(CLI::App& app, RunOptions& options);
 void add_train(CLI::App& app, TrainOptions& options);
+void add_task(CLI::App& app, TaskOptionsText& options);
+/// Those of a task's sequence that `reclab task` has.
+std::vector<PlanField<SequenceChoice>> task_fields();
 
 /// What was typed after `reclab run`, `train` or the name of a study, as options. Throws Error for what CLI11 refuses.
 RunOptions run_options(const std::vector<std::string>& arguments);
 TrainOptions train_options(const std::vector<std::string>& arguments);
 StudyOptions study_options(const std::string& study, const std::vector<std::string>& arguments);
 
-/// Of a request what is about the model alone; no sequence is read. Throws Error.
-RunRequest model_request_of(const RunOptions& options, const PresetLibrary& presets);
-/// The request of `reclab run`; reads the sequence. Throws Error.
-RunRequest request_of(const RunOptions& options, const PresetLibrary& presets);
 /// The request of `reclab train` without --resume. Throws Error.
 TrainingRequest training_request_of(const TrainOptions& options, const PresetLibrary& presets);
 

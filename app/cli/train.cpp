@@ -25,14 +25,6 @@
 namespace reclab::cli {
 namespace {
 
-constexpr std::int64_t longest = std::int64_t{1} << 40;
-
-bool yes(const std::string& option, const std::string& text, bool standard) {
-  if (text.empty()) return standard;
-  if (text != "yes" && text != "no") usage_error(option, "is \"" + text + "\"; give yes or no.");
-  return text == "yes";
-}
-
 void only_with(const std::string& option, bool given, const std::string& other) {
   if (given) usage_error(option, "belongs to " + other + ".");
 }
@@ -95,49 +87,21 @@ class TrainingProgress {
 
 TrainingRequest training_request_of(const TrainOptions& options, const PresetLibrary& presets) {
   if (options.id.empty()) usage_error("ID", "is missing: give a preset, or --resume DIR.");
-  RunOptions run;
-  static_cast<ModelOptions&>(run) = options;
-  run.form = options.form;
-  // The model's own options are those of `reclab run`; what is learned from is read below.
-  run.input = run.length = run.task_seed = run.time = run.missing = run.standardise = run.state = run.loss = {};
-  run.columns = run.target = run.task_set = {};
-  run.task = {};
   TrainingRequest request;
-  const auto given = [&](const std::string& flag) { return options.is_set(flag); };
-  request.run = model_request_of(run, presets);
-  const std::uint64_t own_seed = seed("--task-seed", options.task_seed).value_or(request.run.seed);
-  if (!options.input.empty()) {
-    only_with("--task", !options.task.empty(), "training by a task, and --input is given; give one of them");
-    only_with("--length", !options.length.empty(), "--task; give --window for the steps that are learned from at once");
-    only_with("--task-set", !options.task_set.empty(), "--task; a file has no parameters");
-    request.file = options.input;
-    request.load.columns = options.columns;
-    if (!options.time.empty()) request.load.time = options.time;
-    request.load.target = options.target;
-    request.load.missing = missing_of(options.missing);
-    if (std::ranges::find(options.target, "next") != options.target.end())
-      usage_error("--target", "is \"next\"; leave it out, and give --ahead 1.");
-    request.load.standardise = yes("--standardise", options.standardise, true);
-    only_with("--ahead", given("--ahead") && !options.target.empty(), "files without a target of their own");
-    request.windows.seed = own_seed;
-  } else {
-    only_with("--columns", !options.columns.empty(), "--input; a task has the columns it has");
-    only_with("--time", !options.time.empty(), "--input; a task counts its steps");
-    only_with("--target", !options.target.empty(), "--input; a task brings the target that it has");
-    only_with("--missing", !options.missing.empty(), "--input; a task has no missing cells");
-    only_with("--window", given("--window"), "--input; a task is as long as --length says");
-    only_with("--ahead", given("--ahead"), "--input; a task brings the target that it has");
-    only_with("--held-out-share", given("--held-out-share"), "--input; of a task --held-out says how many sequences are held out");
-    const Preset& preset = request.run.preset;
-    request.task = options.task.empty() ? preset.task : options.task;
-    request.make.length = integer("--length", options.length, 1, longest).value_or(preset.task_length);
-    request.make.seed = own_seed;
-    request.make.standardise = yes("--standardise", options.standardise, false);
-    if (options.task.empty()) request.make.set = preset.task_set;
-    for (auto& pair : settings(options.task_set, "--task-set", "delay=40")) request.make.set.push_back(std::move(pair));
-  }
+  request.run = model_request_of(options, presets.find(options.id), builtin_registry());
+  request.from = sequence_of(options, request.run.preset, request.run.preset.task_length);
+  if (!options.is_set("--task-seed")) request.from.make.seed = request.run.seed;
+  if (request.from.is_file()) request.windows.seed = request.from.make.seed;
+  auto others = options.given;
+  others.erase("--task-seed");  // the windows of a file are drawn by it
+  refuse_misplaced(others, sequence_fields(), request.from);
+  refuse_misplaced(others, training_fields(), request.from);
+  if (const auto& target = request.from.load.target; std::ranges::find(target, "next") != target.end())
+    usage_error("--target", "is \"next\"; leave it out, and give --ahead 1.");
+  if (options.is_set("--ahead") && !request.from.load.target.empty())
+    usage_error("--ahead", "belongs to files without a target of their own.");
   for (const TrainingField& field : training_fields())
-    if (given(field.flag)) field.set(request, given_value(field, options.given.at(field.flag)));
+    if (options.is_set(field.flag)) field.set(request, typed_value(field, options.given.at(field.flag)));
   check(request.options.optimiser);
   return request;
 }

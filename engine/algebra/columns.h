@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Inner loops of dense linear algebra on padded columns, for what is made of Jacobians. Every loop runs over whole chunks in a fixed order,
-// so that results are the same bits each time, and nothing allocates.
+// Inner loops of dense linear algebra on padded columns, for products and eigenvalues of Jacobians. Every loop runs over whole chunks in a
+// fixed order, so that results are the same bits each time, and nothing allocates.
 #pragma once
 
 #include <algorithm>

@@ -18,17 +18,18 @@ namespace reclab {
 /// James, Langou & Lowery, arXiv:1401.5766 (balancing in the 2-norm).
 std::vector<std::complex<double>> eigenvalues(std::span<const double> matrix, std::int64_t n);
 
-/// The same for many matrices on all cores: fill(i, buffer) writes matrix i, consume(i, values) takes its eigenvalues; both are called
-/// from several threads, for different i at once. Returns early, with some left out, when a stop is requested: within a few
-/// milliseconds, in the middle of a matrix if need be. What else fill or consume throws ends the work and is thrown here.
+/// The same for many matrices on all cores: fill(i, buffer) writes matrix i, consume(i, values) takes its eigenvalues; both are called from
+/// several threads, for different i at once. Returns early, with some left out, when a stop is requested: within a few milliseconds, in the
+/// middle of a matrix if need be. Any other exception of fill or consume ends the work and is thrown here.
 void eigenvalues_of_many(std::int64_t count, std::int64_t n, const std::function<void(std::int64_t, std::span<double>)>& fill,
                          const std::function<void(std::int64_t, const std::vector<std::complex<double>>&)>& consume, std::stop_token stop);
 
-/// Those of scale I + u v^T, u and v [n, rank], in the same order: n - rank of them are scale, the others scale and an eigenvalue of v^T u.
+/// The eigenvalues of scale I + u v^T, u and v [n, rank], in the same order: n - rank of them are scale, the others scale plus an
+/// eigenvalue of v^T u.
 std::vector<std::complex<double>> low_rank_eigenvalues(double scale, std::span<const double> u, std::span<const double> v, std::int64_t n,
                                                        std::int64_t rank);
 
-/// What eigenvalues() has to do for a matrix, in floating-point operations: far less than for most of its size where it is sparse. Takes as
+/// The cost of eigenvalues() for a matrix, in floating-point operations: far less than for most of its size where it is sparse. Takes as
 /// long as they do; the same matrix gives the same number.
 double eigenvalue_work(std::span<const double> matrix, std::int64_t n);
 

@@ -9,8 +9,8 @@
 namespace reclab {
 
 /// Finds W and b that make Σ |y - W z - b|² + λ (|W|² + |b|²) least, for rows z and y that are added one by one: [b W] = Y Zᵀ (Z Zᵀ + λ
-/// I)^-1, where the first entry of each row of Z is 1. What is kept is Z Zᵀ and Y Zᵀ. Sums are made in the order of the rows, so the same
-/// rows give the same bits.
+/// I)^-1, where the first entry of each row of Z is 1. It keeps Z Zᵀ and Y Zᵀ. Sums are made in the order of the rows, so the same rows
+/// give the same bits.
 class RidgeRegression {
  public:
   RidgeRegression(std::int64_t features, std::int64_t outputs);

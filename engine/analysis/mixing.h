@@ -21,10 +21,10 @@ namespace reclab {
 std::vector<std::complex<double>> mixing_columns(Network& network, const Mixing& mixing, Var output, std::span<const std::int64_t> columns,
                                                  std::stop_token stop);
 
-/// How many there are of a step s in a row.
+/// The number of weights of a step s in a row.
 std::int64_t mixing_weights(const Network& network, const Mixing& mixing);
 
-/// What is written and what is read at each step, [steps, groups, entries] and [steps, groups, reads, entries], joined [steps, groups,
+/// The values written and the reads at each step, [steps, groups, entries] and [steps, groups, reads, entries], joined [steps, groups,
 /// reads], of the last forward.
 std::vector<std::complex<double>> written_of(Network& network, const Mixing& mixing);
 std::vector<std::complex<double>> read_of(Network& network, const Mixing& mixing, Var output);

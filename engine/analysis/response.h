@@ -20,7 +20,7 @@ class Response {
     std::int64_t alike = 1;      ///< how many channels it stands for
   };
 
-  /// What the graph has computed last. `most`: channels beyond so many are left out.
+  /// The system as the graph has last computed it. `most`: channels beyond so many are left out.
   Response(const LinearSystem& system, Backend& backend, std::int64_t most);
 
   const std::vector<Channel>& channels() const { return channels_; }
@@ -31,10 +31,11 @@ class Response {
   std::vector<double> kernels(std::int64_t lags) const;
   /// H(ω) = Σ_k K_k e^{-iωk} at angles in radians a step, [angles, channels]: of modes Σ c b / (1 - a e^{-iω}), of modes with a term of low
   /// rank the same by the Sherman-Morrison formula, of a matrix c^T (I - e^{-iω} A)^-1 b in Hessenberg form, of taps the sum itself. Where
-  /// the system does not fall off it is what the transition says, infinite on a pole.
+  /// the system does not fall off it follows from the transition, infinite on a pole.
   std::vector<std::complex<double>> responses(std::span<const double> angles) const;
-  /// Of each channel. With modes that of the slowest, -1/ln|a| with the largest |a| among those that are driven and read; infinite where it
-  /// does not fall off. Of taps the lag within which Σ|K| has reached 1 - 1/e of the whole, which is the same for one exponential.
+  /// The time constant of each channel. With modes it is that of the slowest, -1/ln|a| with the largest |a| among those that are driven and
+  /// read; infinite where it does not fall off. With taps it is the lag within which Σ|K| has reached 1 - 1/e of the whole, which is the
+  /// same for one exponential.
   std::vector<double> time_constants() const;
   /// Operations, about: of all channels' kernels a lag, of their responses an angle.
   double kernel_work() const;

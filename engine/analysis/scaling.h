@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What repeated timings say: medians with bands, and how a cost grows with the length.
+// Statistics of repeated timings: medians with bands, and the growth of a cost with the length.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +28,14 @@ using Visits = std::vector<std::vector<double>>;
 /// R. Tibshirani, An Introduction to the Bootstrap, 1993.
 Banded median_band(const Visits& visits, double noise);
 
-/// How the pace of a machine, the time of a computation that does not change, differs from one run to another: half the width of its 90 %
+/// The variation of a machine's pace, the time of a computation that does not change, from one run to another: half the width of its 90 %
 /// band, in logarithms, from the paces of some runs. Few runs tell little: `usual_spread` counts as the standard deviation of
 /// `usual_counts` runs more, and the width is that of Student's distribution. A run that lies far off (beyond three deviations, by the
 /// upper quartile of all), as beside a long compilation, counts as one that lies there.
 double between_runs(std::span<const double> paces);
 inline constexpr double usual_spread = 0.05, usual_counts = 4.0;
 
-/// By which power times follow the pace of the machine, the time of a computation that does not change, from visit to visit: the common
+/// The power by which times follow the pace of the machine, the time of a computation that does not change, from visit to visit: the common
 /// slope of logarithms within measurements (analysis of covariance), from 0 (they do not) to 1.
 class PaceFit {
  public:
@@ -46,9 +46,9 @@ class PaceFit {
   double together_ = 0.0, spread_ = 0.0;
 };
 
-/// How a cost grows: the p of a T^p, by least squares in logarithms over the given points. The band is made of the bands of the points,
-/// each drawn from its own, and of the residuals of the fit, which are drawn anew (wild bootstrap: C. F. J. Wu, Annals of Statistics 14,
-/// 1986). NaN from fewer than two different lengths.
+/// The exponent of a cost: the p of a T^p, by least squares in logarithms over the given points. The band is made of the bands of the
+/// points, each drawn from its own, and of the residuals of the fit, which are drawn anew (wild bootstrap: C. F. J. Wu, Annals of
+/// Statistics 14, 1986). NaN from fewer than two different lengths.
 Banded exponent(std::span<const double> lengths, std::span<const Banded> costs);
 
 /// The first of the points that count for an exponent: the longer half of the lengths, at least three where there are.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The slope of a curve in decades a step: what verdicts about vanishing and exploding are made of.
+// The slope of a curve in decades a step, for verdicts about vanishing and exploding.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// MemoryAccount: what is taken of a backend's memory, arrays and scratch alike.
+// MemoryAccount: the bytes taken of a backend's memory, arrays and scratch alike.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class MemoryAccount {
   std::int64_t live() const { return live_.load(std::memory_order_relaxed); }  ///< bytes that are taken now
   std::int64_t peak() const { return peak_.load(std::memory_order_relaxed); }  ///< the most that were, since the last restart
   void restart() { peak_.store(live(), std::memory_order_relaxed); }
-  std::int64_t arrays() const { return arrays_.load(std::memory_order_relaxed); }  ///< how often memory was taken for an array
+  std::int64_t arrays() const { return arrays_.load(std::memory_order_relaxed); }  ///< arrays that were allocated so far
 
  private:
   std::atomic<std::int64_t> live_{0}, peak_{0}, arrays_{0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Backend: the array operations that every model is made of, on one kind of device. Pointers are to dense row-major arrays in that
-// device's memory; a call may return before the work is done (finish() waits). Adjoints accumulate: they add to what is there.
+// Backend: the array operations that every model is made of, on one kind of device. Pointers are to dense row-major arrays in that device's
+// memory; a call may return before the work is done (finish() waits). Adjoints accumulate: they add to their arrays.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ enum class Unary : std::uint8_t {
 };
 enum class Binary : std::uint8_t { add, subtract, multiply, divide, maximum };
 
-/// What Backend::exponent says of zeros, and of what is not finite.
+/// The results of Backend::exponent for zeros, and for numbers that are not finite.
 inline constexpr int no_exponent = -(1 << 30), infinite_exponent = 1 << 30;  // out of reach of any adjoint's power
 
 /// Up to six dimensions of a broadcast elementwise operation, adjacent ones merged; a stride of 0 repeats the operand.
@@ -56,7 +56,7 @@ struct Broadcast {
 };
 /// The broadcast of two shapes by NumPy's rule; asserts that they fit. `result` gets the common shape.
 Broadcast broadcast(const Shape& x, const Shape& y, Shape& result);
-/// Of [rows, n] and one row [n].
+/// The broadcast of [rows, n] and one row [n].
 inline Broadcast broadcast_row(std::int64_t rows, std::int64_t n) {
   return {.rank = 2, .size = {rows, n}, .stride_x = {n, 1}, .stride_y = {0, 1}, .elements = rows * n};
 }
@@ -83,7 +83,7 @@ struct DiagonalDims {
   std::int64_t period = 0;  ///< time-invariant a: its size (divides width, repeated); 0: a is [steps, width]
 };
 
-/// How a recurrence goes over time: step by step, as a tree, or in chunks that are joined by their last states.
+/// The evaluation order of a recurrence: step by step, as a tree, or in chunks that are joined by their last states.
 enum class ScanMethod : std::uint8_t { steps, tree, chunks };
 
 /// Whether a step reads a memory as it is after the step's own update, or as it was before.
@@ -150,7 +150,7 @@ class Backend {
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;  ///< device to host, waits
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;      ///< within the device
   virtual void finish() = 0;
-  /// What arrays and the kernels' scratch take of this backend's memory.
+  /// The account of this backend's memory: arrays and the kernels' scratch.
   MemoryAccount& account() { return account_; }
   /// The calls that `work` makes on this thread, kept for replay() with the pointers and numbers that they are made with, and not done.
   /// Null where the device gains nothing by it, or one of the calls waits.
@@ -237,8 +237,7 @@ class Backend {
                                 std::stop_token stop) = 0;
 
   /// s_t = f(x_t + u s_{t-1}) of real numbers, step by step: u of the size of a period, x and s [steps, width], initial [width] (null:
-  /// zero); affine is the identity. What comes before decides what comes after through f'(x_t + u s_{t-1}) u: the adjoint is
-  /// diagonal_adjoint.
+  /// zero); affine is the identity. The derivative ds_t/ds_{t-1} is f'(x_t + u s_{t-1}) u, so the adjoint is diagonal_adjoint.
   virtual void independent(Unary f, DType type, const DiagonalDims& dims, const void* u, const void* x, const void* initial, void* s,
                            std::stop_token stop) = 0;
 
@@ -285,14 +284,14 @@ class Backend {
   /// gfar = the adjoint of that, all of it written.
   virtual void by_distance_adjoint(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances,
                                    std::int64_t first, const void* gscores, void* gfar) = 0;
-  /// Sets to 0 what lies before column bound_i (from: keep those from the bound on) or from it on (not from).
+  /// Sets to 0 the entries before column bound_i (from: keep those from the bound on) or from it on (not from).
   virtual void keep_columns(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, const void* bound, bool from,
                             void* scores) = 0;
   /// scores[i, j] *= exp(row[first + i] + column[j] + (row_low[first + i] + column_low[j])) for j <= first + i, 0 elsewhere; all four
-  /// [batch, steps], the low ones what the rounding of the others left out.
+  /// [batch, steps], the low ones the rounding errors of the others.
   virtual void weigh(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns,
                      const void* row, const void* column, const void* row_low, const void* column_low, void* scores) = 0;
-  /// With p the weighted scores: grow += sum_j p g, gcolumn += sum_i p g (either may be null), then g becomes the adjoint of the scores.
+  /// p being the weighted scores: grow += sum_j p g, gcolumn += sum_i p g (either may be null), then g becomes the adjoint of the scores.
   virtual void weigh_adjoint(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows,
                              std::int64_t columns, const void* row, const void* column, const void* row_low, const void* column_low,
                              const void* p, void* g, void* grow, void* gcolumn) = 0;
@@ -320,13 +319,13 @@ class Backend {
     convolve_adjoint(type, steps, batch, channels, kernel, u, gy, gkernel, gu);
   }
 
-  /// value [batch] = sum_t weight[t, b] term(y[t, b], target[t, b]), and gy = its derivative by y, all of it written. Of real numbers;
+  /// value [batch] = sum_t weight[t, b] term(y[t, b], target[t, b]), and gy = its derivative by y, all of it written. Real numbers alone;
   /// value, weight [steps, batch] and target are float64 whatever the type of y and gy, and so is the arithmetic. target is [steps, batch,
-  /// width], of a cross-entropy the number of a class [steps, batch]; null, of a squared error: 0. A row of weight 0 is not read.
+  /// width], for a cross-entropy the number of a class [steps, batch]; null, for a squared error: 0. A row of weight 0 is not read.
   virtual void loss(DType type, LossTerm term, const LossDims& dims, const void* y, const void* target, const void* weight, void* value,
                     void* gy) = 0;
 
-  // The bytes of scratch that operations take while they run, at most: with execution/planning_backend.h, what a plan of memory counts. 0:
+  // The bytes of scratch that operations take while they run, at most: with execution/planning_backend.h, a plan of memory counts them. 0:
   // none that grows with the model.
   virtual std::size_t cumulative_sum_scratch(DType, std::int64_t /*inner*/) const { return 0; }
   virtual std::size_t norm_scratch(std::int64_t /*rows*/, std::int64_t /*n*/) const { return 0; }  ///< of the adjoint

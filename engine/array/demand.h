@@ -3,12 +3,12 @@
 
 namespace reclab {
 
-/// Says on standard error what did not hold, and ends the program.
+/// Prints the condition that did not hold on standard error, and ends the program.
 [[noreturn]] void demand_failed(const char* condition, const char* file, int line) noexcept;
 
 }  // namespace reclab
 
-/// What our own code is to keep, looked at in every build: a mistake of the user's is an Error. For what is cheap beside the work that
-/// depends on it; it is no part of the innermost loops.
+/// A condition on our own code, checked in every build; a mistake of the user's is an Error. It must be cheap beside the work that depends
+/// on it, and stay out of the innermost loops.
 #define RECLAB_DEMAND(...) \
   (static_cast<bool>(__VA_ARGS__) ? static_cast<void>(0) : ::reclab::demand_failed(#__VA_ARGS__, __FILE__, __LINE__))

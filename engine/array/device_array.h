@@ -18,9 +18,9 @@ class DeviceArray {
  public:
   DeviceArray() = default;
   DeviceArray(Backend& backend, DType type, std::int64_t entries) { resize(backend, type, entries); }
-  /// Of single bytes, for what has no type of ours (the spectrum of a kernel).
+  /// An array of single bytes, for contents of no DType (the spectrum of a kernel).
   DeviceArray(Backend& backend, std::size_t bytes) { resize_bytes(backend, bytes, 1); }
-  /// A copy of what lies in the host's memory.
+  /// A copy of an array in the host's memory.
   DeviceArray(Backend& backend, std::span<const char> host) : DeviceArray(backend, host.size()) {
     backend.upload(data_, host.data(), bytes_);
   }
@@ -32,7 +32,7 @@ class DeviceArray {
   }
   ~DeviceArray() { release(); }
 
-  /// Makes room for so many entries and keeps nothing of what was there; memory that is large enough already is used again. Returns data().
+  /// Makes room for so many entries and keeps none of the old ones; memory that is large enough already is used again. Returns data().
   /// Where there is not enough memory it throws, and the array is empty.
   void* resize(Backend& backend, DType type, std::int64_t entries) {
     RECLAB_DEMAND(entries >= 0);
@@ -48,7 +48,7 @@ class DeviceArray {
   }
 
   void* data() const { return data_; }
-  /// Where an entry begins.
+  /// The address of an entry.
   void* at(std::int64_t entry) const { return static_cast<char*>(data_) + entry * static_cast<std::ptrdiff_t>(entry_bytes_); }
   std::int64_t entries() const { return static_cast<std::int64_t>(bytes_ / entry_bytes_); }
   std::size_t bytes() const { return bytes_; }        ///< of its entries

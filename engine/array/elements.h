@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Elements of arrays by their type: what turns the type that a call is made with into that of a loop.
+// Elements of arrays by their type, from the DType of a call to the type of a loop.
 #pragma once
 
 #include <complex>

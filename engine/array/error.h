@@ -31,15 +31,15 @@ inline std::string visible(std::string_view text) {
   return result;
 }
 
-/// What an Error is about. Every field may be empty; those that are filled are also in the sentence.
-/// Written with the names of the fields that matter: Error("...", {.file = name, .place = "line 3"}).
+/// The subject of an Error. Every field may be empty; those that are filled are also in the sentence. Written with the names of the fields
+/// that matter: Error("...", {.file = name, .place = "line 3"}).
 struct ErrorPlace {
   std::string file{};       ///< the file, as the user named it
   std::string place{};      ///< where in it: "line 12, column 3", "header", "byte 80", a JSON key
   std::string model{};      ///< architecture or preset
   std::string parameter{};  ///< hyper-parameter, weight or option
-  std::string value{};      ///< what was given
-  std::string range{};      ///< what would be right
+  std::string value{};      ///< the given value
+  std::string range{};      ///< the values that would be right
 };
 
 /// A mistake of the user's, or something the machine refused (a full disk, no device): one sentence for the user, which says what was
@@ -57,7 +57,7 @@ class Error : public std::runtime_error {
   ErrorPlace where_;
 };
 
-/// A device that cannot go on with what it was asked for; the same can be done on the CPU, and what() says so.
+/// A device that cannot go on with its work; the same can be done on the CPU, and what() says so.
 class DeviceError : public Error {
  public:
   enum class Kind : std::uint8_t {

@@ -81,7 +81,7 @@ template <class T>
 RECLAB_HD inline T exp(T x) {
   constexpr T low = sizeof(T) == 8 ? T(-708) : T(-87);
   constexpr T high = sizeof(T) == 8 ? T(709.782712893384) : T(88.7228390);
-  // Beyond these it is anything, and not chosen; of what is not a number nothing else comes.
+  // Beyond these bounds the result is replaced below; a NaN stays one.
   const auto parts = detail::exp_parts(x);
   T y = (parts.polynomial * parts.scale + parts.scale) * T(2);
   y = x < low ? T(0) : y;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Between the host and a device: numbers of any of the backend's types, read as double and written from double.
+// Copies between the host and a device: numbers of any of the backend's types, read as double and written from double.
 #pragma once
 
 #include <complex>

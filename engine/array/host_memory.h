@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What backends have in common whose arrays lie in the computer's own memory.
+// The base of backends whose arrays lie in the computer's own memory.
 #pragma once
 
 #include <cstdlib>

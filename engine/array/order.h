@@ -7,8 +7,8 @@
 
 namespace reclab::order {
 
-/// As a tree (G. E. Blelloch, Prefix sums and their applications, 1990): round() comes before each round, then compose(earlier, later) for
-/// the pairs of that round, which do not wait for each other. Place `later` becomes both; in the end place t holds steps 0 to t.
+/// A scan as a tree (G. E. Blelloch, Prefix sums and their applications, 1990): round() comes before each round, then compose(earlier,
+/// later) for the pairs of that round, which do not wait for each other. Place `later` becomes both; in the end place t holds steps 0 to t.
 template <class Round, class Compose>
 void tree(std::int64_t steps, Round&& round, Compose&& compose) {
   std::int64_t stride = 1;
@@ -25,8 +25,8 @@ void tree(std::int64_t steps, Round&& round, Compose&& compose) {
 /// Steps of a chunk of a diagonal recurrence.
 inline constexpr std::int64_t diagonal_chunk = 64;
 
-/// In chunks: within(t) takes place t - 1 into t, step by step within each chunk, all chunks side by side; then, chunk by chunk, join(last,
-/// t) takes the last place of the chunk before into each place of a chunk, which do not wait for each other.
+/// A scan in chunks: within(t) takes place t - 1 into t, step by step within each chunk, all chunks side by side; then, chunk by chunk,
+/// join(last, t) takes the last place of the chunk before into each place of a chunk, which do not wait for each other.
 template <class Within, class Join>
 void chunks(std::int64_t steps, std::int64_t chunk, Within&& within, Join&& join) {
   for (std::int64_t t = 1; t < steps; ++t)

@@ -19,8 +19,8 @@ class Rng {
   double normal();                          ///< mean 0, deviation 1 (Marsaglia's polar method)
   std::int64_t integer(std::int64_t n);     ///< 0..n-1, each equally likely; n >= 1 (asserted)
 
-  /// An independent stream that depends on this generator's seed and the name only, not on what was drawn before: a model that
-  /// draws each parameter from split(its name) keeps the others' values when one is added.
+  /// An independent stream that depends on this generator's seed and the name only, not on earlier draws: a model that draws each parameter
+  /// from split(its name) keeps the others' values when one is added.
   Rng split(std::string_view name) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A sentence for the user, and what can be done about it as data: a terminal names an option where the window names what is on its screen.
+// A sentence for the user, and its remedies as data: a terminal names an option where the window names a control on its screen.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace reclab {
 
-/// What a value is set with, by its name in reclab: "dtype" is --dtype there and Precision in the window.
+/// The control that sets a value, by its name in reclab: "dtype" is --dtype there and Precision in the window.
 struct Control {
   std::string name{}, value{};  ///< the value as reclab takes it, "f64"; empty where it is the user's to choose
   bool operator==(const Control&) const = default;
@@ -18,7 +18,7 @@ struct Control {
 
 /// Something that can be done, in the terminal's words around a control. One without a control is its words alone, the same everywhere.
 struct Remedy {
-  std::string separator;  ///< what parts it from the words before it: ": ", ", or "
+  std::string separator;  ///< between it and the words before it: ": ", ", or "
   std::string before{};   ///< "choose "
   Control control{};
   std::string after{};  ///< " records them all"
@@ -38,7 +38,7 @@ class Sentence {
   /// `words`: those of a remedy, without its separator; nothing where it cannot be done. It is left out then, with its separator, which the
   /// next remedy has if none was said before it in a row.
   std::string text(const std::function<std::optional<std::string>(const Remedy&)>& words) const;
-  /// With options of reclab: "...: choose --dtype f64." It is also what exports have.
+  /// The text with options of reclab: "...: choose --dtype f64." Exports have it too.
   std::string terminal_text() const;
 
   Sentence& operator+=(const Sentence& more);

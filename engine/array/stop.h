@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How a long computation hears that it is to stop, however deep in a kernel it is.
+// Stopping a long computation, however deep in a kernel it is.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 
 namespace reclab {
 
-/// While it lives, what this thread computes looks at the token, in kernels too and in the parts of them that other threads take
-/// (cpu::parallel), and throws Cancelled. What was being written is then unfinished. Scopes may lie in each other; the innermost counts.
+/// While it lives, computations of this thread look at the token, in kernels too and in the parts of them that other threads take
+/// (cpu::parallel), and throw Cancelled. Their output is then unfinished. Scopes may lie in each other; the innermost counts.
 class StopScope {
  public:
   explicit StopScope(std::stop_token stop);
-  /// That of another thread, which outlives this one.
+  /// A scope with the token of another thread, which outlives this one.
   explicit StopScope(const std::stop_token* of_other);
   ~StopScope();
   StopScope(const StopScope&) = delete;

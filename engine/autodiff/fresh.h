@@ -15,8 +15,8 @@ class OverwritesGradient {
   virtual ~OverwritesGradient() = default;
   /// Whether it can write the gradient of this input.
   virtual bool writes(std::size_t input) const = 0;
-  /// Operation::backward, but where fresh[i] is set what lies in grad_in[i] means nothing, and all of it is written. Only those of writes()
-  /// are.
+  /// Operation::backward, but where fresh[i] is set the contents of grad_in[i] mean nothing, and all of it is written. Only those of
+  /// writes() are.
   virtual void backward(const BackwardCall& call, std::span<const char> fresh) = 0;
 };
 

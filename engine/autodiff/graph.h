@@ -32,30 +32,30 @@ struct Var {
   DType dtype() const;
 };
 
-/// What an operation is run with. Pointers are in the order of its inputs and outputs.
+/// The arguments of an operation's forward. Pointers are in the order of its inputs and outputs.
 struct ForwardCall {
   Backend& backend;
   std::span<const void* const> in;
   std::span<void* const> out;
   std::stop_token stop;
-  bool backward_follows = false;  ///< for these arrays: what is made on the way may be kept for it
+  bool backward_follows = false;  ///< for these arrays: intermediate results may be kept for it
 };
 struct BackwardCall {
   Backend& backend;
   std::span<const void* const> in, out;
   std::span<const void* const> grad_out;
-  std::span<void* const> grad_in;  ///< null where no gradient is wanted; adjoints add to what is there
+  std::span<void* const> grad_in;  ///< null where no gradient is wanted; adjoints are added
   std::stop_token stop;
 };
 
-/// The derivative in one direction (forward mode): how the outputs move when the inputs move. Of a holomorphic operation on complex arrays
-/// that is f'(z) dz, where its adjoint has the conjugate.
+/// The derivative in one direction (forward mode): how the outputs move when the inputs move. For a holomorphic operation on complex arrays
+/// it is f'(z) dz, where the adjoint has the conjugate.
 struct TangentCall {
   Backend& backend;
   std::span<const void* const> in, out;
   std::span<const void* const> tangent_in;  ///< null where an input stands still; never all of them
   std::span<void* const> tangent_out;       ///< to be written, every entry
-  std::vector<DeviceArray>& scratch;        ///< what the operations of a graph share: none finds in it what it left there
+  std::vector<DeviceArray>& scratch;        ///< shared by the operations of a graph, so none keeps its contents
   std::stop_token stop;
   /// Memory for n entries, until the end of the call; different numbers are different arrays.
   void* temporary(std::size_t number, DType type, std::int64_t n) const {
@@ -64,7 +64,7 @@ struct TangentCall {
   }
 };
 
-/// Work by formula, for what the forms cost.
+/// Work by formula, for the costs of the forms.
 struct Cost {
   double flops = 0.0, bytes = 0.0;
   double launches = 1.0;  ///< calls of the backend, one after the other
@@ -77,13 +77,13 @@ class Operation {
   virtual void backward(const BackwardCall& call) = 0;
   virtual void tangent(const TangentCall& call) = 0;
   virtual Cost cost() const = 0;  ///< of one forward call
-  /// Whether backward() sees nothing but what it is called with, and nothing that the last forward() left in the operation.
+  /// Whether backward() depends on its arguments alone, and on nothing that the last forward() left in the operation.
   virtual bool is_pure() const { return false; }
   /// Whether backward() of a pure operation reads the values of this input, or of this output.
   virtual bool reads_input(std::size_t) const { return true; }
   virtual bool reads_output(std::size_t) const { return true; }
   virtual bool passes_gradient() const { return true; }
-  /// Whether the outputs move with the inputs at all, for who differentiates.
+  /// Whether the outputs move with the inputs at all, for callers that differentiate.
   virtual bool passes_tangent() const { return passes_gradient(); }
 };
 
@@ -96,7 +96,7 @@ enum class LeafKind : std::uint8_t {
 
 class Graph {
  public:
-  /// real: f32 or f64, of all real arrays; complex arrays are of the same precision. With `frozen` nothing captured has a gradient.
+  /// real: f32 or f64, of all real arrays; complex arrays are of the same precision. If `frozen`, captured values have no gradient.
   explicit Graph(DType real, Graph* enclosing = nullptr, bool frozen = false);
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -133,8 +133,8 @@ class Graph {
   const void* value(Var var) const;
   void* gradient(Var var) const;  ///< null without one
 
-  /// What of a graph is run: all of it, what depends on a variable or given leaf, or the rest (captured leaves, constants and what is made
-  /// of them alone), which a stepped recurrence computes once and not at every step.
+  /// The part of a graph that is run: all of it, the values that depend on a variable or given leaf, or the rest (captured leaves,
+  /// constants and values made of them alone), which a stepped recurrence computes once and not at every step.
   enum class Part : std::uint8_t { all, varying, invariant };
   void forward(std::stop_token stop = {}, Part part = Part::all, bool backward_follows = false);
   /// Sets gradients to zero.
@@ -142,9 +142,9 @@ class Graph {
   /// Adds the adjoints, last operation first, to the gradients that the caller put in place.
   void backward(std::stop_token stop = {}, Part part = Part::all);
 
-  /// Those of the values that vary that backward() reads, of several runs side by side, so that the adjoint of each can be had without
-  /// running it again. keep_runs() takes the memory: run_bytes() each. What is computed and gone back through from select_run() on is that
-  /// run; all other values are of the last run. -1: the run whose values all are there.
+  /// Keeps the varying values that backward() reads of several runs side by side, so that the adjoint of each can be had without running it
+  /// again. keep_runs() allocates run_bytes() for each. After select_run() forward and backward are of that run; all other values are of
+  /// the last run. -1: the run whose values all are there.
   std::int64_t run_bytes() const { return static_cast<std::int64_t>(run_bytes_); }
   void keep_runs(std::int64_t runs);
   void select_run(std::int64_t run);
@@ -152,12 +152,12 @@ class Graph {
   bool is_pure() const;
 
   /// Forward mode, after forward(): how all arrays move when leaves do. A leaf moves as the caller's memory says, which is kept until bound
-  /// again; null, as at first: it stands still. Memory is taken at the first push, for what moves alone.
+  /// again; null, as at first: it stands still. Memory is taken at the first push, for the arrays that move alone.
   void bind_tangent(Var leaf, const void* tangent);
   /// Carries the leaves' tangents through the operations, first operation first.
   void push_tangents(std::stop_token stop = {}, Part part = Part::all);
   /// The same from an array on the way: how `to` move when `from`, all of its memory, moves as told and everything that it is not part of
-  /// stands still. What leaves were bound to is forgotten.
+  /// stands still. The bindings of leaves are forgotten.
   void push_tangents(Var from, const void* moves, std::span<const Var> to, std::stop_token stop = {});
   const void* tangent(Var var) const;  ///< null: it stands still
 
@@ -183,7 +183,7 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<Step> steps_;
   std::vector<Capture> captures_;
-  DeviceArray arena_[3];  // values, gradients of what varies, gradients of what does not
+  DeviceArray arena_[3];  // values, gradients of varying arrays, gradients of the others
   std::size_t arena_bytes_[3] = {};
   struct Kept;
   std::vector<Kept> kept_;  // the arrays of which each run has its own

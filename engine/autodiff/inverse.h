@@ -7,7 +7,7 @@
 namespace reclab {
 
 /// A^-1 of a real square matrix [n, n], or of each of [..., n, n], by elimination with pivots on the host, in double precision whatever the
-/// graph's type. Meant for parameters. Of a singular matrix its entries are not finite.
+/// graph's type. Meant for parameters. The inverse of a singular matrix has entries that are not finite.
 Var matrix_inverse(Var a);
 
 }  // namespace reclab

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the operations of ops.h are put together with.
+// The building blocks of the operations of ops.h.
 #pragma once
 
 #include <cstdint>

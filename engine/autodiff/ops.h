@@ -58,7 +58,7 @@ Var imag(Var z);
 
 Var reshape(Var x, Shape shape);  ///< one entry may be -1
 Var slice(Var x, int axis, std::int64_t from, std::int64_t to);
-/// Along the first axis, last entry first.
+/// The entries along the first axis, last one first.
 Var reversed(Var x);
 /// The last entry along the first axis, which disappears: the final state of a trajectory.
 Var last(Var x);

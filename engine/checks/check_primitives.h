@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The primitives that every model is made of, each by itself on random inputs: what check_device compares beside the presets.
+// The primitives that every model is made of, each by itself on random inputs, for check_device to compare beside the presets.
 #pragma once
 
 #include <functional>
@@ -13,13 +13,13 @@ namespace reclab {
 
 struct PrimitiveCase {
   std::string name, form;
-  std::string primitive;  ///< whose variant it is
-  /// Builds it over so many steps; returns what it makes.
+  std::string primitive;  ///< the primitive that this is a variant of
+  /// Builds the primitive over so many steps; returns its outputs.
   std::function<std::vector<Var>(Graph& graph, RandomLeaves& leaves, std::int64_t steps)> build;
 };
 std::vector<PrimitiveCase> primitive_cases();
 
-/// What a primitive made on a backend: outputs, and the gradients of all leaves.
+/// The result of a primitive on a backend: outputs, and the gradients of all leaves.
 struct PrimitiveResult {
   std::vector<std::pair<std::string, std::vector<double>>> outputs, gradients;
   double seconds = 0.0;

@@ -12,7 +12,7 @@
 
 namespace reclab {
 
-/// The model that the preset `lcsm` is with these settings (keys of its hyper-parameters; what is not said is as in the preset), run on the
+/// The model that the preset `lcsm` is with these settings (keys of its hyper-parameters; the others are as in the preset), run on the
 /// preset's own task. Throws Error for a setting that there is not, and where there is no such preset.
 CompositionPtr compose(const Registry& registry, const PresetLibrary& presets,
                        const std::vector<std::pair<std::string, std::string>>& settings, std::stop_token stop);

@@ -14,7 +14,7 @@
 namespace reclab {
 
 struct DistilRequest {
-  RunRequest model;         ///< whose weights and hyper-parameters count
+  RunRequest model;         ///< the model with its weights and hyper-parameters; the rest of the request does not count
   std::int64_t modes = 16;  ///< a channel, both of a conjugate pair counted
   std::int64_t taps = 0;    ///< that filters are fitted over; 0: 1024, or as many steps as the preset's sequence has where that is more
 };
@@ -26,8 +26,8 @@ struct ModesRow {
   double largest = 0.0;  ///< max |e| relative to max |h|
   double hankel = 0.0;   ///< the Hankel norm of e relative to that of h
   double below = 0.0;    ///< σ_{n+1}/σ_1, which `hankel` is at least in every channel: no n modes come nearer
-  double above = 0.0;  ///< 2 Σ_{k>n} σ_k over √Σ h², what balanced truncation leaves at most of the filter that ends with its last tap, and
-                       ///< with it `l2`, unless poles meet
+  double above = 0.0;  ///< 2 Σ_{k>n} σ_k over √Σ h², a bound on the error of balanced truncation of the filter that ends with its last tap,
+                       ///< and with it `l2`, unless poles meet
 };
 
 struct DistilledFilter {
@@ -48,7 +48,7 @@ struct Distillation {
   Preset preset;
   Parameters weights;
   bool whole = false;
-  std::string why_not;  ///< where it is not the whole model: what each of these architectures has no place for
+  std::string why_not;  ///< where it is not the whole model: the parts that each of these architectures lacks
 };
 
 /// 1, 2, 3, 4, 6, 8, 12, .. up to `modes`, and that.

@@ -21,8 +21,8 @@ struct LongFilter {
   }
 };
 
-/// All of them over so many steps: those of its convolutions, and the impulse responses of what it can run as one. Throws Error for a model
-/// without one.
+/// All long filters of a model over so many steps: those of its convolutions, and the impulse responses of the memories that it can run as
+/// one. Throws Error for a model without one.
 std::vector<LongFilter> long_filters(const Prepared& prepared, const RunRequest& request, std::int64_t taps, std::stop_token stop);
 
 }  // namespace reclab

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Hankel matrices of filters: H[i, j] = h[i + j + 1], the map from what came in to what goes out after it. The rank of that of all taps is
-// the order of the filter as a linear system, and its singular values say how far from a system of lower order it is.
+// Hankel matrices of filters: H[i, j] = h[i + j + 1], the map from past inputs to future outputs. The rank of that of all taps is the order
+// of the filter as a linear system, and its singular values say how far from a system of lower order it is.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace reclab {
 
-/// Which of a filter h_0 .. h_{L-1} the Hankel matrix is of.
+/// The filter that the Hankel matrix is of, given taps h_0 .. h_{L-1}.
 enum class HankelOf : std::uint8_t {
-  taps,   ///< [L/2, L/2], whose entries are all taps that there are: it says nothing of what comes after them
+  taps,   ///< [L/2, L/2], whose entries are all taps that there are: it says nothing of later ones
   ending  ///< [L-1, L-1], of the filter whose taps from L on are 0
 };
 std::int64_t hankel_size(HankelOf of, std::int64_t taps);
@@ -22,13 +22,13 @@ struct HankelFactors {
   std::vector<double> values;                ///< σ, largest first
   std::vector<double> signs;                 ///< of the eigenvalues that they are the moduli of
   std::vector<std::vector<double>> vectors;  ///< u, one a value
-  /// At least the sum of the values from place n on: those that were not computed count as the last that was.
+  /// A lower bound of the sum of the values from place n on: those that were not computed count as the last that was.
   double tail(std::int64_t n) const;
   double value(std::int64_t n) const;  ///< 0 beyond the last
 };
 
 /// The `wanted` largest, with their vectors: by Lanczos' method with full reorthogonalisation, started with a vector that is always the
-/// same. Of matrices of at most 256 rows all values are computed. Throws Cancelled where this thread is to stop (StopScope).
+/// same. All values are computed for matrices of at most 256 rows. Throws Cancelled where this thread is to stop (StopScope).
 HankelFactors hankel_factors(std::span<const double> taps, HankelOf of, std::int64_t wanted);
 
 /// The largest alone.

@@ -13,7 +13,7 @@
 
 namespace reclab {
 
-/// A filter as a linear system in modal form. Of a conjugate pair the pole above the real axis alone is kept, with twice its residue; the
+/// A filter as a linear system in modal form. A conjugate pair is kept as its pole above the real axis alone, with twice its residue; the
 /// imaginary part of a real pole is 0. The order counts both poles of a pair, as the Hankel singular values do.
 struct ModalFilter {
   std::vector<std::complex<double>> poles, residues;
@@ -22,7 +22,7 @@ struct ModalFilter {
   std::vector<double> taps(std::int64_t count) const;
 };
 
-/// How far a modal filter is from the taps that it was fitted to.
+/// The distance of a modal filter from the taps that it was fitted to.
 struct ModalError {
   double l2 = 0.0, largest = 0.0;  ///< √Σ e², max |e|, of the taps
   double hankel = 0.0;             ///< the largest singular value of the Hankel matrix of e (HankelOf::taps), which is at least σ_{n+1}
@@ -34,11 +34,11 @@ struct ModalFit {
   ModalError error;
 };
 
-/// What a filter's fits begin from.
+/// The start of a filter's fits.
 struct FilterSpectrum {
-  HankelFactors taps;  ///< HankelOf::taps: the values that are shown, and Kung's start
-  HankelFactors
-      ending;  ///< HankelOf::ending: the start by balanced truncation, and twice the sum of what it leaves out, which bounds the error
+  HankelFactors taps;    ///< HankelOf::taps: the values that are shown, and Kung's start
+  HankelFactors ending;  ///< HankelOf::ending: the start by balanced truncation, and twice the sum of the values that it leaves out, which
+                         ///< bounds the error
 };
 FilterSpectrum filter_spectrum(std::span<const double> taps, std::int64_t order);
 

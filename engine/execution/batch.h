@@ -10,7 +10,7 @@
 
 namespace reclab {
 
-/// Both must live for as long as a rollout runs on them: until its end, or until it is given the next batch.
+/// A sequence and its loss, which must live for as long as a rollout runs on them: until its end, or until it is given the next batch.
 struct Example {
   const Sequence* sequence;
   const Loss* loss;
@@ -19,8 +19,8 @@ struct Example {
 /// The loss of a batch is the sum of those of its examples, each normalised as its own Loss says and nothing divided by their number, so
 /// that the gradient is the sum of those of single runs; who wants the mean divides the rate of learning.
 ///
-/// Sequences need not be equally long: a shorter one is followed by zeros, of which no loss is taken, and what stands at its own steps is
-/// what it is alone. A layer that runs from the end of the sequence to its start would begin with those zeros, so a rollout with one
+/// Sequences need not be equally long: a shorter one is followed by zeros, of which no loss is taken, and its results at its own steps are
+/// those that it has alone. A layer that runs from the end of the sequence to its start would begin with those zeros, so a rollout with one
 /// refuses them. All have the same width, and their losses are of the same term and ask for the same number of outputs; else the
 /// constructor throws an Error.
 class Batch {

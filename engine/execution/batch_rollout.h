@@ -22,17 +22,17 @@ namespace reclab {
 /// number of threads.
 class BatchRollout {
  public:
-  /// At least: fewer rows would cost a stepped cell more in calls than it gains.
+  /// The fewest sequences of a part: fewer rows would cost a stepped cell more in calls than it gains.
   static constexpr std::int64_t sequences_of_part = 16;
   /// The model must outlive it; the batch's sequences and losses until the next batch. Parameters' gradients stay on the device, nothing is
   /// recorded.
   BatchRollout(const Model& model, const Batch& batch, Form form);
 
-  /// As of Rollout. Each part takes sequences that are none longer than the longest it was made for.
+  /// As Rollout's. Each part takes sequences that are none longer than the longest it was made for.
   void set_batch(const Batch& batch);
   void reset_states();
   void continue_states();
-  /// As of Rollout, of each part; all at rest where there are none.
+  /// The states of each part, as Rollout's; all at rest where there are none.
   using States = std::vector<std::map<std::string, std::vector<std::complex<double>>>>;
   void set_initial(const States& states);
   States final_states() const;

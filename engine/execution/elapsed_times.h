@@ -20,11 +20,12 @@ class ElapsedTimes {
   static bool uneven(const Batch& batch);
 
   explicit ElapsedTimes(Backend& backend) : backend_(backend) {}
-  /// Where each sequence's last run stood, two numbers a sequence as the state "clock" has them (none: they begin), for the next upload.
+  /// Sets the clock at the end of each sequence's last run, two numbers a sequence as the state "clock" has them (none: they begin), for
+  /// the next upload.
   void set_clocks(std::span<const double> values);
-  /// For so many steps, of which a segment has so many; what follows a shorter sequence counts as one unit a step.
+  /// Uploads the times of so many steps, of which a segment has so many; steps after the end of a shorter sequence count as one unit each.
   void upload(const Network& network, const Batch& batch, std::int64_t steps, std::int64_t segment);
-  /// What a network of the segment `index` reads, and what the clock is after it.
+  /// Binds the elapsed times that a network reads in the segment `index`, and the clock after it.
   void bind(Network& network, std::int64_t index) const;
   std::int64_t bytes() const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a rollout takes gradients of. The losses there are: learning/losses.h.
+// The losses that a rollout takes gradients of. learning/losses.h makes them.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct LossForm {
 };
 
 /// A weighted sum over time steps of a term of each step's outputs and target (Backend::loss), so that it can be evaluated segment by
-/// segment. The losses of a batch may be asked at the same time, so what one of them changes is no other's.
+/// segment. The losses of a batch may be asked at the same time, so they share nothing that they change.
 class Loss {
  public:
   virtual ~Loss() = default;

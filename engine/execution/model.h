@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Model: an architecture with its hyper-parameters and its weights, the latter on a backend in a precision. It outlives the rollouts that
-// refer to it, and its weights can be changed in place: the next forward of every rollout runs with what they are then.
+// refer to it, and its weights can be changed in place: the next forward of every rollout runs with the new ones.
 #pragma once
 
 #include <cstdint>
@@ -37,25 +37,25 @@ class Model {
   DType real() const { return real_; }
   std::int64_t bytes() const;
 
-  /// In the order of the network's parameters.
+  /// All weights, in the order of the network's parameters.
   const std::vector<Weight>& weights() const { return weights_; }
   /// The weights as they are now, read back as float64.
   Parameters parameters() const;
-  /// All weights, which are those of the model's network in its order. Throws Error for an entry that is not finite in this precision, and
-  /// Cancelled; some weights are then the new ones.
+  /// Sets all weights, which are those of the model's network in its order. Throws Error for an entry that is not finite in this precision,
+  /// and Cancelled; some weights are then the new ones.
   void set(const Parameters& parameters);
   /// Throws Error for a name that there is none of, for another number of values, and for one that is not finite in this precision.
   void set(std::string_view name, std::span<const double> values);
 
-  /// What an optimiser does: `change` is called with each weight, in order, and changes the entries of weight.values with operations of
-  /// the backend. Nobody looks whether they stay finite but the next forward.
+  /// Changes the weights, for optimisers: `change` is called with each weight, in order, and changes the entries of weight.values with
+  /// operations of the backend. The next forward alone checks that they stay finite.
   using Change = std::function<void(std::size_t index, const Weight& weight)>;
   void update(const Change& change);
   /// w += factor * step for all weights; a step of the gradients with a negative factor is gradient descent. `steps` are in the order of
   /// the weights, in the model's precision, on its backend. A product and a sum, each rounded once.
   void add(double factor, std::span<const DeviceArray> steps);
 
-  /// How often the weights were changed: a backward belongs to a forward with the same weights.
+  /// The number of changes of the weights so far: a backward belongs to a forward with the same weights.
   std::uint64_t changes() const { return changes_; }
 
  private:

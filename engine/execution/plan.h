@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What running a network takes of memory, known before anything runs.
+// The memory that running a network takes, known before anything runs.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace reclab {
 
 /// The most bytes of the backend's memory that one forward and one backward of such a network take at any time: the arrays of its graph and
-/// of the graphs inside its operations, what the operations keep, and the kernels' scratch; without its input, weights and states. It takes
-/// as long as the network to be built and the calls of the backend to be made, and none of the backend's memory.
+/// of the graphs inside its operations, the arrays that operations keep, and the kernels' scratch; without its input, weights and states.
+/// It takes as long as the network to be built and the calls of the backend to be made, and none of the backend's memory.
 std::int64_t planned_memory(const Architecture& architecture, const Hyper& hyper, const NetworkOptions& options, Backend& backend);
 
 }  // namespace reclab

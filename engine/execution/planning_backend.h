@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// PlanningBackend: stands for another backend, computes nothing, and counts what that one's memory would be taken for.
+// PlanningBackend: stands for another backend, computes nothing, and counts the memory that would be taken of that one.
 #pragma once
 
 #include <stop_token>
@@ -8,9 +8,9 @@
 
 namespace reclab {
 
-/// What a graph does on it are the calls that it would make, so account().peak() is what the graph takes: its arrays, what its operations
-/// keep, and the scratch of the kernels at its largest. Arrays are of zeros that nobody writes to, which costs no memory; what is
-/// downloaded are small positive numbers, with which no iteration converges, so that it goes all its ways.
+/// A graph makes the same calls on it as on a device, so account().peak() is the memory that the graph takes: its arrays, those that its
+/// operations keep, and the scratch of the kernels at its largest. Arrays are of zeros that nobody writes to, which costs no memory;
+/// downloads are small positive numbers, with which no iteration converges, so that all its branches run.
 class PlanningBackend final : public Backend {
  public:
   explicit PlanningBackend(Backend& of) : of_(of) {}

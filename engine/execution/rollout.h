@@ -27,7 +27,7 @@
 
 namespace reclab {
 
-/// Where and when a value first was not finite.
+/// The place and time of the first value that is not finite.
 struct Divergence {
   std::int64_t step = -1;
   std::string array;        ///< "state/0/h", "gate/1/forget", "output"; on the way back "gradient/state/0/h"
@@ -37,7 +37,7 @@ struct Divergence {
 /// "output became non-finite at step 31", "state/0/conv became non-finite between steps 0 and 31".
 std::string sentence(const Divergence& bad);
 
-/// Where the gradients of the parameters are added up, segment after segment.
+/// The memory in which the gradients of the parameters are added up, segment after segment.
 enum class GradientsOn : std::uint8_t {
   host,   ///< in float64: parameter_gradients()
   device  ///< in the model's precision, where they lie: device_gradients(), for an optimiser; the input has no gradient
@@ -50,17 +50,17 @@ class Rollout {
     std::int64_t segment = 0;  ///< steps; 0: chosen by memory (forms other than sequential take the whole sequence at once)
     bool record = true;
     std::int64_t cached_steps = 0;  ///< rows that the growing states given to set_initial have
-    /// For timing: nothing is done beside the computation. No value is looked at, there is no loss (the gradients are those of ½ Σ |y|²),
-    /// and the parameters' gradients stay on the device.
+    /// For timing: nothing is done beside the computation. No value is checked, there is no loss (the gradients are those of ½ Σ |y|²), and
+    /// the parameters' gradients stay on the device.
     bool timing_only = false;
     GradientsOn gradients = GradientsOn::host;
     /// The model's network of sampled_steps(length) steps, where there is one already. If it is one of these options and nobody runs it,
-    /// what a step takes of memory is read off it, and if it is of all steps and they are one segment, the rollout runs it; otherwise
-    /// networks are built.
+    /// the memory of a step is read off it, and if it is of all steps and they are one segment, the rollout runs it; otherwise networks are
+    /// built.
     std::shared_ptr<Network> network = {};
   };
-  /// The model must outlive the rollout; the batch's sequences and losses until the next batch. Of several rollouts of one model each has
-  /// arrays of its own and the model's weights. A change of the weights is seen by the next forward.
+  /// The model must outlive the rollout; the batch's sequences and losses until the next batch. Several rollouts of one model have arrays
+  /// of their own and share the model's weights. A change of the weights is seen by the next forward.
   Rollout(const Model& model, const Batch& batch, const Options& options);
 
   /// The next sequences, for the next forward: as many as before, as wide, and none longer than the longest that the rollout was made for
@@ -79,22 +79,22 @@ class Rollout {
   const Network& network() const { return *full_; }
   Network& network() { return *full_; }
   std::int64_t segment_steps() const { return segment_; }
-  std::int64_t bytes() const;  ///< of graphs, checkpoints and what is carried
+  std::int64_t bytes() const;  ///< of graphs, checkpoints and carried adjoints
   Cost cost() const;           ///< of the forward pass, by formula
 
   /// The states of step -1, by "state/<layer>/<name>", those of a batch side by side as final_states() has them; names and sizes must be
   /// those of the network (checked by the caller).
   void set_initial(const std::map<std::string, std::vector<std::complex<double>>>& states);
-  /// The states of step -1 are again what the model starts with.
+  /// Sets the states of step -1 to the model's own start.
   void reset_states();
-  /// After a forward to the end: its final states are those of step -1 of the next one, without leaving the device. No gradient passes from
-  /// there back, which is truncated backpropagation through time. What follows a shorter sequence of a batch has changed its states. Throws
-  /// Error where the model has a layer that runs backward, keeps every step that has passed, or runs in a form that does not make its final
-  /// state.
+  /// Continues after a forward to the end: its final states are those of step -1 of the next one, without leaving the device. No gradient
+  /// passes from there back, which is truncated backpropagation through time. The padding after a shorter sequence of a batch has changed
+  /// its states. Throws Error where the model has a layer that runs backward, keeps every step that has passed, or runs in a form that does
+  /// not make its final state.
   void continue_states();
 
-  /// Runs all segments. Stops at a value that is not finite and says where. With `backward_follows` the last one keeps what backward()
-  /// reads.
+  /// Runs all segments. Stops at a value that is not finite and says where. If `backward_follows`, the last one keeps the arrays that
+  /// backward() reads.
   std::optional<Divergence> forward(const Visit& visit, std::stop_token stop, bool backward_follows = false);
   double loss() const { return loss_value_; }                    ///< of the last forward: the sum over the batch
   const std::vector<double>& losses() const { return losses_; }  ///< of each sequence
@@ -103,9 +103,9 @@ class Rollout {
   /// Final states as complex numbers (imaginary part 0 for real ones); a state that the form does not form is absent.
   std::map<std::string, std::vector<std::complex<double>>> final_states() const;
 
-  /// After forward, with the same weights (asserted): adjoints of the loss. `visit` sees each segment after its own backward, from last to
-  /// first, with scale = the power of two that its gradients are to be multiplied with. Returns the first gradient on the way back that is
-  /// not finite: of the input and of parameters in plain units, of states by their norms' logarithms.
+  /// The adjoints of the loss, after forward with the same weights (asserted). `visit` sees each segment after its own backward, from last
+  /// to first, with scale = the power of two that its gradients are to be multiplied with. Returns the first gradient on the way back that
+  /// is not finite: of the input and of parameters in plain units, of states by their norms' logarithms.
   using VisitBackward = std::function<void(const Segment&, int scale)>;
   std::optional<Divergence> backward(const VisitBackward& visit, std::stop_token stop);
   /// dL/dtheta by name, after backward; empty with GradientsOn::device.
@@ -151,7 +151,7 @@ class Rollout {
   ElapsedTimes elapsed_;
   DeviceArray input_;                                  // [steps, batch, width] of all steps
   DeviceArray loss_weights_, targets_;                 // [steps, batch, ...] of a segment,
-  std::int64_t losses_of_segment_ = -1;                // which is this one
+  std::int64_t losses_of_segment_ = -1;                // the segment of loss_weights_ and targets_
   std::vector<std::vector<DeviceArray>> checkpoints_;  // [segment][state]
   std::size_t last_checkpoint_ = 0;                    // the last of them that belongs to this forward pass
   std::vector<DeviceArray> carried_;                   // adjoints of the next segment's initial states,

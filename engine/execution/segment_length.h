@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How many steps of a sequence are computed at once: as many as memory and the number format allow.
+// Segment lengths, the steps of a sequence that are computed at once: as many as memory and the number format allow.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace reclab {
 /// segment, of a longer sequence some.
 std::int64_t sampled_steps(std::int64_t length);
 
-/// How many of `length` steps are computed at once, told from a network of fewer or of as many steps. Forms other than the sequential one,
-/// and networks that need it, take all of them. Throws Error, with the cure, where that needs more memory than there is.
+/// The number of `length` steps that are computed at once, told from a network of fewer or of as many steps. Forms other than the
+/// sequential one, and networks that need it, take all of them. Throws Error, with the cure, where that needs more memory than there is.
 std::int64_t segment_length(const Model& model, const Network& sample, std::int64_t length);
 
 }  // namespace reclab

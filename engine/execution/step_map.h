@@ -14,9 +14,9 @@
 
 namespace reclab {
 
-/// Vectors are float64, whatever the model's precision; what is computed has the model's precision and is computed on its backend. A state
-/// is one vector: the arrays of parts() one after another, a complex entry as its real and its imaginary part. An adjoint of a complex
-/// entry is dL/dRe + i dL/dIm. Changes of the model's weights are seen by the next evaluate().
+/// Vectors are float64, whatever the model's precision; computations have the model's precision and are done on its backend. A state is one
+/// vector: the arrays of parts() one after another, a complex entry as its real and its imaginary part. An adjoint of a complex entry is
+/// dL/dRe + i dL/dIm. Changes of the model's weights are seen by the next evaluate().
 class StepMap {
  public:
   enum class Of : std::uint8_t {
@@ -40,9 +40,9 @@ class StepMap {
   std::size_t weights() const { return weight_adjoint_.size(); }
   /// Whether the model is given elapsed times where steps are unequal; here all steps are equal.
   bool knows_time() const { return network_.knows_time(); }
-  /// What the model starts with.
+  /// The states that the model starts with.
   std::vector<double> start() const;
-  /// Of one step; parts() are its states, in their order.
+  /// The network of one step; parts() are its states, in their order.
   const Network& network() const { return network_; }
   /// An array of the network as it is after the last evaluate().
   std::vector<double> value(Var var) const;
@@ -55,7 +55,7 @@ class StepMap {
   void pull_back(std::span<const double> next_adjoint, std::span<const double> output_adjoint);
   const std::vector<double>& state_adjoint() const { return state_adjoint_; }
   const std::vector<double>& input_adjoint() const { return input_adjoint_; }
-  /// Of all weights, one after another in the order of Model::weights().
+  /// The adjoint of all weights, one after another in the order of Model::weights().
   const std::vector<double>& weight_adjoint() const { return weight_adjoint_; }
 
   /// The Jacobian-vector products at the last evaluate(): how next state and output move where state and input move so; either may be empty

@@ -3,14 +3,14 @@
 
 #include <algorithm>
 
+#include "experiment/run_fields.h"
 #include "experiment/training/learned.h"
 
 namespace reclab {
 namespace {
-
 constexpr std::string_view time_axis = "time";  // is in every export, so it may be named
+}  // namespace
 
-/// What --record has to name for a recording that names no arrays; nothing where all are kept.
 std::vector<std::string> record_of(const RecordingOptions& recording) {
   if (!recording.only.empty()) return recording.only;
   if (recording.kinds.has_all(recordable())) return {};
@@ -29,62 +29,30 @@ std::vector<std::string> record_of(const RecordingOptions& recording) {
   return names;
 }
 
-}  // namespace
-
 void CommandLine::option(const std::string& name, const std::string& value) {
   if (value.starts_with('-')) return word(name + "=" + value);
   word(name);
   word(value);
 }
 
-void CommandLine::list(const std::string& name, const std::vector<std::string>& values) {
-  for (const std::string& value : values) option(name, list_of_names({value}));
-}
-
 void CommandLine::field(const Field& field, const HyperValue& value) {
   for (const std::string& one : words_of(field, value)) word(one);
 }
 
-void CommandLine::task(const std::string& name, const TaskOptions& made, bool standardised, std::uint64_t seed) {
-  option("--task", name);
-  option("--length", static_cast<std::uint64_t>(made.length));
-  if (made.seed != seed) option("--task-seed", made.seed);
-  for (const auto& [key, value] : made.set) option("--task-set", key + "=" + value);
-  if (standardised) option("--standardise", "yes");
+void CommandLine::sequence(const SequenceChoice& choice, std::uint64_t seed) {
+  for (const PlanField<SequenceChoice>& one : sequence_fields())
+    if (is_of(one, choice) && !(one.row.key == "seed" && choice.make.seed == seed)) field(one, one.get(choice));
 }
 
-void CommandLine::file(const std::string& name, const LoadOptions& load, bool standardised) {
-  option("--input", name);
-  list("--columns", load.columns);
-  if (load.time) option("--time", *load.time);
-  list("--target", load.target);
-  if (load.missing != Missing::refuse) option("--missing", std::string(to_string(load.missing)));
-  if (!standardised) option("--standardise", "no");
-}
-
-void CommandLine::changes(const RunRequest& request) {
-  for (const auto& [key, value] : request.set) option("--set", key + "=" + value);
-  if (request.preset.is_trained) word("--trained");
-  if (request.learned)
-    option("--weights", request.learned->folder + "/weights.safetensors");
-  else if (!request.weights.empty() && !(request.preset.is_trained && request.weights == request.preset.trained->weights))
-    option("--weights", request.weights.string());
-}
-
-void CommandLine::model(const RunRequest& request, const std::string& device) {
+void CommandLine::model(const RunRequest& request, const std::string& device, const std::set<std::string_view>& without) {
   word(request.preset.id);
-  const Sequence& sequence = request.sequence;
-  if (!sequence.task.empty())
-    task(sequence.task, sequence.made, sequence.standardised, request.seed);
-  else if (!sequence.source.empty())
-    file(sequence.source, sequence.load, sequence.standardised);
-  changes(request);
-  if (!request.state.empty()) option("--state", request.state.string());
-  option("--seed", request.seed);
-  // Nothing said is auto, which is the CPU wherever precision is float64.
+  if (const SequenceChoice choice = choice_of(request.sequence); choice.is_file() || !choice.task.empty()) sequence(choice, request.seed);
+  RunRequest told = request;
   const bool single = request.dtype == "f32" || request.dtype == "float32";
-  if (device != "cpu" || single) option("--device", device);
-  if (single) option("--dtype", "f32");
+  told.dtype = single ? "f32" : "f64";
+  // Nothing said is auto, which is the CPU wherever precision is float64.
+  told.device = device != "cpu" || single ? device : "auto";
+  fields(run_fields(), told, without);
 }
 
 std::string CommandLine::text(const std::string& command) const {
@@ -98,13 +66,7 @@ std::string CommandLine::text(const std::string& command) const {
 
 std::string command_of(const RunRequest& request, const std::string& device) {
   CommandLine line;
-  line.model(request, device);
-  if (request.form != "sequential") line.option("--form", request.form);
-  if (request.loss != LossKind::automatic) line.option("--loss", to_string(request.loss));
-  if (request.every > 0) line.option("--every", static_cast<std::uint64_t>(request.every));
-  std::string record;
-  for (const std::string& name : record_of(request.recording)) record += (record.empty() ? "" : ",") + name;
-  if (!record.empty()) line.option("--record", record);
+  line.model(request, device, {});
   const std::string text = line.text("reclab run");
   return request.learned ? request.learned->command + " && " + text : text;
 }

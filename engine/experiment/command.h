@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,12 +11,15 @@
 
 #include "experiment/experiment.h"
 #include "parameters/field.h"
+#include "sequence/choice.h"
 
 namespace reclab {
 
 /// "reclab run ...", without --export. `device`: that which ran.
 std::string command_of(const RunRequest& request, const std::string& device);
 
+/// The names that --record has to have for a recording; none where all is kept.
+std::vector<std::string> record_of(const RecordingOptions& recording);
 /// The names that --record takes, and whether a name, which may go on after a slash, begins with one of them.
 std::vector<std::string> recorded_names();
 bool is_recorded_name(std::string_view name);
@@ -31,17 +35,18 @@ class CommandLine {
   void option(const std::string& name, const std::string& value);
   void option(const std::string& name, std::uint64_t value) { option(name, std::to_string(value)); }
   void word(const std::string& value) { words_.push_back(value); }
-  /// A list as options of one name each, so that a backslash at a name's end stays one.
-  void list(const std::string& name, const std::vector<std::string>& values);
   /// A field, where its value has to be said.
   void field(const Field& field, const HyperValue& value);
-  /// What goes in: a task, by the seed of the weights where its own is that, or a file.
-  void task(const std::string& name, const TaskOptions& made, bool standardised, std::uint64_t seed);
-  void file(const std::string& name, const LoadOptions& load, bool standardised);
-  /// What a request changes of its preset, and whose weights it has.
-  void changes(const RunRequest& request);
-  /// Which model on which sequence, from where, and on which device: what all commands that run one have.
-  void model(const RunRequest& request, const std::string& device);
+  /// Those that the plan has, but for some, by their keys.
+  template <class Plan>
+  void fields(const std::vector<PlanField<Plan>>& all, const Plan& plan, const std::set<std::string_view>& without = {}) {
+    for (const PlanField<Plan>& one : all)
+      if (!without.contains(one.row.key)) field(one, one.get(plan));
+  }
+  /// The sequence of a model whose weights have a seed, which is a task's too where it is not said to be another.
+  void sequence(const SequenceChoice& choice, std::uint64_t seed);
+  /// Which model on which sequence, from where, and on which device, but for some fields of a run: what all commands that run one have.
+  void model(const RunRequest& request, const std::string& device, const std::set<std::string_view>& without);
   const std::vector<std::string>& words() const { return words_; }
   /// "reclab run ..." for a POSIX shell.
   std::string text(const std::string& command) const;

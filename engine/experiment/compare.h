@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a form computes, and how far it is from another's.
+// The results of a form, and their distance from another form's.
 #pragma once
 
 #include <map>
@@ -23,7 +23,7 @@ struct FormResult {
   std::string note;       ///< a Newton form's own words
   std::optional<Divergence> bad, bad_gradient;
 };
-/// What is run, and on what.
+/// The arguments of result_of.
 struct FormCase {
   const Architecture& architecture;
   const Hyper& hyper;
@@ -33,12 +33,12 @@ struct FormCase {
   Backend& backend;
 };
 FormResult result_of(const FormCase& of, Form form, DType real, bool backward, std::stop_token stop);
-/// How a Newton form went in a network that has run; leaves the report of any other form as it is.
+/// Adds the course of a Newton form in a network that has run; leaves the report of any other form as it is.
 void tell_newton(const Network& network, Form form, FormResult& result);
 
 /// Largest |difference| over the largest |value| of the reference, of the outputs and, the worst over the input and all parameters, of the
 /// gradients; NaN where a value is not finite. A gradient that nearly cancels is measured by 1e-4 of the largest of all, since it has the
-/// rounding of what cancelled.
+/// rounding errors of the terms that cancelled.
 struct FormErrors {
   double output = 0.0, gradient = 0.0;
 };

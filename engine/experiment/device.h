@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which device a request runs on, and what happens when that device fails: the same is done on the CPU, from the beginning, and said.
+// The device that a request runs on. When it fails, the same is done on the CPU, from the beginning, with a sentence that says so.
 #pragma once
 
 #include <functional>
@@ -12,10 +12,10 @@
 
 namespace reclab {
 
-/// What one pass forward takes, for the choice of a device.
+/// The work of one pass forward, for the choice of a device.
 struct Work {
   Cost cost;
-  double memory = 0.0;  ///< bytes of all arrays together; what is beyond them of cost.bytes is read again
+  double memory = 0.0;  ///< bytes of all arrays together; cost.bytes beyond them are read again
   double serial = 0.0;  ///< steps that a kernel takes one after the other by itself, all recurrences together
 };
 /// The seconds that it takes there, estimated.
@@ -30,11 +30,11 @@ Backend& backend_for(const RunRequest& request, const std::function<Work()>& wor
 
 /// "The CUDA device ran out of memory at step 12 (cudaErrorMemoryAllocation: out of memory): the run was done on the CPU."
 std::string done_on_cpu(const DeviceError& error, const std::string& where, const std::string& what);
-/// Of the computer itself, where the CPU's own memory ran out.
+/// The Error for the computer itself, where the CPU's own memory ran out.
 Error no_memory(const std::string& where, const std::string& what);
 
-/// Calls work(request, ""); when its device fails, work(the same on the CPU, the sentence that says so). `where` is what the work keeps up
-/// to date: "at step 12". Memory of the computer's that ran out is an Error.
+/// Calls work(request, ""); when its device fails, work(the same on the CPU, the sentence that says so). `where`: the place that the work
+/// keeps up to date: "at step 12". Memory of the computer's that ran out is an Error.
 template <class F>
 auto or_on_cpu(const RunRequest& request, const std::string& what, const std::string& where, const F& work) {
   const auto with_memory = [&](const RunRequest& asked, const std::string& said) {

@@ -17,7 +17,7 @@
 #include "learning/losses.h"
 #include "models/card.h"
 #include "parameters/hyper.h"
-#include "sequence/sequence.h"
+#include "sequence/choice.h"
 #include "trace/trace.h"
 
 namespace reclab {
@@ -69,6 +69,7 @@ struct Preset {
   std::uint64_t task_seed = 1;
   TaskSettings task_set;  ///< of the task's own parameters what is not the default
   TaskOptions task_options() const { return {.length = task_length, .seed = task_seed, .set = task_set}; }
+  SequenceChoice own_sequence() const { return {.task = task, .make = task_options()}; }
   /// Where to look, first what matters most: a panel of the window, or "panel:detail". The window knows which there are and what can be
   /// chosen of them. Gates and states are named as on the card, with the number of the layer and a slash in front where it is not the first
   /// that has one of that name.
@@ -114,17 +115,22 @@ struct RecordingOptions {
   std::int64_t focus = -1;
 };
 
-struct RunRequest {
+/// How a model is run, whichever it is and on whatever sequence.
+struct RunSettings {
+  std::uint64_t seed = 1;           ///< of drawn weights
+  std::string form = "sequential";  ///< or an exact form of the model, or auto, which is sequential
+  std::string device = "cpu";       ///< cpu, cuda, or auto: cuda for float32 that is large enough, where there is a device (device.h)
+  std::string dtype = "f64";        ///< f64 or f32
+  LossKind loss = LossKind::automatic;
+  bool operator==(const RunSettings&) const = default;
+};
+
+struct RunRequest : RunSettings {
   Preset preset;
   std::vector<std::pair<std::string, std::string>> set;  ///< --set key=value over the preset's own, in order
   SharedSequence sequence;
-  std::uint64_t seed = 1;
-  std::string form = "sequential";  ///< "auto": the fastest exact form for this length
-  std::string device = "cpu";       ///< cpu, cuda, or auto: cuda for float32 that is large enough, where there is a device (device.h)
-  Backend* cuda = nullptr;          ///< what computes as cuda; null: cuda_backend()
-  std::string dtype = "f64";        ///< f64 or f32
-  std::int64_t every = 0;           ///< 0: chosen so that the record stays under record_limit
-  LossKind loss = LossKind::automatic;
+  Backend* cuda = nullptr;               ///< what computes as cuda; null: cuda_backend()
+  std::int64_t every = 0;                ///< 0: chosen so that the record stays under record_limit
   std::filesystem::path weights, state;  ///< NPZ or safetensors files; empty: none. "FILE:PART": the entries of a file that begin with PART
   std::shared_ptr<const LearnedWeights> learned;        ///< what a training came to, in place of weights that are drawn or read; null: none
   std::int64_t record_limit = std::int64_t{512} << 20;  ///< bytes

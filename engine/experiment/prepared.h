@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a request becomes before anything runs, shared by runs, comparisons of forms and timings.
+// A prepared request, before anything runs, shared by runs, comparisons of forms and timings.
 #pragma once
 
 #include <memory>
@@ -18,14 +18,14 @@ namespace reclab {
 inline std::string plural(std::int64_t n, const std::string& word) { return std::to_string(n) + " " + word + (n == 1 ? "" : "s"); }
 
 enum class Together { checked, unchecked };
-/// As hyper_of of a preset, whose architecture this is. unchecked: each value is in its range, and they need not go together.
+/// The hyper-parameters of a preset, whose architecture this is. unchecked: each value is in its range, and they need not go together.
 Hyper hyper_of(const Architecture& architecture, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set,
                Together together = Together::checked);
 
 /// Throws Error for a form that is not among the network's.
 void require_form(const Network& network, Form form, const std::string& model);
 
-/// What a network's pass forward over so many steps takes, by its own graph, which may be of fewer.
+/// The work of a network's pass forward over so many steps, by its own graph, which may be of fewer.
 Work work_of(const Network& network, std::int64_t length);
 
 /// The structure of a request: all that is known of its run before any weight or state has a value. Throws Error for one that cannot run.
@@ -44,17 +44,17 @@ struct Structure {
   std::vector<const Architecture*> parts() const;
   /// Outputs of a head that came with the weights and has no target; 0: there is none.
   std::int64_t head_without_target() const { return loss.kind() == LossKind::last || loss.kind() == LossKind::mean ? loss.outputs() : 0; }
-  /// What a trace tells of who ran and where: names, hyper-parameters, device, precision, forms.
+  /// Fills in the names, hyper-parameters, device, precision and forms of a run.
   void describe(const RunRequest& request, RunInfo& info) const;
   /// The weights of the request's file, which it has. Throws Error, and MisfitError.
   Parameters loaded(const RunRequest& request) const;
 };
 
-/// The structure with its weights: those that are given, else what the request has learned or reads from a file. Where it has neither,
-/// they are drawn, and a read-out that is fitted to the target is.
+/// The structure with its weights: those that are given, else those that the request has learned or reads from a file. Where it has
+/// neither, they are drawn, and a read-out that is fitted to the target is.
 struct Prepared : Structure {
   Parameters parameters;
-  std::string readout_note;  ///< what to tell of a read-out that was fitted to the run's target; empty: none was
+  std::string readout_note;  ///< on a read-out that was fitted to the run's target; empty: none was
 
   Prepared(const Registry& registry, const RunRequest& request, const Parameters* given = nullptr, const Structure* like = nullptr);
 };
@@ -62,9 +62,9 @@ struct Prepared : Structure {
 /// Whether the scan and the chunkwise form are one kernel on the request's device, as those of a diagonal recurrence are on CUDA.
 bool scans_are_one(const Structure& structure, const RunRequest& request);
 
-/// What is to say of a gradient that is not finite.
+/// The sentence for a gradient that is not finite.
 std::string adjoint_sentence(const Divergence& bad);
-/// How a Newton form went, in words.
+/// The course of a Newton form, in words.
 std::string newton_sentence(const NewtonReport& report);
 
 /// Adds an array with its values.

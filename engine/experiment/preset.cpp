@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Presets: JSON files, schema 1. What is not understood is a mistake, said in one sentence that names the file and the key.
+// Presets: JSON files, schema 1. Anything unknown in them is an Error, one sentence that names the file and the key.
 #include <algorithm>
 #include <cstdlib>
 #include <limits>

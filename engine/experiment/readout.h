@@ -9,8 +9,8 @@
 
 namespace reclab {
 
-/// Runs the layers over the sequence, from rest and in float64, regresses the target on what they return, and puts the result into
-/// `parameters`, those of a network with a head of `outputs` outputs. Returns what to tell the user; empty where nothing is fitted. Throws
+/// Runs the layers over the sequence, from rest and in float64, regresses the target on their outputs, and puts the result into
+/// `parameters`, those of a network with a head of `outputs` outputs. Returns a note for the user; empty where nothing is fitted. Throws
 /// Error where the settings do not go together with the target, or the regression has no solution in float64.
 std::string fit_readout(const Architecture& architecture, const Hyper& hyper, const Sequence& sequence, std::int64_t outputs,
                         Parameters& parameters);

@@ -14,10 +14,10 @@ namespace reclab {
 
 class StandingModel {
  public:
-  /// Of arrays that are kept for the next run: larger ones are freed when the run is over.
+  /// The most bytes of arrays that are kept for the next run: larger ones are freed when the run is over.
   static constexpr std::int64_t most_bytes = std::int64_t{256} << 20;
 
-  /// That of the last run, for the next one; null where nothing stands. Its sequence may be gone.
+  /// The structure of the last run, for the next one; null where nothing stands. Its sequence may be gone.
   const Structure* structure() const { return structure_.get(); }
   /// A rollout with the run's weights over the batch's one sequence, from the state that the model starts with; its results have the bits
   /// of one that was just made. It is valid until the next call or end_run(); the batch's sequence and loss must live as long.

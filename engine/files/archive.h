@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A file of named arrays of any format that is read, told by its content. Each format is one file under files/archives/, which the build
-// lists; what file dialogs offer and which formats help and errors name follow from this table.
+// lists; the formats in file dialogs, help and errors follow from this table.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,7 @@ struct ArchiveFormat {
   bool (*sniff)(std::string_view start) = nullptr;  ///< whether a file that begins like this is one
   std::unique_ptr<ArrayFile> (*open)(const std::filesystem::path& file) = nullptr;
 };
-/// By the names of their files.
+/// All formats, by the names of their files.
 const std::vector<ArchiveFormat>& archive_formats();
 /// "NPZ or safetensors"
 std::string archive_format_names();

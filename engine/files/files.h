@@ -20,7 +20,7 @@ namespace reclab {
 /// A name out of a file as it can stand in a sentence: short, its control characters written out.
 std::string printable(std::string_view text);
 
-/// "a, b or c": names as a sentence has them. Of "," as the last word all are parted alike.
+/// "a, b or c": names as a sentence has them. If the last word is ",", all are separated alike.
 std::string listed(const std::vector<std::string>& names, std::string_view last);
 
 /// A pipe is read to its end, which may be never: only where the user named it as the data.
@@ -116,7 +116,8 @@ class AtomicFolder {
 
   /// A new file of the folder, named relative to it. The reference holds until commit().
   AtomicFile& file(const std::string& name);
-  /// Closes what file() returned, so that many files do not hold many descriptors; it can no longer be written. Size and hash of it.
+  /// Closes the file that file() returned, so that many files do not hold many descriptors; it can no longer be written. Size and hash of
+  /// it.
   WrittenFile finish(AtomicFile& file);
   void commit();
 

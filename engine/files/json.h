@@ -54,7 +54,7 @@ class JsonBuilder {
 
  private:
   struct Open {
-    Json* value;  ///< stays where it is: what holds it is not added to while it is open
+    Json* value;  ///< stays where it is: its container is not added to while it is open
     std::unordered_set<std::string> keys{};
   };
   template <class Value>
@@ -118,7 +118,7 @@ std::optional<std::string> with_control_character(const Json& json) {
   return {};
 }
 
-/// Parses JSON, as far as the first key that an object has twice, which goes to `twice`. Throws what the parser throws.
+/// Parses JSON, as far as the first key that an object has twice, which goes to `twice`. Throws as the parser does.
 template <class Json>
 Json parse_json(std::string_view text, std::optional<std::string>& twice) {
   Json root;

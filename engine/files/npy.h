@@ -30,7 +30,7 @@ struct NpyArray {
   bool is_integer() const { return dtype.size() > 1 && (dtype[1] == 'i' || dtype[1] == 'u' || dtype[1] == 'b'); }
 };
 
-/// What the header of a file says.
+/// The contents of a file's header.
 struct NpyHeader {
   Shape shape;
   std::string dtype;                   ///< as in the file
@@ -43,7 +43,7 @@ struct NpyHeader {
 /// place (header, byte): not NPY, unknown version, a header that cannot be read, objects, text, dates, records, long double, a shape that
 /// is absurd, bytes that are missing or left over, an array that would take more memory than most_array_bytes().
 NpyArray parse_npy(std::string_view bytes, const std::string& file);
-/// Bytes from the start of a file to its data, from the first npy_start of them; 0 for what is no NPY file.
+/// Bytes from the start of a file to its data, from the first npy_start of them; 0 for a file that is no NPY file.
 constexpr std::size_t npy_start = 12;
 std::uint64_t npy_header_bytes(std::string_view start);
 /// The header alone, from the first npy_header_bytes of a file of so many bytes. Errors of parse_npy.
@@ -80,7 +80,7 @@ std::optional<std::uint64_t> byte_count(const Shape& shape, std::uint64_t width)
 /// false when there is no such type.
 bool to_doubles(char kind, int width, const char* from, std::span<double> to, bool swap);
 
-/// Types that are written, and what NumPy calls them.
+/// Types that are written, and NumPy's names for them.
 constexpr std::string_view npy_descr(const double*) { return "<f8"; }
 constexpr std::string_view npy_descr(const float*) { return "<f4"; }
 constexpr std::string_view npy_descr(const std::complex<double>*) { return "<c16"; }

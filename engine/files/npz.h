@@ -29,7 +29,7 @@ class NpzFile final : public ArrayFile {
   bool has(std::string_view name) const override;
   /// Error naming the keys that there are when there is no such key.
   NpyArray read(std::string_view name) const override;
-  /// Type and shape alone, which take a few bytes of a compressed array of any size. Errors likewise.
+  /// Type and shape alone, which take a few bytes of a compressed array of any size. Errors as read().
   NpyHeader header(std::string_view name) const override;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Unfinished files and folders: hidden, named ".NAME.PID-N.part", beside what they are to become. Who writes one holds a lock (flock) on
-// it, which the system takes back when the process ends in whatever way; so the next writer of NAME can tell what nobody will finish, and
-// removes it. A process number alone would not tell: it may have been given to another process since.
+// Unfinished files and folders: hidden, named ".NAME.PID-N.part", beside their final place. The writer holds a lock (flock) on it, which
+// the system takes back when the process ends in whatever way; so the next writer of NAME can tell an abandoned one, and removes it. A
+// process number alone would not tell: it may have been given to another process since.
 #pragma once
 
 #include <filesystem>
@@ -19,9 +19,9 @@ struct FilePart {
 FilePart make_file(const std::filesystem::path& path);
 FilePart make_folder(const std::filesystem::path& path, const std::filesystem::path& parent);
 
-/// Removes what processes that have ended left of `name` in the folder; files of every name where it is empty. What may still be written
-/// (by any process, on any machine) stays, and so does everything that does not look like a part. Folders may be removed by who holds
-/// the Turn of `folder` alone: just after an exchange the old folder lies there without a lock.
+/// Removes the parts of `name` in the folder that processes left when they ended; files of every name where it is empty. A part that may
+/// still be written (by any process, on any machine) stays, and so does everything that does not look like a part. Only the holder of the
+/// Turn of `folder` may remove folders: just after an exchange the old folder lies there without a lock.
 void remove_dead_files(const std::filesystem::path& folder, std::string_view name);
 void remove_dead_folders(const std::filesystem::path& folder, std::string_view name);
 
@@ -43,7 +43,7 @@ class Turn {
 
 /// The sentence for an errno while writing `file`.
 [[noreturn]] void fail_writing(const std::filesystem::path& file, int code);
-/// Makes renames and removals in a folder last. Not every file system can; what was written is whole either way.
+/// Makes renames and removals in a folder last. Not every file system can; written files are whole either way.
 void sync_folder(const std::filesystem::path& folder);
 /// The names in an open folder, without . and ..; nothing where it cannot be read.
 std::vector<std::string> names_in(int descriptor);

@@ -23,7 +23,7 @@ class SafetensorsFile final : public ArrayFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& file);
   const std::filesystem::path& path() const override { return file_.path(); }
-  /// In the order of the data.
+  /// The names in the order of the data.
   const std::vector<std::string>& names() const override { return names_; }
   bool has(std::string_view name) const override { return entries_.find(name) != entries_.end(); }
   /// F64, F32, F16, BF16, I8 to I64, U8 to U64 and BOOL. The dtype of the result is NumPy's, "bfloat16" for BF16. Error naming the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a learning rule is: how the loss of a batch becomes the gradients that an optimiser changes the weights by. A rule is a row of a
-// table that the build writes from the files of learning/rules/, each of which defines `LearningRuleInfo <id>()`.
+// Learning rules, which turn the loss of a batch into the gradients that an optimiser changes the weights by. A rule is a row of a table
+// that the build writes from the files of learning/rules/, each of which defines `LearningRuleInfo <id>()`.
 #pragma once
 
 #include <cstdint>
@@ -54,12 +54,12 @@ class LearningRule {
   virtual BatchRollout* whole() { return nullptr; }
 };
 
-/// What a rule is made for. All must outlive it.
+/// The arguments of LearningRuleInfo::make. All must outlive the rule.
 struct LearningSetup {
   Model& model;
   const TrainingOptions& options;
   std::int64_t length;                   ///< steps of every sequence
-  const std::deque<Sequence>& examples;  ///< a batch of such as it will learn from, or more
+  const std::deque<Sequence>& examples;  ///< a batch like those that it will learn from, or more
 };
 
 struct LearningRuleInfo {

@@ -12,7 +12,7 @@ namespace reclab {
 
 const char* to_string(LossKind loss) {
   switch (loss) {
-    case LossKind::automatic: break;
+    case LossKind::automatic: return "auto";
     case LossKind::last: return "last";
     case LossKind::mean: return "mean";
     case LossKind::task: return "task";
@@ -50,7 +50,7 @@ std::int64_t SequenceLoss::outputs() const {
 
 std::string SequenceLoss::formula() const {
   switch (kind_) {
-    case LossKind::automatic: break;
+    case LossKind::automatic: return "auto";
     case LossKind::last: return "L = ½ |y_T|², the output of the last step";
     case LossKind::mean: return "L = 1/(2T) Σ_t |y_t|², the mean over all steps";
     case LossKind::random: return "L = 1/√T Σ_t w_t · y_t with fixed normal w";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Losses of a whole sequence: what gradients are of.
+// Losses of a whole sequence, which gradients are of.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace reclab {
 /// automatic: task when the sequence brings a target, else last. random: L = 1/sqrt(T) sum_t w_t . y_t with fixed normal w, which no
 /// normalisation of the output makes constant: for comparing forms and devices.
 enum class LossKind : std::uint8_t { automatic, last, mean, task, random };
-/// As --loss takes it; empty for automatic.
+/// The name that --loss takes; empty for automatic.
 const char* to_string(LossKind loss);
 /// The kind of such a name; none where there is none, as for random, which no command asks for.
 std::optional<LossKind> loss_kind(std::string_view name);

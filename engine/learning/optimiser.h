@@ -26,26 +26,26 @@ class Optimiser {
   const OptimiserOptions& options() const { return options_; }
   std::int64_t bytes() const;
 
-  /// Copies what it keeps to where it lies, for go_back(), which takes it back to there.
+  /// Copies its arrays on the backend, for go_back(), which restores them.
   void keep();
   void go_back();
 
   /// The arrays of memory(), and how many numbers each has.
   std::map<std::string, std::int64_t> memory_entries() const;
-  /// What it keeps between steps, by "m/<weight>" or "momentum/<weight>", and "v/<weight>", as float64.
+  /// The arrays that it keeps between steps, by "m/<weight>" or "momentum/<weight>", and "v/<weight>", as float64.
   std::map<std::string, std::vector<double>> memory() const;
-  /// As it was after so many steps. Throws Error where the arrays are not those of this optimiser and model.
+  /// Sets the optimiser as it was after so many steps. Throws Error where the arrays are not those of this optimiser and model.
   void restore(std::int64_t steps, const std::map<std::string, std::vector<double>>& memory);
 
  private:
-  /// What is kept of one array a weight, by "v/<weight>", in the order of the weights and of OptimiserRule::kept.
+  /// Calls f for the kept arrays of one array a weight, by "v/<weight>", in the order of the weights and of OptimiserRule::kept.
   template <class F>
   void each_kept(const F& f) const;
 
   Model& model_;
   OptimiserOptions options_;
   const OptimiserRule& rule_;
-  std::vector<std::string> names_;  // of what is kept of a weight
+  std::vector<std::string> names_;  // of the kept arrays of a weight
   std::vector<bool> frozen_;
   std::int64_t steps_ = 0, kept_steps_ = 0;
   std::vector<std::vector<DeviceArray>> kept_, before_;  // [weight][name]; before_: of keep()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What an optimiser is: a row of a table that the build writes from the files of learning/optimisers/, each of which defines
-// `OptimiserRule <id>()`. Nothing else is told of a new one: its options are on the command line, in the window and in what is kept.
+// Optimisers: each is a row of a table that the build writes from the files of learning/optimisers/, each of which defines `OptimiserRule
+// <id>()`. A new one needs nothing else: its options are on the command line, in the window and in kept files.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace reclab {
 
-/// Which optimiser, with what options.
+/// An optimiser and its options.
 struct OptimiserOptions {
   std::string rule = "adam";
   std::map<std::string, HyperValue, std::less<>> values{};  ///< of options, by key; one that is not there has its default
@@ -42,7 +42,7 @@ class WeightStep {
   std::span<DeviceArray> kept;     ///< as OptimiserRule::kept names them
   std::span<DeviceArray> scratch;  ///< four, with room for the weight
 
-  // No operand is where the result goes.
+  // No operand may be the result's array.
   void scale(const DeviceArray& x, double factor, DeviceArray& to, double plus = 0.0) const;  ///< to = factor x + plus
   void map(Unary op, const DeviceArray& x, DeviceArray& to) const;
   void combine(Binary op, const DeviceArray& x, const DeviceArray& y, DeviceArray& to) const;

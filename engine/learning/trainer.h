@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Training: a model, what it learns from, and an optimiser, one batch after the other. On the CPU the same options give the same bits,
-// whatever the number of threads.
+// Training: a model, its examples, and an optimiser, one batch after the other. On the CPU the same options give the same bits, whatever
+// the number of threads.
 #pragma once
 
 #include <complex>
@@ -25,14 +25,14 @@
 
 namespace reclab {
 
-/// What one step of training was.
+/// The report of one step of training.
 struct TrainingStep {
   std::int64_t step = 0;  ///< counted from 1: weights have been changed so often, once a batch
   double loss = 0.0;      ///< of its batch, the mean over its sequences, before the change
   double rate = 0.0;
   double norm = 0.0, clipped = 0.0;  ///< of the gradient, before and after clipping; with truncation the largest of the parts
 };
-/// How well a model does on what is held out.
+/// The quality of a model on the held-out sequences.
 struct Evaluation {
   std::int64_t step = 0;
   double loss = 0.0;
@@ -45,8 +45,8 @@ class Trainer {
   Trainer(Model& model, const Examples& examples, const TrainingOptions& options);
   ~Trainer();
 
-  /// One batch. Throws TrainingDiverged; Cancelled when it is stopped. Whatever it throws, weights and optimiser are those before it (see
-  /// whole()). It hears `stop` alone, whatever its thread is asked for (StopScope). With `keep` the step can be undone.
+  /// Trains on one batch. Throws TrainingDiverged; Cancelled when it is stopped. Whatever it throws, weights and optimiser are those before
+  /// it (see whole()). It obeys `stop` alone, not the StopScope of its thread. If `keep`, the step can be undone.
   TrainingStep step(std::stop_token stop = {}, bool keep = false);
   /// Weights and optimiser as they were before the last step, which was made with `keep`.
   void undo();
@@ -64,12 +64,12 @@ class Trainer {
   /// "accuracy", the share of steps that count at which the largest output is the target's; or "squared error", the mean over them of |y -
   /// target|^2.
   const std::string& metric() const { return metric_; }
-  /// What the best constant output does on what is held out, and on a series a linear predictor.
+  /// The best constant output on the held-out sequences, and on a series a linear predictor.
   const Baseline& baseline() const { return baseline_; }
   const std::string& baseline_text() const { return baseline_.text; }
   const std::optional<Baseline>& linear_predictor() const { return linear_predictor_; }
   std::int64_t held_out() const { return std::ssize(held_out_); }
-  /// How often a step changes the weights at most.
+  /// The most changes of the weights by one step.
   std::int64_t changes_per_step() const;
   std::int64_t bytes() const;
 
@@ -94,7 +94,7 @@ class Trainer {
   std::deque<Sequence> held_out_, sequences_;
   std::unique_ptr<LearningRule> rule_;
   std::unique_ptr<BatchRollout> judging_;               // where the rule has none of whole batches
-  std::vector<std::unique_ptr<JudgingLoss>> losses_;    // of what is judged
+  std::vector<std::unique_ptr<JudgingLoss>> losses_;    // of the held-out sequences
   std::vector<DeviceArray> gradients_, before_, kept_;  // kept_: the weights of keep()
   DeviceArray work_, limit_;
   std::vector<double> changes_;

@@ -12,7 +12,7 @@
 namespace reclab {
 
 struct TrainingOptions {
-  std::string rule = "bptt";  ///< how a batch's loss becomes gradients: an id of learning_rules()
+  std::string rule = "bptt";  ///< an id of learning_rules(): the way from a batch's loss to gradients
   OptimiserOptions optimiser;
   RateSchedule rate;
   std::int64_t batch = 32;

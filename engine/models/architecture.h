@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Architecture: what a file under models/<family>/ defines, once, for every form, device, precision and use: the function `layer`
-// written with array operations and one or more of the primitives of recurrence/. Building it lists parameters, states and gates; running
-// it computes.
+// Architecture: the definition of a model in a file under models/<family>/, once for every form, device, precision and use: the function
+// `layer` written with array operations and one or more of the primitives of recurrence/. Building it lists parameters, states and gates;
+// running it computes.
 #pragma once
 
 #include <cstdint>
@@ -18,33 +18,34 @@
 
 namespace reclab {
 
-/// What a reference implementation calls a parameter that it has in the same shape, with the same order of rows, or transposed, or in
-/// entries of its own.
+/// The name that a reference implementation has for a parameter: of the same shape and order of rows, or transposed, or in entries of its
+/// own.
 struct ReferenceName {
   /// "theta_{i}": row i of ours, counted from 0, in an entry of its own. "weight_ih_l{n}{_reverse}": {n} is the layer's number from 0,
-  /// {n+1} from 1, counted in its direction ({_n}: none for 0, else "_1" and so on); {path}: what it is called where the layers have no
+  /// {n+1} from 1, counted in its direction ({_n}: none for 0, else "_1" and so on); {path}: the layer's name where the layers have no
   /// common numbers (LayerGraph::layer); {_reverse} is "_reverse" for a layer that runs backward beside one that runs forward, else
-  /// nothing; * stands for the same in both names. What stands in front ("model.rnn.") is found.
+  /// nothing; * stands for the same in both names. A prefix ("model.rnn.") is found.
   std::string theirs;
   std::string ours;  ///< "weight_ih"; of what comes after the last layer "final/norm.weight", of the head "head/weight"; empty: entries
                      ///< whose names end with .theirs are of no use here
   bool transposed = false;  ///< theirs is [columns, rows]
 };
 
-/// How a read-out is found where it is not drawn: by ridge regression of the run's own target on what the layers return.
+/// A fitted read-out, in place of a drawn one: ridge regression of the run's own target on the outputs of the layers.
 struct ReadoutFit {
   double ridge = 0.0;        ///< the penalty λ
   std::int64_t washout = 0;  ///< steps at the start that do not count
   std::int64_t steps = 0;    ///< only those before this one count; 0: all
-  /// Where outputs are fed back: how many, and the parameters that the result goes to in place of the head, which is then the identity. For
-  /// the fit the layers are built with Layer::teacher_forcing_input() and return what is regressed on.
+  /// The number of outputs that are fed back, and the parameters that the result goes to in place of the head, which is then the identity.
+  /// For the fit the layers are built with Layer::teacher_forcing_input() and return the regressors.
   std::int64_t fed_back = 0;
   std::string weight{}, bias{};  ///< "0/Wout" [outputs, features], "0/Wout_bias" [outputs]
 };
 
-/// A parameter of a layer by which its input enters: what it is multiplied with, or that part of it.
+/// A parameter of a layer by which its input enters: the whole matrix, or the part that the input is multiplied with.
 struct InputWeight {
-  /// As many columns or rows as the input has features, where other columns or rows are multiplied with something else.
+  /// The part that is multiplied with the input: as many columns or rows as it has features, where others are multiplied with something
+  /// else.
   enum class Part : std::uint8_t { all, first_columns, last_columns, first_rows, last_rows };
   std::string name;  ///< "weight_ih"; settings may leave it out
   Part part = Part::all;
@@ -53,13 +54,13 @@ struct InputWeight {
 
 struct Architecture;
 
-/// What one layer of a stack of unlike layers is.
+/// The architecture and the values of one layer, in a stack of unlike layers.
 struct LayerKind {
-  const Architecture* architecture;  ///< which must outlive the network; its own `finish` and `input_width` do not count
+  const Architecture* architecture;  ///< must outlive the network; its own `final_layer` and `input_width` do not count
   Hyper hyper;                       ///< that it is built with
 };
 
-/// What an architecture is put together with whose layers do not stand one above the other, or run at several rates.
+/// The layers of an architecture that do not stand one above the other, or run at several rates.
 class LayerGraph {
  public:
   explicit LayerGraph(const Hyper& values) : hyper(values) {}
@@ -68,8 +69,8 @@ class LayerGraph {
   virtual ~LayerGraph() = default;
 
   const Hyper& hyper;
-  /// Adds a layer, in both directions where its architecture is joint, and returns what it makes of x [rows, batch, features]. A step of it
-  /// is `stride` steps of the sequence, a divisor of Architecture::period. `path`: what the reference implementation calls it, {path} in
+  /// Adds a layer, in both directions where its architecture shares them, and returns its output for x [rows, batch, features]. A step of
+  /// it is `stride` steps of the sequence, a divisor of Architecture::period. `path`: its name in the reference implementation, {path} in
   /// its architecture's reference names.
   virtual Var layer(const LayerKind& kind, std::int64_t stride, const std::string& path, Var x) = 0;
 };
@@ -80,41 +81,42 @@ struct Architecture {
   std::vector<std::string> equations;  ///< plain Unicode, one line each
   std::vector<std::string> notes;      ///< conventions, one sentence each
   std::vector<HyperSpec> hyper;
-  std::string spectrum;  ///< what spectrum/<layer> holds
+  std::string spectrum;  ///< the eigenvalues in spectrum/<layer>, in words
   Reference source;
   std::vector<ReferenceName> reference;  ///< weights files are read with these names too
 
   /// The width that the first layer needs its input to have; 0: any. A linear encoder is put in front where they differ.
   std::function<std::int64_t(const Hyper&)> input_width;
-  /// By which parameters the input enters the first layer where no encoder stands in front. They, or the encoder's matrix, are drawn times
-  /// input_gain, which the registry adds where either is there; what has no such parameter is without.
+  /// The parameters by which the input enters the first layer where no encoder stands in front. They, or the encoder's matrix, are drawn
+  /// times input_gain, which the registry adds where either is there.
   std::vector<InputWeight> input_weights;
-  /// Not empty: the integer hyper-parameter that names an input column, the first being 1, which only marks where documents begin. The
-  /// network takes that column out before the first layer. 0: none.
+  /// The integer hyper-parameter, where not empty, that names an input column, the first being 1, which only marks where documents begin.
+  /// The network takes that column out before the first layer. 0: none.
   std::string document_column;
-  /// Its layers read Layer::elapsed(). The registry gives it the hyper-parameter time_unit and a note that says what the times are.
+  /// Whether its layers read Layer::elapsed(). The registry gives it the hyper-parameter time_unit and a note that says what the times are.
   bool knows_time = false;
   /// Throws Error for values that do not go together.
   std::function<void(const Hyper&)> check;
-  /// Not empty, and not without a result: the head is fitted before a run that has a target and draws its weights (experiment/readout.h).
+  /// The fit of the head, where it is not empty and has a result, before a run that has a target and draws its weights
+  /// (experiment/readout.h).
   std::function<std::optional<ReadoutFit>(const Hyper&)> fit;
   /// One layer: [steps, batch, in] -> [steps, batch, out].
   std::function<Var(Layer&, Var)> layer;
-  /// Not empty, in place of `layer`: what layer `number` (from 0) is, where the layers of one model are not alike.
+  /// The kind of layer `number` (from 0), in place of `layer` where the layers of one model are not alike.
   std::function<LayerKind(const Hyper&, std::int64_t number)> kind;
-  /// Not empty, in place of `layer` and `kind`: how its layers are joined, from the input to what `final_layer` is given.
+  /// The graph of its layers, in place of `layer` and `kind`, from the input to the input of `final_layer`.
   std::function<Var(LayerGraph&, Var)> body;
-  /// Of such: after how many steps of the sequence all its rates begin together.
+  /// For `body`: the steps of the sequence after which all its rates begin together.
   std::function<std::int64_t(const Hyper&)> period;
-  /// Not empty and true: each layer runs in both directions, whatever `direction` says, as two layers that share their
-  /// parameters: what either declares stands under the one that runs forward.
+  /// Whether each layer runs in both directions, whatever `direction` says, as two layers that share their parameters: those that either
+  /// declares stand under the one that runs forward. Empty: no.
   std::function<bool(const Hyper&)> shares_directions;
-  /// Of such: what the layer returns of what it read and of what the two directions returned; empty: both side by side.
+  /// For `shares_directions`: the layer's output from its input and the outputs of the two directions; empty: both side by side.
   std::function<Var(Layer&, Var below, Var forward, Var backward)> combine_directions;
-  /// After the last layer (a final norm); may be empty.
+  /// A map after the last layer (a final norm); may be empty.
   std::function<Var(Layer&, Var)> final_layer;
 
-  /// Not empty: no layer of its own but these architectures' stacks, one above the other (models/stack.h).
+  /// The architectures whose stacks it has one above the other, in place of layers of its own (models/stack.h).
   std::vector<const Architecture*> stack;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What an architecture says of itself: data for `reclab show`, the window's card and the weights that strangers load.
+// The card of an architecture: data for `reclab show`, the window's card and the weights that strangers load.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +51,7 @@ struct Card {
       parameters;  ///< for the preset's hyper-parameters and the given input width, and with the head of the preset's own task
   std::vector<StateInfo> states;   ///< of one layer
   std::vector<GateInfo> gates;     ///< of one layer
-  std::string spectrum;            ///< what spectrum/<layer> holds
+  std::string spectrum;            ///< the eigenvalues in spectrum/<layer>, in words
   std::vector<std::string> forms;  ///< exact forms, "sequential" first
   Reference source;
 };

@@ -18,7 +18,7 @@ struct Family {
 };
 
 std::span<const Family> families();
-/// Its place in that order; one that is not among them comes after all of them.
+/// The place of a family in that order; an unknown one comes after all of them.
 std::size_t family_place(std::string_view id);
 /// "3.1  Linear transformers"; of a family that is not among them its id in words, "My models".
 std::string family_heading(std::string_view id);

@@ -42,7 +42,7 @@ struct NetworkOptions {
   bool record = true;             ///< memories keep every state, also those they could do without
   std::int64_t cached_steps = 0;  ///< steps that came before, where growing states hold them
   std::int64_t teacher =
-      0;  ///< outputs whose targets layers read in place of what they feed back (Layer::teacher_forcing_input); 0: they run by themselves
+      0;  ///< outputs whose targets layers read in place of their own feedback (Layer::teacher_forcing_input); 0: they run by themselves
   bool input_gradient = true;
   bool timed = false;  ///< the steps of the sequence are unequal: layers that know time are given elapsed times
   bool operator==(const NetworkOptions&) const = default;
@@ -65,14 +65,14 @@ class Network {
     std::string name, text;
     Shape shape;               ///< without time and batch
     Memory* memory = nullptr;  ///< null for a buffer, which is carried over, and recorded only where it has a trajectory
-    int slot = 0;              ///< which of the memory's states
+    int slot = 0;              ///< its place among the memory's states
     Var initial, trajectory, final_state;
-    bool growing = false;       ///< the first axis is as long as what has passed
+    bool growing = false;       ///< the first axis is as long as the steps that have passed
     bool auxiliary = false;     ///< no part of the layer's transition: a stabiliser
-    double start = 0.0;         ///< what all its entries are before the first step
+    double start = 0.0;         ///< the value of all its entries before the first step
     Shape recorded_shape = {};  ///< of a trajectory's row where it is not that of the state (a buffer of several steps)
     Var unscaled_initial =
-        {};  ///< the initial state again, a leaf of its own: what else reads it, with a gradient in plain units (Layer::previous_state)
+        {};  ///< the initial state again, a leaf of its own for its other readers, with a gradient in plain units (Layer::previous_state)
     bool reversed = false;    ///< of a layer that runs from the end of the sequence to its start: row 0 is the last step
     std::int64_t period = 0;  ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
     bool position = false;    ///< the number of steps that have passed
@@ -95,14 +95,14 @@ class Network {
     Var var;
   };
 
-  /// One of the layers; what it holds begins with its number.
+  /// One of the layers; the keys of its arrays begin with its number.
   struct LayerInfo {
     const Architecture* architecture;
-    std::string name;         ///< what tells it from others: "", "backward", "mamba"
+    std::string name;         ///< distinguishes it from others: "", "backward", "mamba"
     bool reversed = false;    ///< it runs from the end of the sequence to its start
     bool first = true;        ///< the lowest of its kind and direction
     std::int64_t stride = 1;  ///< steps of the sequence that a step of it is
-    std::string path{};       ///< what the reference implementation calls it, where its layers are not numbered alike (LayerGraph::layer)
+    std::string path{};       ///< its name in the reference implementation, where layers are not numbered alike (LayerGraph::layer)
   };
 
   /// A state that holds its signal's past (Layer::reconstruction).
@@ -131,7 +131,7 @@ class Network {
   const std::vector<GateVar>& gates() const { return gates_; }
   const std::vector<HistoryVar>& histories() const { return histories_; }
   const std::vector<MixingVar>& mixings() const { return mixings_; }
-  /// What a layer's state is multiplied with; null where it says nothing.
+  /// The matrix that a layer's state is multiplied with; null where the layer declares none.
   const RecurrentMatrix* recurrent_matrix(int layer) const;
   const std::vector<ElapsedVar>& elapsed() const { return elapsed_; }
   /// Whether a layer of it is given elapsed times where steps are unequal.
@@ -139,9 +139,9 @@ class Network {
   /// The memories of a layer, in the order of declaration: those whose transitions make up the layer's. None for a layer with a cache.
   std::vector<Memory*> memories(int layer) const;
   const std::vector<LayerInfo>& layers() const { return layers_; }
-  /// What the eigenvalues of a layer are of, or why there are none: "none: ...".
+  /// The matrix whose eigenvalues spectrum/<layer> has, in words, or why there are none: "none: ...".
   std::string spectrum(int layer) const;
-  /// What the layer says of its transition in continuous time; null where it says nothing, or has no transition.
+  /// The layer's transition in continuous time; null where the layer declares none, or has no transition.
   const Flow* flow(int layer) const;
   /// Whether the sequence must be run as one segment.
   bool needs_one_segment() const { return needs_one_segment_; }
@@ -154,22 +154,22 @@ class Network {
   std::vector<Form> forms() const;
 
  private:
-  class LayerOf;       // what a layer of this network is built with
-  class LayerGraphOf;  // what an architecture is put together with that joins its layers itself
+  class LayerOf;       // the Layer of this network
+  class LayerGraphOf;  // the LayerGraph of this network
   /// The input without the columns that mark where documents begin (Architecture::document_column).
   Var without_markers(const std::set<std::int64_t>& markers) const;
   Var add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role, bool with_bias = true);
   /// Has a parameter, or the part of it that is multiplied with an input of so many features, drawn times `gain`.
   void draw_times(double gain, ParameterVar& parameter, InputWeight::Part part, std::int64_t features);
-  /// Of the layer whose parameters begin with `prefix`: all by which its input enters.
+  /// Has all parameters by which the input enters drawn times `gain`, of the layer whose parameters begin with `prefix`.
   void draw_times(double gain, const Architecture& architecture, const std::string& prefix, std::int64_t features);
   /// One architecture's layers in the direction or directions that its hyper-parameters name; `part`: "", or its number in a stack.
   Var add_stack(const Architecture& architecture, const Hyper& hyper, const std::string& part, Var x);
-  /// The layers from .. to - 1 of it in one direction, whose lowest one is the network's layer `first`; what comes after the last layer
-  /// too, where that is among them and the directions are not joint.
+  /// The layers from .. to - 1 of it in one direction, whose lowest one is the network's layer `first`; its `final_layer` too, where the
+  /// last one is among them and the directions are not joint.
   Var add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, std::int64_t from,
                     std::int64_t to, int first, Var x, bool joint);
-  /// What was added after so many states and gates runs from the end of the sequence to its start.
+  /// Marks the states and gates that were added after so many as running from the end of the sequence to its start.
   void turn(std::size_t states, std::size_t gates);
   NetworkOptions options_;
   Graph graph_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a layer of a network is built with; for who builds networks.
+// The Layer that a network builds its layers with; for files that build networks.
 #pragma once
 
 #include <string>
@@ -13,12 +13,11 @@
 
 namespace reclab {
 
-/// A layer of a network: what it declares goes into the network's lists.
+/// A layer of a network: its declarations go into the network's lists.
 class Network::LayerOf final : public Layer, public FlowListener, public MixingListener {
  public:
   /// The layer `index` of the network, which is layer `place` of its stack and direction, whose lowest one is the network's layer `first`;
-  /// index = -1: none of them.
-  /// `joint`: what another layer of the same prefix has declared is its parameter too.
+  /// index = -1: none of them. `joint`: the parameters of another layer of the same prefix are its own too.
   LayerOf(Network& network, const Hyper& values, std::string prefix, int index, int place = -1, int first = 0, bool joint = false)
       : Layer(network.graph_, values),
         network_(network),
@@ -32,7 +31,8 @@ class Network::LayerOf final : public Layer, public FlowListener, public MixingL
   int index() const override { return place_; }
   std::int64_t steps() const override { return rate_.rows(); }
   Rate rate() const override { return rate_; }
-  /// Before the layer is built. `turned`: its rows go from the end of the sequence to its start, where those around it go the other way.
+  /// Sets the rate before the layer is built. `turned`: its rows go from the end of the sequence to its start, where those around it go the
+  /// other way.
   void set_rate(const Rate& rate, bool turned = false) {
     rate_ = rate;
     turned_ = turned;
@@ -91,7 +91,7 @@ class Network::LayerOf final : public Layer, public FlowListener, public MixingL
   Rate rate_;
   bool turned_ = false;
 
-  /// What is said of the rows of a layer whose steps are longer than the sequence's.
+  /// The text of an array whose rows are held, in a layer whose steps are longer than the sequence's.
   std::string held_text(const std::string& text) const;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What an architecture is put together with that joins its layers itself.
+// The LayerGraph that a network builds an architecture's `body` with.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace reclab {
 
 class Network::LayerGraphOf final : public LayerGraph {
  public:
-  /// Its layers come after those that the network has. `backward`: all of it runs from the end to the start.
+  /// The layers of the graph come after those that the network has. `backward`: all of it runs from the end to the start.
   LayerGraphOf(Network& network, const Architecture& architecture, const Hyper& values, bool backward);
   Var layer(const LayerKind& kind, std::int64_t stride, const std::string& path, Var x) override;
 

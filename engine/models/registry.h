@@ -9,7 +9,7 @@
 
 namespace reclab {
 
-/// The architectures of a build: a value that is handed to who needs it.
+/// The architectures of a build: a value that is handed to its users.
 class Registry {
  public:
   /// `family` is the folder's name; its underscores are shown as minus signs ("state-space").

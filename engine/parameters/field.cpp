@@ -2,7 +2,11 @@
 #include "parameters/field.h"
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
 #include <utility>
+
+#include "array/error.h"
 
 namespace reclab {
 
@@ -12,9 +16,13 @@ std::string flag_of(std::string key) {
 }
 
 HyperValue value_of(const Field& field, std::string_view text) {
+  if (field.wanted && field.says == Field::Says::one)
+    if (const std::string wanted = field.wanted(text); !wanted.empty())
+      throw Error(field.row.key + " = " + std::string(text) + " cannot be: give " + wanted + ".",
+                  {.parameter = field.row.key, .value = std::string(text)});
   Field one = field;
   if (std::exchange(one.says, Field::Says::one) != Field::Says::one) {
-    if (one.row.kind == HyperKind::integer)
+    if (one.row.kind == HyperKind::integer || one.wanted)
       for (const std::string& name : names_of_list(text)) value_of(one, name);
     return std::string(text);
   }
@@ -43,22 +51,70 @@ std::vector<std::string> words_of(const Field& field, const HyperValue& value) {
       words.push_back(text);
     }
   };
-  if (field.says == Field::Says::names)
-    for (const std::string& name : names_of_list(std::get<std::string>(value))) say(list_of_names({name}));
+  if (field.says == Field::Says::names || field.says == Field::Says::texts)
+    for (const std::string& name : names_of_list(std::get<std::string>(value)))
+      say(field.says == Field::Says::texts ? name : list_of_names({name}));
   else
     say(as_text(value));
   return words;
 }
 
+std::string wanted_seed(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end.ec == std::errc() && end.ptr == text.data() + text.size()) return {};
+  return "an integer from 0 to " + std::to_string(std::numeric_limits<std::uint64_t>::max());
+}
+
+std::uint64_t seed_of(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::function<std::string(std::string_view)> wanted_one_of(std::vector<std::string> choices) {
+  return [choices = std::move(choices)](std::string_view text) {
+    std::string known;
+    if (std::ranges::find(choices, text) != choices.end()) return known;
+    for (const std::string& choice : choices) known += (known.empty() ? "" : " or ") + choice;
+    return known;
+  };
+}
+
+std::function<std::string(std::string_view)> wanted_pair(std::string example) {
+  return [example = std::move(example)](std::string_view text) {
+    const std::size_t equals = text.find('=');
+    return equals == std::string_view::npos || equals == 0 ? "key=value, as in " + example : std::string();
+  };
+}
+
+std::pair<std::string, std::string> pair_of(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  return {std::string(text.substr(0, equals)), equals == std::string_view::npos ? std::string() : std::string(text.substr(equals + 1))};
+}
+
+std::vector<std::string> names_of_pairs(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  std::vector<std::string> names;
+  for (const auto& [key, value] : pairs) names.push_back(key + "=" + value);
+  return names;
+}
+
 std::vector<std::string> names_of_list(std::string_view list) {
   std::vector<std::string> names(1);
   for (std::size_t i = 0; i < list.size(); ++i) {
-    if (list[i] == '\\' && i + 1 < list.size() && list[i + 1] == ',')
-      names.back() += list[++i];
-    else if (list[i] == ',')
+    const std::size_t run = std::min(list.find_first_not_of('\\', i), list.size()) - i;
+    if (run > 0 && i + run < list.size() && list[i + run] == ',') {
+      names.back().append(run / 2, '\\');
+      if (run % 2 == 1)
+        names.back() += ',';
+      else
+        names.emplace_back();
+      i += run;
+    } else if (list[i] == ',') {
       names.emplace_back();
-    else
+    } else {
       names.back() += list[i];
+    }
   }
   std::erase_if(names, [](const std::string& name) { return name.empty(); });
   return names;
@@ -66,9 +122,22 @@ std::vector<std::string> names_of_list(std::string_view list) {
 
 std::string list_of_names(const std::vector<std::string>& names) {
   std::string list;
+  std::size_t run = 0;  // of backslashes, at the end of the list
+  const auto comma = [&](bool in_name) {
+    list.append(run + in_name, '\\');
+    list += ',';
+    run = 0;
+  };
   for (const std::string& name : names) {
-    if (!list.empty()) list += ',';
-    for (const char c : name) list += c == ',' ? std::string("\\,") : std::string(1, c);
+    if (&name != &names.front()) comma(false);
+    for (const char c : name) {
+      if (c == ',') {
+        comma(true);
+        continue;
+      }
+      run = c == '\\' ? run + 1 : 0;
+      list += c;
+    }
   }
   return list;
 }

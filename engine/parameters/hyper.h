@@ -19,7 +19,7 @@ enum class HyperKind { flag, integer, real, choice };
 
 /// One row of an architecture's table.
 struct HyperSpec {
-  std::string key;     ///< "width": what --set and the presets call it
+  std::string key;     ///< "width": its name for --set and the presets
   std::string symbol;  ///< the paper's symbol, "H"
   std::string unit;    ///< "units", "steps", "" when it has none
   HyperKind kind = HyperKind::real;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How parameters begin: functions that fill an array from a stream of random numbers of its own. They throw Cancelled where the thread that
-// draws is to stop (StopScope).
+// Initial values of parameters: functions that fill an array from a stream of random numbers of its own. They throw Cancelled where the
+// thread that draws is to stop (StopScope).
 #pragma once
 
 #include <functional>

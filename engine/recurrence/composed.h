@@ -20,13 +20,13 @@ class Composed {
     Role role;
     Shape shape;  ///< of a sequence: of one step
   };
-  /// What is built over some steps: the leaf of the state before them, the output, and the state after each.
+  /// A recurrence built over some steps: the leaf of the state before them, the output, and the state after each.
   struct Made {
     Var state, output, trajectory;
   };
   /// `in`: an array for each input but the state, in its place.
   using Build = std::function<Made(Graph& graph, std::span<const Var> in)>;
-  /// Where the tangents go; null: nowhere.
+  /// The destinations of the tangents; null: not wanted.
   struct Tangents {
     void* output = nullptr;
     void* states = nullptr;  ///< after every step

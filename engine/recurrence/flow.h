@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a layer says where its transition is a step of continuous time: ds/dt = A s + ..., and the rule that makes a step of it.
+// Flow: the continuous-time system ds/dt = A s + ... whose discretisation a layer's transition is, and the rule that discretises it.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct Flow {
   enum class Rule : std::uint8_t { forward, backward, bilinear, generalised, exponential };
   Rule rule = Rule::bilinear;
   double share = 0.5;  ///< of generalised: the share of the new state in the step's slope
-  /// Of exponential: the eigenvalues of ΔA, complex, in the order of those of the transition or of a whole part of them that repeats. exp
+  /// For exponential: the eigenvalues of ΔA, complex, in the order of those of the transition or of a whole part of them that repeats. exp
   /// forgets whole turns, so they cannot be told from the transition. None where they are real.
   Var exponents{};
 };
@@ -22,14 +22,14 @@ struct Flow {
 Flow::Rule flow_rule(const std::string& name);
 const char* to_string(Flow::Rule rule);
 
-/// What hears of it: a Layer that is one too.
+/// The receiver of declare_flow: an interface beside Layer.
 class FlowListener {
  public:
   virtual ~FlowListener() = default;
   virtual void flows(const Flow& flow) = 0;
 };
-/// Says that the transition of what the layer declares as states is such a step. Once a layer. A generalised one is named by its share
-/// where that has a name; exponents count with exponential alone.
+/// Says that the transition of the layer's states is such a step. Once a layer. A generalised one is named by its share where that has a
+/// name; exponents count with exponential alone.
 void declare_flow(Layer& layer, const Flow& flow);
 
 }  // namespace reclab

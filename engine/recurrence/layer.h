@@ -30,28 +30,28 @@ struct StateSpec {
   bool pairs = false;      ///< real numbers that are complex ones: along the last axis all real parts, then all imaginary ones
 };
 
-/// What is carried over from segment to segment without being a memory's: recorded only where it has a trajectory.
+/// An array that is carried over from segment to segment and is no memory's state: recorded only where it has a trajectory.
 struct Buffer {
   std::string name, text;
   Shape shape;  ///< without time and batch
   Var initial{}, trajectory{}, final_state{};
-  bool growing = false;     ///< the first axis is as long as what has passed
+  bool growing = false;     ///< the first axis is as long as the steps that have passed
   Shape recorded_shape{};   ///< of a trajectory's row where it is not that of the state
   std::int64_t period = 0;  ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
 };
 
-/// How a state whose entries are coefficients of its signal's past on a polynomial basis is read back.
+/// The polynomial basis on which a state's entries are coefficients of its signal's past.
 ///
 /// Step s of the signal is held through the step, so after step t its middle is t - s + 1/2 steps ago; a place in the window is 0 at its
 /// oldest end and 1 now, 1 - age / window.
 struct PastBasis {
   double window = 0.0;  ///< steps that the state reaches back; 0: the whole past
   double first = 1.0;   ///< the whole past: how many steps long it is after step 0 (each step adds one)
-  /// The last step after which the coefficients are those of the window, and what the user is told about later ones.
+  /// The last step after which the coefficients are those of the window, and the note for the user about later ones.
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
   std::string beyond{};
   std::string inverse_window{};  ///< not empty: the layer's parameter [1] whose reciprocal is the window, whatever `window` says
-  std::string coefficient;       ///< what one of them is called: "Legendre coefficient"
+  std::string coefficient;       ///< the name of one entry: "Legendre coefficient"
   /// values [order, places]: each basis function at each place. signal(place) = sum_n values[n, place] state[n].
   std::function<void(std::span<const double> places, std::span<double> values)> values;
 };
@@ -76,14 +76,14 @@ class Layer {
   virtual Var parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) = 0;
   /// A parameter that all layers of the stack share: it stands under the first of them.
   virtual Var shared_parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) = 0;
-  /// Its steps, where they are several steps of the sequence long.
+  /// The layer's rate, where its steps are several steps of the sequence long.
   virtual Rate rate() const { return {1, steps()}; }
   /// Whether this layer runs from the end of the sequence to its start.
   virtual bool backward() const { return false; }
   /// Names a sequence as a gate and returns it. low = high = 0: unbounded.
   virtual Var gate(const std::string& name, Var value, double low, double high, const std::string& text) = 0;
 
-  /// Says that what is being built has these exact forms beside the sequential one.
+  /// Says that the layer being built has these exact forms beside the sequential one.
   virtual void declare_forms(std::initializer_list<Form> forms) = 0;
   /// The states of a memory, in the memory's order.
   virtual void declare(const std::vector<StateSpec>& states, const MemoryVars& vars) = 0;
@@ -94,10 +94,10 @@ class Layer {
   /// The state before each step: a trajectory that a memory of this layer made, one step later, its first row the initial state.
   virtual Var previous_state(Var trajectory) = 0;
   /// Says that this layer's state `state` [copies, order], declared before, holds the past of `signal` [steps, batch, copies], the sequence
-  /// that it was written with. What the function builds should be detached; it is called only where states are recorded.
+  /// that it was written with. The graph that the function builds should be detached; it is called only where states are recorded.
   virtual void reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis) = 0;
-  /// What a layer that feeds outputs back reads in their place while a read-out is fitted: the target of the step before, [steps, batch,
-  /// outputs], without gradient. None in a run.
+  /// The input of a layer that feeds outputs back, while a read-out is fitted: the target of the step before in place of the output,
+  /// [steps, batch, outputs], without gradient. None in a run.
   virtual Var teacher_forcing_input() { return {}; }
   /// The number of each step, counted from the start of the sequence, 0 first; [steps, batch, 1], without gradient.
   virtual Var position() = 0;
@@ -110,12 +110,12 @@ class Layer {
 
   /// The last `count` entries of a sequence, carried over: returns x with them in front, [count + steps, batch, ...].
   Var history(const std::string& name, Var x, std::int64_t count, const std::string& text);
-  /// The same, x recorded as the state that each step appends: the gradient of the state is that of what reads the result.
+  /// The same, x recorded as the state that each step appends: the gradient of the state is that of the result.
   Var history(const StateSpec& state, Var x, std::int64_t count);
-  /// All of a sequence that came before, and it: [past + steps, batch, ...]. `x` is recorded as the state that each step appends. The
-  /// sequence is then run as one segment.
+  /// A sequence with all of its earlier steps in front: [past + steps, batch, ...]. `x` is recorded as the state that each step appends.
+  /// The sequence is then run as one segment.
   Var cache(const StateSpec& state, Var x);
-  /// The same as a buffer: carried over, but neither recorded nor what takes the layer's transition away. No gradient passes.
+  /// The same as a buffer: carried over, not recorded, and without effect on the layer's transition. No gradient passes.
   Var cache(const std::string& name, Var x, const std::string& text);
 
  private:

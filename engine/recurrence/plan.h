@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The step view of a primitive: the pieces of work that a form of it falls into, and which of them waits for which. Each primitive draws
-// its own forms (its drawing.cpp); schedule/ finds what is to be drawn and writes it down.
+// its own forms (its drawing.cpp); schedule/ finds the operations to draw and writes their plans down.
 #pragma once
 
 #include <cmath>
@@ -16,8 +16,8 @@
 
 namespace reclab {
 
-/// How a kind of node is drawn: a point at its last step; in a triangle a lane above it, the cell of two steps, a bar over the steps before
-/// its row, the end of its row; a box over its steps and rounds.
+/// The shape of a kind of node in a drawing: a point at its last step; in a triangle a lane above it, the cell of two steps, a bar over the
+/// steps before its row, the end of its row; a box over its steps and rounds.
 enum class Place : std::uint8_t { point, lane, cell, bar, end, box };
 
 namespace drawing {
@@ -68,7 +68,7 @@ class Plan {
   std::vector<std::pair<int, int>> edges_;
 };
 
-/// What a Newton form was seen to do.
+/// The iterations of a Newton form, as they were watched.
 struct Watched {
   std::vector<bool> diagonal;                            // by iteration; the first is the guess
   std::vector<std::vector<std::vector<double>>> states;  // [iteration][state][steps * size]
@@ -78,7 +78,7 @@ struct Watched {
 struct Drawn {
   EvaluationOrder order;
   std::vector<Var> in, out;
-  Memory* memory = nullptr;  ///< null: what is read from a cache
+  Memory* memory = nullptr;  ///< null: of reads from a cache
   Var trajectory;            ///< of its first state, where there is one
   bool reversed = false;
   std::string state;                                 ///< "state/0/h"

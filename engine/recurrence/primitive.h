@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a primitive says of itself, in the primitive.cpp of its folder: how it is timed and checked by itself, and what it must bear. The
-// build finds the folders; `reclab bench`, check-device and the tests read the table.
+// The entry of a primitive, from the primitive.cpp of its folder: how it is timed and checked by itself, and the extremes that it must
+// bear. The build finds the folders; `reclab bench`, check-device and the tests read the table.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ class RandomLeaves {
  public:
   RandomLeaves(Graph& graph, std::uint64_t seed) : graph_(graph), rng_(seed) {}
   Var real(Shape shape, double low = -1.0, double high = 1.0);
-  /// Of a modulus from low to high.
+  /// Complex numbers of a modulus from low to high.
   Var complex(Shape shape, double low = 0.0, double high = 1.0);
   /// Gives values to the initial states that a memory has made, and keeps the memory for the unit of their gradients.
   void initial(const MemoryVars& vars);
@@ -38,7 +38,7 @@ class RandomLeaves {
 };
 
 /// A layer that is nothing but the primitive, to be timed. All that it reads comes in as its input, whose channels are cut into arguments;
-/// what does not change with time is a parameter.
+/// time-invariant arrays are parameters.
 struct TimedPrimitive {
   /// Channels of the input that are one argument: normal, or uniform in a range.
   struct Argument {
@@ -48,28 +48,29 @@ struct TimedPrimitive {
   std::string title;
   std::vector<std::string> equations{};
   std::vector<HyperSpec> hyper{};
-  std::string spectrum{};  ///< what its eigenvalues are
+  std::string spectrum{};  ///< its eigenvalues, in words
   std::function<std::vector<Argument>(const Hyper&)> arguments{};
   std::function<Var(Layer&, Var)> layer{};
 };
 
-/// It by itself on random inputs: what a device is compared on.
+/// A primitive by itself on random inputs, for comparing a device with the CPU.
 struct CheckedPrimitive {
   std::string name;
   std::vector<Form> forms;
-  /// Builds it over so many steps, a batch of two; returns what it makes.
+  /// Builds the primitive over so many steps, a batch of two; returns its outputs.
   std::function<std::vector<Var>(Form form, Graph& graph, RandomLeaves& leaves, std::int64_t steps)> build;
   static constexpr std::int64_t batch = 2;
 };
 
-/// It at the edge of what is representable: all of it is finite, and each form agrees with the sequential one, which comes first.
+/// A primitive at the edge of the representable range: all of its results are finite, and each form agrees with the sequential one, which
+/// comes first.
 struct ExtremePrimitive {
   struct Input {
     std::string name;
     Shape shape;
     std::vector<double> values;
   };
-  /// What it is built from, in either precision: inputs by name as real leaves, and what it made.
+  /// A graph with the primitive, in either precision: inputs by name as real leaves, and the memories that it made.
   struct Bench {
     Graph graph;
     std::map<std::string, Var> in;
@@ -100,10 +101,10 @@ struct Primitive {
     checked.push_back({std::move(name), std::move(forms), std::move(build)});
   }
 };
-/// Those whose folders have a primitive.cpp, by name.
+/// The primitives whose folders have a primitive.cpp, by name.
 const std::vector<Primitive>& all_primitives();
 
-// ---- For who writes one ----------------------------------------------------------------------------------------------------------------
+// ---- For authors of primitives ---------------------------------------------------------------------------------------------------------
 
 namespace primitive {
 
@@ -125,7 +126,7 @@ Shape of_heads(const Layer& layer, const char* size);
 StateSpec memory_of_heads(const Layer& layer);
 Var flat(const Layer& layer, Var y);
 
-/// What a check returns: the output where there is one, and the trajectories; initial states get values.
+/// The arrays that a check returns: the output where there is one, and the trajectories; initial states get values.
 std::vector<Var> made(RandomLeaves& leaves, const MemoryVars& vars, Var output = {});
 
 using Input = ExtremePrimitive::Input;
@@ -139,7 +140,7 @@ struct Extremes {
   }
 };
 Input normal(const std::string& name, Shape shape, double size, std::uint64_t seed);
-/// Each entry one of the choices.
+/// An input whose entries are drawn from the choices.
 Input chosen(const std::string& name, Shape shape, const std::vector<double>& choices, std::uint64_t seed);
 /// Real and imaginary parts of numbers of these moduli and any phase.
 void add_numbers(Inputs& inputs, const std::string& name, const Shape& shape, const std::vector<double>& moduli, std::uint64_t seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The step view of the forms: for a short sequence, which pieces of work a form falls into, which of them wait for which, and in which
-// round each can run when what does not wait runs side by side.
+// round each can run when all that need not wait run side by side.
 #pragma once
 
 #include "experiment/experiment.h"

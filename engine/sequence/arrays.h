@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What formats share whose files hold arrays of numbers and no text. Inside the floor only.
+// Helpers that formats share whose files hold arrays of numbers and no text. Inside the floor only.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "files/npy.h"
-#include "sequence/table.h"
+#include "sequence/text/table.h"
 
 namespace reclab {
 

@@ -12,10 +12,10 @@ namespace reclab {
 double typical_step(std::span<const double> times);
 
 /// Whether the steps of a time column are unequal: some time is further than a hundredth of a step from an even grid, which is more than
-/// what writing times with few digits does to them.
+/// the rounding of times that are written with few digits.
 bool uneven(std::span<const double> times);
 
-/// Where a run that is continued stands: the time of the last step that has passed, and the unit that it counted in, its typical step or
+/// The clock of a run that is continued: the time of the last step that has passed, and the unit that it counted in, its typical step or
 /// another.
 struct TimeMark {
   double last = 0.0;

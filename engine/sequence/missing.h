@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "sequence/table.h"
+#include "sequence/text/table.h"
 
 namespace reclab {
 
-/// Does with the missing cells of the inputs what is asked for, with what the table says of them; those of its target columns stay NaN.
+/// Treats the missing cells of the inputs as asked for, and fills in the table's account of them; those of its target columns stay NaN.
 /// Columns without any number are taken out where no columns were chosen. Throws Error where nothing is left, or a chosen column has no
 /// number.
 void treat_missing(Table& table, const std::string& file, const LoadOptions& options);
@@ -20,7 +20,7 @@ void treat_missing(Table& table, const std::string& file, const LoadOptions& opt
 std::int64_t hold_targets(std::vector<double>& target, std::int64_t width, std::vector<double>& mask, const std::vector<std::string>& names,
                           const std::string& file);
 
-/// The last of what can be done about a missing cell, and what would be right there, for ErrorPlace::range.
+/// The last of the remedies for a missing cell, and the choices that would be right, for ErrorPlace::range.
 Remedy missing_cure();
 extern const char* const missing_cures;
 

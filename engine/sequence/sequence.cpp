@@ -10,7 +10,7 @@
 #include "sequence/format.h"
 #include "sequence/missing.h"
 #include "sequence/standardise.h"
-#include "sequence/table.h"
+#include "sequence/text/table.h"
 
 namespace reclab {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sequence: what a model is run on. Loaded from a file, or made by a synthetic task.
+// Sequence: the input of a model, with a target or without. Loaded from a file, or made by a synthetic task.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class TargetKind {
   classify  ///< target [length, 1] holds class numbers 0..classes-1, cross-entropy of the head's logits
 };
 
-/// What becomes of missing cells of a file: those that are empty, NaN, or a word for it such as NA.
+/// The treatment of missing cells of a file: cells that are empty, NaN, or a word for it such as NA.
 enum class Missing : std::uint8_t {
   refuse,
   leave_out,    ///< of an input or the time: its row is left out, and the steps around it keep their times or numbers
@@ -49,8 +49,8 @@ struct LoadOptions {
   std::optional<std::string> time;
   bool standardise = true;
   /// Columns by name or number that are the target at every step, and inputs only where `columns` names them too; or only "next": the
-  /// inputs' own next values, which count at every step but the last. Standardised as the inputs are. Empty: what the file brings. A column
-  /// named next is chosen by its number.
+  /// inputs' own next values, which count at every step but the last. Standardised as the inputs are. Empty: the file's own target, if it
+  /// has one. A column named next is chosen by its number.
   std::vector<std::string> target;
   Missing missing = Missing::refuse;
   bool operator==(const LoadOptions&) const = default;
@@ -63,13 +63,13 @@ struct TaskOptions {
   std::int64_t length = 200;
   std::uint64_t seed = 1;
   bool standardise = false;
-  TaskSettings set = {};  ///< what is not the task's default
+  TaskSettings set = {};  ///< parameters that are not the task's default
   bool operator==(const TaskOptions&) const = default;
 };
 
 /// A multivariate series, row-major: entry (t, j) is input[t * width + j].
 struct Sequence {
-  std::string name;         ///< a file's name, or the task's with what is set of it: "copy (delay = 40)"
+  std::string name;         ///< a file's name, or the task's with its settings: "copy (delay = 40)"
   std::string source;       ///< the path as given, or "task adding --length 200 --seed 1"
   std::string sha256;       ///< of the file's bytes, or of input and target for a task; lower-case hexadecimal
   std::int64_t length = 0;  ///< T >= 1
@@ -80,7 +80,7 @@ struct Sequence {
   std::string time_name = "step";
   std::string time_unit;
   bool standardised = false;
-  std::vector<double> mean, deviation;  ///< what was subtracted and divided by, one a channel (0 and 1 when not standardised)
+  std::vector<double> mean, deviation;  ///< subtracted and divided by, one a channel (0 and 1 when not standardised)
   std::int64_t flags = 0;     ///< the last so many channels tell by 1 and 0 whether a cell was there (Missing::mask): they are never
                               ///< standardised, and no target
   std::vector<double> known;  ///< one a step: 0 where an input was missing and has another value now; empty where none was
@@ -93,7 +93,7 @@ struct Sequence {
   std::vector<double> mask;               ///< one a step: 1 where the target counts
   std::vector<std::string> target_names;  ///< one a column of target, where they have names
 
-  // How it came about, for a command that makes it again.
+  // Its origin, for a command that makes it again.
   std::string task;  ///< the task's name; empty for a file
   TaskOptions made;  ///< of a task, its parameters in the order of their table and without the defaults
   LoadOptions load;  ///< of a file
@@ -108,7 +108,7 @@ class SharedSequence {
   const Sequence& operator*() const { return *shared_; }
   const Sequence* operator->() const { return shared_.get(); }
   operator const Sequence&() const { return *shared_; }
-  /// To be changed: a copy, where anybody else has it too.
+  /// The sequence to be changed: a copy, where anybody else has it too.
   Sequence& own() {
     if (!own_ || own_.use_count() > 2) *this = SharedSequence(Sequence(*shared_));
     return *own_;
@@ -126,21 +126,21 @@ class SharedSequence {
 /// be time. NaN in an array is a missing cell too.
 Sequence load_sequence(const std::filesystem::path& file, const LoadOptions& options = {});
 
-/// What a task is, for menus and help.
+/// The description of a task, for menus and help.
 struct TaskInfo {
-  std::string name, title, text;  ///< text: one or two sentences, what must be remembered and for how long
+  std::string name, title, text;  ///< text: one or two sentences on the thing to be remembered and for how long
   std::int64_t default_length;
-  std::string source;                      ///< who introduced it
+  std::string source;                      ///< its origin in the literature
   std::vector<HyperSpec> parameters = {};  ///< its own, beside length and seed
 };
-/// Those with a target first, then by name. Each is a file in a folder of sequence/tasks/.
+/// Tasks with a target first, then by name. Each is a file in a folder of sequence/tasks/.
 const std::vector<TaskInfo>& tasks();
 
-/// The parameters of a task with what is set of them. Throws Error naming the tasks, the parameters or the range that there are.
+/// The parameters of a task with these settings. Throws Error naming the tasks, the parameters or the range that there are.
 Hyper task_parameters(const std::string& name, const TaskSettings& set);
 /// The fewest steps that a task with these parameters can be. Throws Error as task_parameters does.
 std::int64_t shortest_task(const std::string& name, const TaskSettings& set);
-/// What of a task's parameters is not the default, in the order of the table.
+/// The task's parameters that are not the default, in the order of the table.
 TaskSettings settings_of(const Hyper& parameters);
 
 /// Makes a synthetic sequence. Same name, options: the same bits on every machine. Throws Error for a length that the task cannot have.

@@ -5,8 +5,8 @@
 
 namespace reclab {
 
-/// Makes each input channel's mean 0 and its deviation 1 (of the population), and keeps what was subtracted and divided by. A constant
-/// channel becomes 0, its deviation is kept as 1. Target and time stay. Error when a channel's values are too large for it.
+/// Makes each input channel's mean 0 and its deviation 1 (of the population), and keeps both. A constant channel becomes 0, its deviation
+/// is kept as 1. Target and time stay. Error when a channel's values are too large for it.
 void standardise(Sequence& sequence);
 
 }  // namespace reclab

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a synthetic task is made of. Each is one file in a folder of sequence/tasks/, which the build lists: menus, help, presets, the
-// command line and the editors of its parameters follow from it. Everything random comes from Rng streams named after what they draw.
-// Inside the floor only.
+// The parts of a synthetic task. Each task is one file in a folder of sequence/tasks/, which the build lists: menus, help, presets, the
+// command line and the editors of its parameters follow from it. Everything random comes from Rng streams named after their draws. Inside
+// the floor only.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ namespace reclab {
 struct Task {
   TaskInfo info;        ///< its name is that of its file
   bool signal = false;  ///< a test signal without a target: those stand after the others
-  /// How short it may be, and what must have its place in that, "10 symbols, 1 blank and 10 markers".
+  /// The least length, and the symbols that must have their place in it, "10 symbols, 1 blank and 10 markers".
   std::pair<std::int64_t, std::string> (*least)(const Hyper& parameters) = nullptr;
   /// Fills a sequence whose length and time are there; one with times of its own names them (time_name). Throws Error for parameters that
   /// do not go together.

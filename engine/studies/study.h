@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A study is the value of what is computed: an id and values for its fields. From its row follow the subcommand with its help, what a
-// window may ask for and how it is told of it, the key of the job, and what is kept. The build lists studies/list/<id>.cpp, each of which
-// defines `Study <id>()`.
+// A study: a computation as a value, an id and values for its fields. From its row follow the subcommand with its help, the requests of a
+// window and its answers, the key of the job, and the kept choices. The build lists studies/list/<id>.cpp, each of which defines `Study
+// <id>()`.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace reclab {
 
-/// What it is computed of, beside its own values.
+/// The input of a study, beside its own values.
 struct StudyInput {
   const Registry& registry;
   const PresetLibrary& presets;
@@ -25,7 +25,7 @@ struct StudyInput {
 
 struct StudyReport {
   Progress progress{};
-  std::function<void(StudyResult)> part{};  ///< what is there already
+  std::function<void(StudyResult)> part{};  ///< receives the part of the result that is there already
 };
 
 struct Study {
@@ -34,14 +34,14 @@ struct Study {
   std::vector<Field> fields{};                          ///< in the order of the command line
   FieldTexts in_window{};                               ///< where a window begins otherwise than with the defaults
   bool takes_model = true;                              ///< false: it is of a model of its own
-  Kinds fills{};                                        ///< which kinds of a trace its result has; none: it is of a type of its own
+  Kinds fills{};                                        ///< the kinds of a trace that its result has; none: it is of a type of its own
   bool measures = false;                                ///< time: nothing is to compute beside it
   /// Throws Error, and Cancelled where it is stopped. Fields that are not among the values have their defaults.
   std::function<StudyResult(const StudyInput&, const FieldTexts& values, const StudyReport&, std::stop_token)> compute{};
   std::function<StudyResult(const std::string& why)> instead{};  ///< a result that says why there is none; may be empty
 };
 
-/// All that there are.
+/// All studies.
 const std::vector<Study>& studies();
 const Study& study(std::string_view id);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The survey's tables of complexities beside what is measured here. M. Tiezzi et al., "State-Space Modeling in
-// Long Sequence Processing: A Survey on Recurrence in the Transformer Era", 2024 (arXiv 2406.09062), Tables 2 and 3.
+// The survey's tables of complexities beside measurements here. M. Tiezzi et al., "State-Space Modeling in Long Sequence Processing: A
+// Survey on Recurrence in the Transformer Era", 2024 (arXiv 2406.09062), Tables 2 and 3.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@
 
 namespace reclab {
 
-/// A row of the survey's tables, and what stands for it here.
+/// A row of the survey's tables, and the preset that stands for it here.
 struct StatedComplexity {
   int table;
   std::string_view section, model;  ///< as the survey names them
@@ -25,8 +25,8 @@ struct StatedComplexity {
   std::string_view time, space;  ///< of a sequence of L steps and d features, as the survey has them
   double (*time_of)(double length, double width);
   double (*space_of)(double length, double width);
-  std::string_view preset, form;       ///< what is timed here
-  std::string_view of_time, of_space;  ///< why what is measured here is not what is stated there; empty where it is
+  std::string_view preset, form;       ///< the preset and form that are timed here
+  std::string_view of_time, of_space;  ///< why the measurement here is of something else than the statement; empty where it is of the same
 };
 std::span<const StatedComplexity> stated_complexities();
 
@@ -36,12 +36,12 @@ struct ComplexityRow {
   std::string section, model, preset, form;
   bool recurrent = false;
   std::string stated_time, stated_space;
-  double stated_time_exponent = 0.0, stated_space_exponent = 0.0;  ///< of what is stated, over the same lengths
+  double stated_time_exponent = 0.0, stated_space_exponent = 0.0;  ///< of the stated costs, over the same lengths
   Banded time{}, space{};                                          ///< measured, with the 90 % band
   std::vector<std::int64_t> lengths;
   std::string device, of_time, of_space;  ///< the latter: as in StatedComplexity
 };
-/// How far a measured exponent may be from the stated one.
+/// The largest difference of a measured exponent from the stated one that counts as agreement.
 inline constexpr double allowed_exponent = 0.15;
 inline bool agrees(double stated, const Banded& measured) { return std::abs(measured.value - stated) <= allowed_exponent; }
 
@@ -60,7 +60,7 @@ std::string verdict_of(const ComplexityRow& row);
 
 std::string to_csv(std::span<const ComplexityRow> rows);
 std::string to_json(std::span<const ComplexityRow> rows);
-/// What to_json made. Throws Error that names `source`.
+/// Reads the text that to_json made. Throws Error that names `source`.
 std::vector<ComplexityRow> complexities_from_json(const std::string& text, const std::string& source);
 
 }  // namespace reclab

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which machine this is, and where what was measured of it is kept.
+// The identity of this machine, and the files with its measurements.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace reclab {
 
-/// What a measurement of this machine belongs to: processor, instructions, threads and this program's version.
+/// The conditions that a measurement of this machine holds for: processor, instructions, threads and this program's version.
 nlohmann::ordered_json machine();
 
 /// A file of that name in recurrence-lab in $XDG_CACHE_HOME or ~/.cache; empty where there is neither.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How fast this machine was in its last timings: what one of them alone cannot know, and another one will meet.
+// The paces of this machine in its last timings, whose variation one timing alone cannot know.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace reclab {
 /// Timings that are remembered of each device.
 inline constexpr std::size_t paces_kept = 20;
 
-/// Where they are kept: recurrence-lab/pace.json in $XDG_CACHE_HOME or ~/.cache; empty where there is neither.
+/// The file of the paces: recurrence-lab/pace.json in $XDG_CACHE_HOME or ~/.cache; empty where there is neither.
 std::filesystem::path pace_file();
 
 /// Seconds of the yardstick, a fixed computation, in the last timings on a device of this machine, the latest last. None where the file is

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The primitives of recurrence/ by themselves, as architectures that are nothing else: for timing what every model is made of.
+// The primitives of recurrence/ by themselves, as architectures that are nothing else, for timing the parts of every model.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace reclab {
 
-/// Those of recurrence/primitive.h. All that they read comes in as their input, its channels cut into parts;
-/// what does not change with time is a parameter. No preset names them, and they are in no list of models.
+/// The primitives of recurrence/primitive.h. All that they read comes in as their input, its channels cut into parts; time-invariant arrays
+/// are parameters. No preset names them, and they are in no list of models.
 const Registry& primitives();
 bool is_primitive(std::string_view id);
 std::vector<std::string> primitive_names();

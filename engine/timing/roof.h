@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What this machine's processors and memory can do at most: what a time is held against.
+// Roofs, the most that this machine's processors and memory can do, which a time is compared with.
 #pragma once
 
 #include <filesystem>
@@ -12,13 +12,13 @@ struct Roof {
   double triad_bytes = 0.0;   ///< a second: a = b + s c over memory, stores past the caches, all threads, 3 arrays counted
   double cached_bytes = 0.0;  ///< a second: reading an array of half a megabyte a thread again and again
   double flops = 0.0;         ///< a second: float32 fused multiply-adds, each as two, all threads
-  double flops64 = 0.0;       ///< likewise float64
+  double flops64 = 0.0;       ///< the same in float64
 };
 
 /// The best of several tries of each, on all processors; about a second. Throws Cancelled when stopped.
 Roof measure_roof(std::stop_token stop = {});
 
-/// Where the roof of a user's machine is kept: recurrence-lab/roof.json in $XDG_CACHE_HOME or ~/.cache; empty where there is neither.
+/// The file of the roof of a user's machine: recurrence-lab/roof.json in $XDG_CACHE_HOME or ~/.cache; empty where there is neither.
 std::filesystem::path roof_file();
 
 /// The roof that the file holds, if it is this machine's and this program's (processor, threads, instructions, version); else it is
@@ -28,7 +28,7 @@ Roof best_of(const Roof& x, const Roof& y);
 
 /// A roof is the best that was seen: one that was taken while something else ran is too low. So it is raised where the file is older than a
 /// day, and where the machine is clearly faster than it was then: `pace`, the seconds of a fixed computation now (0: not known), is less
-/// than `clearly` times what is noted with the roof.
+/// than `clearly` times the one noted with the roof.
 Roof roof_of_machine(const std::filesystem::path& file, std::stop_token stop, std::string* problem = nullptr, double pace = 0.0);
 
 /// Measures again and keeps the best of both, in the file too.

@@ -613,7 +613,7 @@ const std::vector<PlanField<TimingRequest>>& timing_fields() {
 
 std::string command_of(const RunRequest& request, const TimingRequest& timing, const std::string& device) {
   CommandLine line;
-  line.model(request, device);
+  line.model(request, device, {"form", "loss", "every", "record"});
   for (const auto& field : timing_fields()) line.field(field, field.get(timing));
   return line.text("reclab bench");
 }

@@ -36,9 +36,9 @@ std::string command_of(const RunRequest& request, const TimingRequest& timing, c
 ///   timing/<form>/exponent, forward_exponent, backward_exponent, memory_exponent [1], each with _low and _high
 ///   timing/roof/triad, cached, flops; timing/lyapunov; timing/noise, between [1]
 /// A point is left out, with a note, where one pass would take longer than `longest_pass` seconds by the form's own exponent, does not fit
-/// in memory or diverges. A cancelled timing returns what was measured, or throws Cancelled before there is anything. A finished one adds
-/// its pace to pace_file(), from which the bands of the next know how the machine differs from run to run (pace.h); the roof of a CPU is
-/// kept in roof_file() (roof.h).
+/// in memory or diverges. A cancelled timing returns the measurements so far, or throws Cancelled before there is anything. A finished one
+/// adds its pace to pace_file(), from which the bands of the next know how the machine differs from run to run (pace.h); the roof of a CPU
+/// is kept in roof_file() (roof.h).
 TracePtr time_forms(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress,
                     std::stop_token stop, const Publish& publish = {});
 

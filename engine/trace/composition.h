@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Composition: a model that is put together from rows of choices. What there is to choose, what the chosen one is, and the factors that a
-// small run of it multiplies its memory with.
+// Composition: a model that is put together from rows of choices. It has the choices, the chosen model, and the factors that a small run of
+// it multiplies its memory with.
 #pragma once
 
 #include <complex>
@@ -15,7 +15,7 @@
 namespace reclab {
 
 struct Composition {
-  /// What a choice looks like: a matrix, 0 (blank) to 1, or of one row a curve over evenly spaced arguments. Empty: nothing.
+  /// A picture of a choice: a matrix, 0 (blank) to 1, or of one row a curve over evenly spaced arguments. Empty: nothing.
   struct Picture {
     std::int64_t rows = 0, columns = 0;
     std::vector<double> values;
@@ -48,7 +48,7 @@ struct Composition {
     Model model;
     std::vector<Model> also;  ///< others that the same holds for
     bool exact = false;       ///< this one is it
-    std::string differs;      ///< what it has otherwise, a sentence
+    std::string differs;      ///< its difference from the chosen model, a sentence
   };
   struct Form {
     std::string name, cost, depth;  ///< "scan", "O(T k d)", "2 log₂ T rounds"
@@ -67,12 +67,12 @@ struct Composition {
   Settings others;    ///< those that are neither a row nor a number: a run with other values of them is none of these models
 
   std::string command;  ///< the line that makes the small run again
-  std::string input;    ///< what it reads: "noise"
+  std::string input;    ///< the kind of input: "noise"
   std::uint64_t seed = 1;
   std::int64_t steps = 0;                     ///< of the run
   std::int64_t entries = 0;                   ///< of the memory
   std::int64_t rows_of_factors = 0;           ///< steps, or 1 where all steps are alike
-  std::vector<std::complex<double>> factors;  ///< [rows_of_factors, entries]: what each entry is multiplied with, which is its eigenvalue
+  std::vector<std::complex<double>> factors;  ///< [rows_of_factors, entries]: the factor of each entry, which is its eigenvalue
   Sentence problem;                           ///< why there are none, a sentence; empty where there are
 };
 using CompositionPtr = std::shared_ptr<const Composition>;

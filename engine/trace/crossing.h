@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where one form overtakes another: what the window and reclab say of measured curves with bands.
+// Crossings, the lengths at which one form overtakes another: the window and reclab read them from measured curves with bands.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,12 @@ struct Curve {
   std::vector<double> length, value, low, high;
 };
 
-/// Where `later` overtakes `earlier` for good: between the last length at which it costs more and the next, on straight lines in
-/// logarithms; 0 where no length before or none after shows it beyond the bands.
+/// The length at which `later` overtakes `earlier` for good: between the last length at which it costs more and the next, on straight lines
+/// in logarithms; 0 where no length before or none after shows it beyond the bands.
 double overtakes(const Curve& later, const Curve& earlier);
 
-/// Who costs least at the longest length of all, and where it overtook the one that did before, if the bands show that.
+/// The curve that costs least at the longest length of all, and the length at which it overtook the one that did before, if the bands show
+/// that.
 struct Leader {
   std::string best, overtaken;  ///< overtaken: empty where nothing is
   double length;                ///< of the crossing, or the longest

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// From continuous to discrete time and back, for one eigenvalue: where a rule puts exp(λ t) after a step. w is λ times the step.
+// Discretisation rules for one eigenvalue, from continuous to discrete time and back: the factor that a rule has for exp(λ t) after a step.
+// w is λ times the step.
 #pragma once
 
 #include <complex>
@@ -15,7 +16,7 @@ struct Discretisation {
   bool operator==(const Discretisation&) const = default;
 };
 
-/// All there are, `share` being that of generalised.
+/// All rules, `share` being that of generalised.
 std::vector<Discretisation> discretisations(double share = 0.75);
 
 /// (1 + (1 - share) w)/(1 - share w), or e^w.

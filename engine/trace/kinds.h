@@ -19,7 +19,7 @@ enum class Kind : std::uint8_t {
 #undef RECLAB_KIND
 };
 
-/// What stands behind the name of a kind in a key.
+/// The part of a key after the name of its kind.
 enum class KeyForm : std::uint8_t {
   bare,   ///< nothing: "input"
   layer,  ///< the number of a layer: "spectrum/0"
@@ -27,7 +27,7 @@ enum class KeyForm : std::uint8_t {
   free    ///< a name: "param/head/weight", "gradient/state/0/h"
 };
 
-/// When it is there.
+/// The stage of a run that makes arrays of the kind.
 enum class Stage : std::uint8_t {
   always,   ///< with every run, and at no cost worth asking
   passing,  ///< recorded where it is wanted, as the sequence passes
@@ -37,11 +37,11 @@ enum class Stage : std::uint8_t {
 
 struct KindInfo {
   Kind kind;
-  std::string_view name;  ///< what keys begin with, and what --record takes
+  std::string_view name;  ///< the start of its keys, and the name that --record takes
   KeyForm form;
   Stage stage;
   std::string_view axes, unit;  ///< of the arrays; "" where it counts nothing
-  std::string_view text;        ///< one sentence: what it is
+  std::string_view text;        ///< one sentence on it
 };
 
 /// All kinds, in the order in which a run records them.
@@ -53,14 +53,14 @@ std::string key_of(Kind kind);
 std::string key_of(Kind kind, std::int64_t layer);
 std::string key_of(Kind kind, std::int64_t layer, std::string_view name);
 std::string key_of(Kind kind, std::string_view name);
-/// What all keys of a kind begin with, and those of no other: "input", "gate/".
+/// The prefix that all keys of a kind have, and those of no other: "input", "gate/".
 std::string prefix_of(Kind kind);
 
 /// A key taken apart.
 struct Key {
   Kind kind;
   std::int64_t layer = -1;  ///< -1: of none
-  std::string name{};       ///< what stands behind
+  std::string name{};       ///< the rest of the key
 };
 std::optional<Key> parse_key(std::string_view key);
 
@@ -86,7 +86,7 @@ class Kinds {
   std::uint64_t bits_ = 0;
 };
 Kinds kinds_of(Stage stage);
-/// What a run can record: all but what is computed beside it.
+/// The kinds that a run can record: all but those computed beside it.
 Kinds recordable();
 
 }  // namespace reclab

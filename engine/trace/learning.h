@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Learning: how trainings go, as plain data. What is looked at of them is a run like any other; this is what lies between the runs.
+// Learning: the course of trainings, as plain data. A view of a training's weights is a run like any other; this is the data between the
+// runs.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace reclab {
 struct LearningCurve {
   std::uint64_t training = 0;  ///< its number
   std::string name;            ///< "LSTM", "LSTM, from step 420"; Learning::runs may have another
-  std::string from;            ///< what is learned from, in words
+  std::string from;            ///< the data that it learns from, in words
   std::string command;         ///< the line that trains as far as this has come
   /// The step of another training that it goes on from: all steps are counted from where the weights were drawn or read, so its own first
   /// one is first + 1. 0: of none.
@@ -23,44 +24,44 @@ struct LearningCurve {
   bool waits = false;                 ///< it goes on from there once it is asked to
   std::int64_t done = 0, wanted = 0;  ///< steps
 
-  /// Of each step: its loss before the weights changed, the rate, and the norm of the gradient before and after clipping, from step first +
-  /// 1 on.
+  /// The figures of each step: its loss before the weights changed, the rate, and the norm of the gradient before and after clipping, from
+  /// step first + 1 on.
   std::vector<double> loss, rate, norm, clipped;
-  /// Of what is held out: the steps after which it was judged, loss and metric.
+  /// The evaluations on held-out data: the steps after which they were made, loss and metric.
   std::vector<std::int64_t> judged;
   std::vector<double> judged_loss, judged_metric;
   std::string metric;  ///< "accuracy" or "squared error"
   double baseline_loss = 0.0, baseline_metric = 0.0;
-  std::string baseline;  ///< what it is, in words: "always the target's mean"
+  std::string baseline;  ///< the baseline in words: "always the target's mean"
   double clip = 0.0;     ///< where the norm is cut off; 0: nowhere
 
   std::vector<std::string> weights;          ///< their names
-  std::vector<std::vector<double>> changes;  ///< |change| / |weight| of each, a row for each judgement but the first
+  std::vector<std::vector<double>> changes;  ///< |change| / |weight| of each, a row for each evaluation but the first
 
   std::vector<std::int64_t> kept;  ///< the steps whose weights can be looked at
-  /// Where a scale of steps ends that has room for more: at what was wanted, or before that at twice what is done, in powers of two.
+  /// The end of a scale of steps that has room for more: the power of two from `done` on, or the wanted steps where that is less.
   std::int64_t scale() const {
     std::int64_t last = 64;
     while (last < done) last *= 2;
     return done < wanted && last < wanted ? last : (done > wanted ? done : wanted);
   }
-  /// Where the values of a step stand in loss, rate, norm and clipped; nothing where it has not made that step.
+  /// The index of a step's values in loss, rate, norm and clipped; nothing where the training has not made that step.
   std::optional<std::size_t> at(std::int64_t step) const {
     if (step <= first || step - first > static_cast<std::int64_t>(loss.size())) return std::nullopt;
     return static_cast<std::size_t>(step - first - 1);
   }
-  /// The last judgement up to a step; nothing before the first.
+  /// The last evaluation up to a step; nothing before the first.
   std::optional<std::size_t> judgement(std::int64_t step) const {
     std::optional<std::size_t> found;
     for (std::size_t i = 0; i < judged.size() && judged[i] <= step; ++i) found = i;
     return found;
   }
-  std::string note;     ///< what was decided for the user on the way, a sentence; empty: nothing
+  std::string note;     ///< a choice that was made for the user on the way, a sentence; empty: none
   std::string problem;  ///< why it ended early, a sentence; empty where it did not
 };
 using LearningCurvePtr = std::shared_ptr<const LearningCurve>;
 
-/// What the run of a training is called, and the colour that it has in every picture.
+/// The name of the run of a training, and the colour that it has in every picture.
 struct LearningRun {
   std::uint64_t training = 0;
   std::string name, colour;  ///< colour: "#rrggbb"; empty: it is in no picture of a run
@@ -68,9 +69,9 @@ struct LearningRun {
 
 struct Learning {
   std::vector<LearningCurvePtr> trainings;   ///< in the order in which they began
-  std::uint64_t current = 0;                 ///< that which is, or would be, trained on; 0: none
+  std::uint64_t current = 0;                 ///< the training that is, or would be, trained on; 0: none
   std::vector<std::uint64_t> together = {};  ///< those that learn in turn, a step each
-  double pace = 0.0;                         ///< how often a second each of them makes a step, lately; 0 where it is not known
+  double pace = 0.0;                         ///< steps a second of each of them, lately; 0 where it is not known
   bool running = false;
   std::uint64_t shown = 0;  ///< that whose weights are looked at; 0: weights that were drawn or read
   std::int64_t shown_step = 0;

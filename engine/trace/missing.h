@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What was missing of the cells of a file, and what was done with them.
+// The missing cells of a file, and their treatment.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct MissingCells {
   bool any() const { return cells > 0 || rows_left_out > 0 || target_steps > 0 || !columns_left_out.empty(); }
 };
 
-/// What to say of them beside a run, a sentence each; empty where nothing was missing.
+/// The sentences on missing cells beside a run; empty where nothing was missing.
 std::vector<std::string> missing_notes(const MissingCells& missing);
 /// The same in a few words: "3 of 200 cells held"; empty where nothing was missing.
 std::string missing_words(const MissingCells& missing);

@@ -8,7 +8,7 @@
 
 namespace reclab {
 
-/// What a study came to: a Trace, a Composition, any value, which is shared and never changed. Empty: nothing.
+/// The result of a study: a Trace, a Composition, any value, which is shared and never changed. Empty: nothing.
 class StudyResult {
  public:
   StudyResult() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Trace: what a run recorded, as named arrays with axes and units. Panels, exports and analyses know only this.
+// Trace: the record of a run, as named arrays with axes and units. Panels, exports and analyses know only this.
 #pragma once
 
 #include <complex>
@@ -28,10 +28,10 @@ struct Axis {
 /// A recorded array: row-major, real (float64) or complex (complex128), never both. Immutable once it is in a Trace.
 struct TraceArray {
   std::string key;         ///< the key in trace.npz, for example "gate/0/forget"
-  Shape shape;             ///< [T, ...] for what moves with time
+  Shape shape;             ///< [T, ...] for an array that moves with time
   std::vector<Axis> axes;  ///< as many as the shape has dimensions
   std::string unit;        ///< "" when dimensionless, "log10" for logarithms of norms
-  std::string text;        ///< one sentence: what this is, for tooltips
+  std::string text;        ///< one sentence on it, for tooltips
   double low = 0.0;        ///< the range that a gate can take (low < high), both 0 when it is unbounded
   double high = 0.0;
   std::shared_ptr<const std::vector<double>> real;
@@ -49,7 +49,7 @@ struct TraceArray {
 enum class Outcome { finished, cancelled, failed, diverged };
 std::string_view to_string(Outcome outcome);
 
-/// What the eigenvalues of spectrum/<layer> belong to, and where they come from.
+/// The matrix that the eigenvalues of spectrum/<layer> belong to, and the rule that it comes from.
 struct SpectrumInfo {
   /// The transition is a step of a flow ds/dt = λ s: by which rule (trace/discretisation.h). Its eigenvalues times the step follow from the
   /// spectrum, but for exponential, where those of flow/<layer> count if there are any.
@@ -60,33 +60,33 @@ struct SpectrumInfo {
   double share = 0.5;     ///< of generalised: the share of the new state in the step's slope
 };
 
-/// One layer of what ran.
+/// One layer of the network that ran.
 struct LayerInfo {
-  std::string name;       ///< what tells it from others: "", "backward", "mamba"
+  std::string name;       ///< distinguishes it from others: "", "backward", "mamba"
   bool reversed = false;  ///< it runs from the end of the sequence to its start
 };
 
 /// Weights that a training came to.
 struct LearnedInfo {
-  std::uint64_t training = 0;  ///< which, of those of this program
-  std::int64_t steps = 0;      ///< how often they had been changed
-  std::string from;            ///< what was learned from, in words
+  std::uint64_t training = 0;  ///< its number, of those of this program
+  std::int64_t steps = 0;      ///< changes that had been made to them
+  std::string from;            ///< the training data, in words
 };
 
-/// What ran, for the manifest, the status bar and every export.
+/// The facts of a run, for the manifest, the status bar and every export.
 struct RunInfo {
   std::string version, preset, title, architecture, family;
   std::vector<std::pair<std::string, std::string>> hyper;  ///< key and value as text, in the order of the card
   std::uint64_t seed = 0;
   std::string weights, state;          ///< the files that they were read from; empty: drawn from the seed, and as the model begins
   std::optional<LearnedInfo> learned;  ///< of weights that were neither drawn nor read
-  std::string device, dtype, form;     ///< what really ran: "cpu", "float64", "sequential"
-  std::vector<std::string> forms;      ///< the exact forms of what ran
+  std::string device, dtype, form;     ///< those that were used in the end: "cpu", "float64", "sequential"
+  std::vector<std::string> forms;      ///< the exact forms of the network
   std::vector<std::string> devices;    ///< those that this machine can run on: "cpu", and "cuda" where there is a device
   std::int64_t batch = 1;              ///< sequences side by side
   std::string record_form;             ///< the form that states, gates and gradients were recorded with (same as form if it forms them)
   std::string input_name, input_sha256;
-  std::vector<double> input_mean, input_deviation;  ///< what was subtracted from each channel and divided by; empty when it is as it was
+  std::vector<double> input_mean, input_deviation;  ///< subtracted from each channel and divided by; empty when it is as it was
   MissingCells missing;                             ///< of the file that the input is from
   std::string loss;                                 ///< "last", "mean" or "task", with its formula in words
   double loss_value = 0.0;
@@ -97,8 +97,8 @@ struct RunInfo {
   double seconds = 0.0;    ///< wall time of forward and backward
   std::int64_t bytes = 0;  ///< memory that the run's arrays took, recorded ones included
   Outcome outcome = Outcome::finished;
-  std::string sentence;         ///< what is to say about the outcome: "gate/0/forget became non-finite at step 31", a reduced record, the
-                                ///< first gradient of a finished run that is not finite
+  std::string sentence;         ///< on the outcome: "gate/0/forget became non-finite at step 31", a reduced record, the first gradient of a
+                                ///< finished run that is not finite
   std::vector<Sentence> notes;  ///< everything else that was decided for the user, a sentence each
   std::vector<std::pair<Kind, Sentence>> note_kinds;  ///< of those that are about arrays of a kind: the kind and the note
   std::map<Kind, std::string> absent;                 ///< kinds of which this model has no arrays, whatever is recorded: why, a sentence
@@ -116,7 +116,7 @@ class Trace {
   std::string time_name = "step";
   std::string time_unit;
   std::vector<std::string> input_names, output_names;
-  std::shared_ptr<const RunInfo> timed;  ///< what timing/... is of, where it was taken beside this run and not by it
+  std::shared_ptr<const RunInfo> timed;  ///< the run that timing/... is of, where it was taken beside this run and not by it
 
   /// nullptr when there is no such array.
   const TraceArray* find(std::string_view key) const;

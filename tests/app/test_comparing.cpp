@@ -435,9 +435,9 @@ class TestComparing : public test::WindowTest {
   void stepsOfATrainingAreCompared() {
     Options options;
     options.model = "gru";
-    options.task = "adding";
-    options.length = 20;
-    options.set = {{"width", "8"}};
+    options.given["--task"] = "adding";
+    options.given["--length"] = "20";
+    options.given["--set"] = "width=8";
     WindowTest::open(options);
     TrainingChoice choice;
     choice.steps = 40;

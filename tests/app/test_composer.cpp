@@ -178,7 +178,7 @@ class TestComposer : public test::WindowTest {
       test::forgetAll();
       Options options = onWaves();
       options.model = "lcsm";
-      options.set = {{key, value}};
+      options.given["--set"] = key + "=" + value;
       WindowTest::open(options);
       dock()->raise();
       auto* sentence = panel()->findChild<QLabel*>("sentence");
@@ -235,7 +235,7 @@ class TestComposer : public test::WindowTest {
   void theTilesBeginWithTheCodeThatRuns() {
     Options options = onWaves();
     options.model = "lcsm";
-    options.set = {{"oscillation", "rotation"}, {"activation", "square"}, {"tau", "8"}};
+    options.given["--set"] = "oscillation=rotation,activation=square,tau=8";
     WindowTest::open(options);
     dock()->raise();
     QTRY_VERIFY_WITH_TIMEOUT(panel()->composition() && panel()->composition()->code == "1-11-1-7", patience);

@@ -253,8 +253,8 @@ class TestScreen : public test::WindowTest {
     QSettings().setValue("hintSeen", true);
     Options options;
     options.model = "elman";
-    options.task = "adding";
-    options.length = 20;
+    options.given["--task"] = "adding";
+    options.given["--length"] = "20";
     open(options, QGuiApplication::primaryScreen()->availableSize());  // all of the screen
     TrainingChoice choice;
     choice.steps = 12;

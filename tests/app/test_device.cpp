@@ -56,9 +56,9 @@ class TestDevice : public test::WindowTest {
   void openTraining() {
     Options options;
     options.model = "gru";
-    options.task = "adding";
-    options.length = 10;
-    options.set = {{"width", "4"}};
+    options.given["--task"] = "adding";
+    options.given["--length"] = "10";
+    options.given["--set"] = "width=4";
     open(options);
     TrainingChoice choice;
     choice.steps = 1'000'000;
@@ -80,7 +80,7 @@ class TestDevice : public test::WindowTest {
 
   void aDeviceThatFailsIsSaidAndTheCpuIsShown() {
     Options options = onWaves(40);
-    options.set = {{"width", "4"}};
+    options.given["--set"] = "width=4";
     open(options);
     QVERIFY2(window_->statusLine()->facts().startsWith("CPU, "), qPrintable(window_->statusLine()->facts()));  // auto, and float64
 

@@ -33,7 +33,7 @@ class TestDistill : public test::WindowTest {
   void looksAt(const QString& preset, const Settings& set) {
     Options options = onWaves(60);
     options.model = preset;
-    options.set = set;
+    if (!set.empty()) options.given["--set"] = list_of_names(names_of_pairs(set));
     open(options);
   }
 

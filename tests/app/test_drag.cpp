@@ -100,9 +100,9 @@ class TestDrag : public test::WindowTest {
     QFETCH(QString, key);
     Options options;
     options.model = model;
-    options.task = "noise";
-    options.length = 500;
-    options.set = {{"width", "64"}};
+    options.given["--task"] = "noise";
+    options.given["--length"] = "500";
+    options.given["--set"] = "width=64";
     open(options);
     // Timed once, so that this panel has a picture to lose; what is timed by itself goes on no longer.
     session().request(StudyChoice{"time", {{"forms", "sequential"}, {"lengths", "64,128"}}});
@@ -201,8 +201,8 @@ class TestDrag : public test::WindowTest {
     const std::string key = "spectral_radius", recorded = array.toStdString();
     Options options;
     options.model = "elman";
-    options.task = "noise";
-    options.length = 200;
+    options.given["--task"] = "noise";
+    options.given["--length"] = "200";
     WindowTest::open(options, {1600, 1000});
     window_->area()->arrange({"lab", {{"gradient-lab", "sensitivity"}, {"gradients", "spectrum"}}});
     PanelDock* dock = window_->area()->dock(id);
@@ -281,8 +281,8 @@ class TestDrag : public test::WindowTest {
   void theFormerModelIsNamedUntilTheNewOneIsThere() {
     Options options;
     options.model = "elman";
-    options.task = "noise";
-    options.length = 180'000;  // whose first pictures take far longer than a picture is left undimmed
+    options.given["--task"] = "noise";
+    options.given["--length"] = "180000";  // whose first pictures take far longer than a picture is left undimmed
     open(options);
     PanelDock* dock = window_->area()->dock("gradients");
     QCOMPARE(dock->formerName(), QString());

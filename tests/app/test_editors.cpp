@@ -37,10 +37,10 @@ class TestEditors : public test::WindowTest {
   void open(const QString& model = "elman", const Settings& set = {}, std::uint64_t seed = 1, const QString& task = {}) {
     Options options = task.isEmpty() ? onWaves() : Options{};
     options.model = model;
-    options.set = set;
-    options.seed = seed;
-    options.task = task;
-    if (!task.isEmpty()) options.length = 60;
+    if (!set.empty()) options.given["--set"] = list_of_names(names_of_pairs(set));
+    options.given["--seed"] = std::to_string(seed);
+    if (!task.isEmpty()) options.given["--task"] = task.toStdString();
+    if (!task.isEmpty()) options.given["--length"] = "60";
     WindowTest::open(options);
     QTRY_VERIFY_WITH_TIMEOUT(window_->inspector()->slider("width") != nullptr, patience);
   }
@@ -240,20 +240,20 @@ class TestEditors : public test::WindowTest {
     open("elman");
     SequenceChoice choice;
     choice.task = "noise";
-    choice.options.length = 80;
-    choice.options.seed = 10'000'000'000ULL;
-    choice.options.standardise = true;
+    choice.make.length = 80;
+    choice.make.seed = 10'000'000'000ULL;
+    choice.make.standardise = true;
     session().loadSequence(choice);
     QTRY_VERIFY_WITH_TIMEOUT(setup().sequence->choice == choice, patience);
     SequenceView* view = window_->sequenceView();
     QCOMPARE(view->seedBox()->text(), QString("10000000000"));
     type(view->lengthBox(), "90");
-    choice.options.length = 90;
-    QTRY_VERIFY_WITH_TIMEOUT(setup().sequence->choice.options.length == 90, patience);
+    choice.make.length = 90;
+    QTRY_VERIFY_WITH_TIMEOUT(setup().sequence->choice.make.length == 90, patience);
     QVERIFY(setup().sequence->choice == choice);
     type(view->seedBox(), "7");
-    choice.options.seed = 7;
-    QTRY_VERIFY_WITH_TIMEOUT(setup().sequence->choice.options.seed == 7, patience);
+    choice.make.seed = 7;
+    QTRY_VERIFY_WITH_TIMEOUT(setup().sequence->choice.make.seed == 7, patience);
     QVERIFY(setup().sequence->choice == choice);
     QVERIFY(settle());
   }
@@ -262,8 +262,8 @@ class TestEditors : public test::WindowTest {
     open("elman");
     SequenceChoice choice;
     choice.task = "copy";
-    choice.options.length = 90;
-    choice.options.seed = 4;
+    choice.make.length = 90;
+    choice.make.seed = 4;
     session().loadSequence(choice);
     QTRY_VERIFY_WITH_TIMEOUT(setup().sequence->choice == choice, patience);
     SequenceView* view = window_->sequenceView();
@@ -271,13 +271,13 @@ class TestEditors : public test::WindowTest {
     QVERIFY(box("delay") && box("symbols") && box("alphabet") && !view->parameterEditor("period"));
     QCOMPARE(box("alphabet")->value(), 8);
     const auto is = [&](const TaskSettings& set) {
-      return QTest::qWaitFor([&] { return atRest() && setup().sequence->choice.options.set == set; }, patience);
+      return QTest::qWaitFor([&] { return atRest() && setup().sequence->choice.make.set == set; }, patience);
     };
     type(box("delay"), "40");
     QVERIFY(is({{"delay", "40"}}));
     type(box("symbols"), "5");
     QVERIFY(is({{"delay", "40"}, {"symbols", "5"}}));
-    QVERIFY(setup().sequence->choice.options.length == 90 && setup().sequence->choice.options.seed == 4);
+    QVERIFY(setup().sequence->choice.make.length == 90 && setup().sequence->choice.make.seed == 4);
     QCOMPARE(session().trace()->info.input_name, std::string("copy (delay = 40, symbols = 5)"));
     QVERIFY2(session().trace()->info.command.find("--task copy --length 90 --task-seed 4 --task-set delay=40 --task-set symbols=5") !=
                  std::string::npos,
@@ -428,7 +428,7 @@ class TestEditors : public test::WindowTest {
     QVERIFY(!offered());  // a file without a target
     SequenceChoice task;
     task.task = "adding";
-    task.options.length = 40;
+    task.make.length = 40;
     session().loadSequence(task);
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.loss.starts_with("task"), patience);
     QVERIFY(offered());
@@ -585,7 +585,7 @@ class TestEditors : public test::WindowTest {
     const auto copy = loadChoice([] {
       SequenceChoice choice;
       choice.task = "copy";
-      choice.options.length = 50;
+      choice.make.length = 50;
       return choice;
     }());
     QCOMPARE(copy->overview.symbols, copy->sequence.width);

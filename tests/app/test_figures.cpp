@@ -181,8 +181,8 @@ class TestFigures : public QObject {
     TrainingRequest request;
     request.run.preset.id = request.run.preset.title = request.run.preset.architecture = "gru";
     request.run.set = {{"width", "6"}};
-    request.task = "adding";
-    request.make.length = 10;
+    request.from.task = "adding";
+    request.from.make.length = 10;
     request.steps = 12;
     Training training(builtin_registry(), request);
     auto curve = std::make_shared<LearningCurve>();

@@ -394,7 +394,8 @@ class TestJobs : public QObject {
     };
     const Setup seeded = changed([](Setup& s) { s.seed = 2; }), wide = changed([](Setup& s) { s.setValue("width", "9"); }),
                 single = changed([](Setup& s) { s.dtype = "f32"; }), again = changed([](Setup& s) { s.sequence = loadChoice({}); }),
-                summed = changed([](Setup& s) { s.loss = "mean"; }), other = changed([](Setup& s) { s.set["gru"] = {{"width", "1"}}; }),
+                summed = changed([](Setup& s) { s.loss = LossKind::mean; }),
+                other = changed([](Setup& s) { s.set["gru"] = {{"width", "1"}}; }),
                 drawn = changed([](Setup& s) { s.setValue("recurrent_init", "orthogonal"); });
     QVERIFY(key(setup) == key(seeded) && key(setup) == key(again) && key(setup) == key(drawn) && key(setup) == key(other));
     QVERIFY(key(setup) != key(wide) && key(setup) != key(single));

@@ -56,9 +56,9 @@ class TestKept : public test::WindowTest {
   void openGru(const QString& model = "gru") {
     Options options;
     options.model = model;
-    options.task = "adding";
-    options.length = 20;
-    options.set = {{"width", "8"}};
+    options.given["--task"] = "adding";
+    options.given["--length"] = "20";
+    options.given["--set"] = "width=8";
     open(options);
     bar()->settings()->setChoice(choice());
   }
@@ -183,8 +183,8 @@ class TestKept : public test::WindowTest {
                   file = folder_.filePath("of-three.npz");
     Options options;
     options.model = "gru";
-    options.input = three;
-    options.set = {{"width", "8"}};
+    options.given["--input"] = three.toStdString();
+    options.given["--set"] = "width=8";
     open(options);
     bool saved = false;
     connect(&session(), &SessionController::saved, this, [&saved](const QString&) { saved = true; });
@@ -346,8 +346,8 @@ class TestKept : public test::WindowTest {
   void aPinThatLearnedFollowsItsTrainingAgain() {
     Options options;
     options.model = "elman";
-    options.task = "adding";
-    options.length = 20;
+    options.given["--task"] = "adding";
+    options.given["--length"] = "20";
     open(options);
     bar()->settings()->setChoice(choice());
     window_->action("pin")->trigger();

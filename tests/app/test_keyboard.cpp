@@ -64,8 +64,8 @@ class TestKeyboard : public test::WindowTest {
     QSettings().setValue("hintSeen", true);
     Options options;
     options.model = "elman";
-    options.task = "noise";
-    options.length = 100;
+    options.given["--task"] = "noise";
+    options.given["--length"] = "100";
     open(options);
     QVERIFY(QTest::qWaitForWindowActive(window_.get()));
     QTRY_VERIFY_WITH_TIMEOUT(window_->inspector()->slider("width") != nullptr, patience);
@@ -259,7 +259,6 @@ class TestKeyboard : public test::WindowTest {
     for (int i = 0; i < 2000; ++i)
       rows += QByteArray::number(i * 1.234567) + ',' + QByteArray::number(std::pow(-10.0, i % 9 - 5), 'g', 8) + ",1\n";
     SequenceChoice choice;
-    choice.isFile = true;
     choice.file = written("long.csv", rows).toStdString();
     choice.load.time = "a rather long name of a time";
     choice.load.target = {"target"};

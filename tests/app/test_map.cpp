@@ -61,8 +61,8 @@ class TestMap : public test::WindowTest {
   void startWith(const char* model, QSize size = {1280, 800}) {
     Options options;
     options.model = model;
-    options.task = "noise";
-    options.length = 60;
+    options.given["--task"] = "noise";
+    options.given["--length"] = "60";
     open(options, size);
     QTRY_VERIFY_WITH_TIMEOUT(!session().properties().empty(), patience);
   }

@@ -91,8 +91,8 @@ class TestOpen : public test::WindowTest {
     qputenv("RECLAB_PRESETS", QFileInfo(file).path().toUtf8());
     Options options;
     options.model = "mine";
-    options.task = "noise";
-    options.length = 30;
+    options.given["--task"] = "noise";
+    options.given["--length"] = "30";
     QStringList told;
     window_ = std::make_unique<MainWindow>(&look_, options);
     connect(window_->session(), &SessionController::said, this, [&](const QString& sentence) { told << sentence; });
@@ -284,7 +284,7 @@ class TestOpen : public test::WindowTest {
     window_->close();
     Options options = onWaves(200);
     options.model = "lstm";
-    options.weights = mine;
+    options.given["--weights"] = mine.toStdString();
     open(options);
     QTRY_VERIFY_WITH_TIMEOUT(fact("weights mine.npz"), patience);
     QVERIFY(output() == drawn);
@@ -338,8 +338,8 @@ class TestOpen : public test::WindowTest {
       close();
       Options options;
       options.model = model;
-      options.input = written(file + ".csv", text + "\n");
-      options.set = {{"input_scale", "1"}};
+      options.given["--input"] = (written(file + ".csv", text + "\n")).toStdString();
+      options.given["--set"] = "input_scale=1";
       open(options);
       SequenceChoice choice = session().setup().sequence->choice;
       choice.load.standardise = false;

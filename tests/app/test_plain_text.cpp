@@ -135,7 +135,7 @@ class TestPlainText : public test::WindowTest {
     Options options;
     options.model = "mine";
     // A file's name cannot have a slash, so that its picture is beside it.
-    options.input = written("<img src='p.png'><b>x.csv", rows);
+    options.given["--input"] = written("<img src='p.png'><b>x.csv", rows).toStdString();
     const QString before = QDir::currentPath();
     QVERIFY(QDir::setCurrent(folder_.path()));
     opened();

@@ -57,9 +57,9 @@ class TestSession : public test::WindowTest {
   void openSmall() {
     Options options;
     options.model = "elman";
-    options.task = "noise";
-    options.length = 60;
-    options.set = {{"width", "6"}};
+    options.given["--task"] = "noise";
+    options.given["--length"] = "60";
+    options.given["--set"] = "width=6";
     open(options);
   }
   TimingPanel* timing() { return window_->area()->findChild<TimingPanel*>(); }
@@ -144,7 +144,7 @@ class TestSession : public test::WindowTest {
     QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
     SequenceChoice longer;
     longer.task = "noise";
-    longer.options.length = 80;
+    longer.make.length = 80;
     session().loadSequence(longer);
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.length == 80, patience);
     QVERIFY2(session().trace()->timed == nullptr, "a length does");
@@ -193,7 +193,7 @@ class TestSession : public test::WindowTest {
   void exportsThatWaitAreStoppedToo() {
     SequenceChoice longer;
     longer.task = "noise";
-    longer.options.length = 200'000;
+    longer.make.length = 200'000;
     session().loadSequence(longer);
     QTRY_VERIFY_WITH_TIMEOUT(session().setup().sequence->sequence.length == 200'000, patience);
     session().stop();
@@ -317,7 +317,7 @@ class TestSession : public test::WindowTest {
     QVERIFY(QDir::setCurrent(folder_.path()));
     Options options;
     options.model = "gru";
-    options.input = "near.csv";
+    options.given["--input"] = "near.csv";
     open(options);
     close();
     QVERIFY(QDir::setCurrent(before));
@@ -329,7 +329,7 @@ class TestSession : public test::WindowTest {
   void aRestartBringsBackTheParametersOfATask() {
     SequenceChoice choice;
     choice.task = "copy";
-    choice.options = {.length = 70, .seed = 3, .set = {{"delay", "9"}, {"alphabet", "5"}}};
+    choice.make = {.length = 70, .seed = 3, .set = {{"delay", "9"}, {"alphabet", "5"}}};
     session().loadSequence(choice);
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().sequence->choice == choice, patience);
     close();
@@ -342,7 +342,7 @@ class TestSession : public test::WindowTest {
         QJsonDocument::fromJson(R"({"preset":"gru","sequence":{"task":"copy","length":"80","seed":"1","set":[["dely","9"]]}})").object();
     test::keepLab(lab);
     open({});
-    QVERIFY(session().setup().sequence->choice.task == "copy" && session().setup().sequence->choice.options == (TaskOptions{.length = 80}));
+    QVERIFY(session().setup().sequence->choice.task == "copy" && session().setup().sequence->choice.make == (TaskOptions{.length = 80}));
   }
 
   void theHintGoesWhenAllWasTried() {
@@ -499,8 +499,8 @@ int oneStart() {
   look.apply(ThemeChoice::light);
   Options options;
   options.model = "elman";
-  options.task = "noise";
-  options.length = 40;
+  options.given["--task"] = "noise";
+  options.given["--length"] = "40";
   options.layout = "Explore";  // all panels, at the first start too
   MainWindow window(&look, options);
   QString said;

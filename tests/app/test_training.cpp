@@ -78,7 +78,7 @@ class TestTraining : public test::TrainingTest {
     QVERIFY(std::ssize(curve()->loss) == done() && curve()->judged.front() == 0);
     QVERIFY2(panel()->verdict().contains("baseline"), qPrintable(panel()->verdict()));
     QCOMPARE(panel()->dataAsCsv().count('\n'),
-             static_cast<int>(done()) + 2);  // a header, and the judgement of the weights as they were drawn
+             static_cast<int>(done()) + 2);  // a header, and the evaluation of the weights as they were drawn
     photograph(window_.get(), "training");
   }
 
@@ -353,7 +353,7 @@ class TestTraining : public test::TrainingTest {
   void aFileIsLearnedFromByItsNextValues() {
     Options options = onWaves(400);
     options.model = "gru";
-    options.set = {{"width", "8"}};
+    options.given["--set"] = "width=8";
     WindowTest::open(options);
     TrainingChoice choice;
     choice.options.batch = 4;

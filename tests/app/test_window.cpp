@@ -432,8 +432,8 @@ class TestWindow : public test::WindowTest {
   void aMillionStepsAreStoppedAtOnce() {
     SequenceChoice choice;
     choice.task = "noise";
-    choice.options.length = 1'000'000;
-    choice.options.seed = 1;
+    choice.make.length = 1'000'000;
+    choice.make.seed = 1;
     test::Load load;
     QElapsedTimer beat;
     qint64 longest = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The rows of the benchmark: what is computed, on what, and the least that it can take.
+// The rows of the benchmark: the computation, its input, and the least time that it can take.
 #pragma once
 
 #include <functional>
@@ -23,14 +23,14 @@ struct Part {
   double cached = 0.0;        ///< bytes that are read from a cache at the least
   double flops = 0.0;
   std::string floor{};  ///< where these come from, in words
-  /// What is to be known of the last run beside its time, by name: "iterations", "residual".
+  /// Figures of the last run beside its time, by name: "iterations", "residual".
   std::function<std::map<std::string, double>()> facts{};
 };
 
 struct Row {
   std::string name, text;
   std::vector<Part> parts;  ///< the first is the row's own figure
-  /// The largest error of what the first part computed, against plain loops in float64, over the largest value.
+  /// The largest error of the first part's result, against plain loops in float64, over the largest value.
   std::function<double()> error;
   /// The inputs that a peer computes the same from, and float64 results to be checked by.
   std::function<void(NpzWriter&)> save;

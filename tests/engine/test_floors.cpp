@@ -407,13 +407,14 @@ std::vector<std::string> guessed_texts(const fs::path& root, std::size_t* tips_r
 using Texts = std::map<std::string, std::regex>;
 const std::regex option_alone(" ?--[a-z][a-z0-9-]* ?");
 const Texts with_options{{"engine/array/sentence.cpp", std::regex("--")},            // names the control of a remedy for the terminal
-                         {"engine/experiment/command.cpp", option_alone},            // the line that repeats a run
-                         {"engine/experiment/training/training.cpp", option_alone},  // and that of a training
+                         {"engine/experiment/training/training.cpp", option_alone},  // the line that repeats a training
                          {"engine/parameters/field.cpp", std::regex("--")},          // the option of a field, by its key
                          {"engine/sequence/tasks.cpp", option_alone},                // what made a sequence, as exports have it
-                         {"engine/experiment/training/plan.cpp",  // the table of the options of training, with their help
-                          std::regex("--([a-z][a-z0-9-]*)?|as many as --truncate")},
-                         {"engine/sequence/cells.cpp", std::regex("--")}};  // a cell that is missing
+                         // The options of training, of a run and of its sequence.
+                         {"engine/experiment/training/plan.cpp", std::regex("--([a-z][a-z0-9-]*)?|as many as --truncate")},
+                         {"engine/experiment/run_fields.cpp", option_alone},
+                         {"engine/sequence/choice.cpp", std::regex("--[a-z-]*(; )?|.*only where --columns names.*")},
+                         {"engine/sequence/text/cells.cpp", std::regex("--")}};  // a cell that is missing
 
 /// Where a text of the engine names an option, which a window has not: what can be done is a Remedy (array/sentence.h). A command between
 /// backquotes is for a terminal, whoever shows it.

@@ -23,7 +23,7 @@
 #include "experiment/experiment.h"
 #include "files/archive.h"
 #include "models/registry.h"
-#include "sequence/table.h"
+#include "sequence/text/table.h"
 #include "timing/pace.h"
 #include "timing/roof.h"
 

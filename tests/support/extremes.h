@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What tests at the edge of the numbers share: sequences and weights of any size, and a look at what came of them.
+// Helpers of tests at the edge of the numbers: sequences and weights of any size, and checks of their results.
 #pragma once
 
 #include <algorithm>

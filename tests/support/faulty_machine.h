@@ -23,7 +23,7 @@ class FaultyMachine {
   static constexpr const char* gone = "cudaErrorIllegalAddress: an illegal memory access was encountered";
   enum class Fault { none, allocation, launch, end };
 
-  /// The n-th call of its kind from now on, counted from 1. With `lasting` false the next one works again.
+  /// Fails the n-th call of its kind from now on, counted from 1. If `lasting` is false, the next one works again.
   void fail(Fault fault, std::int64_t at, bool lasting = false) {
     fault_ = Fault::none;
     at_ = at;
@@ -42,7 +42,7 @@ class FaultyMachine {
     return alive_.size();
   }
 
-  /// Called before what is fetched from the device.
+  /// Sets a call before each download from the device.
   void at_download(std::function<void()> call) { at_download_ = std::move(call); }
 
   std::string name() const { return host_.name(); }
@@ -57,7 +57,7 @@ class FaultyMachine {
     return memory;
   }
   void release(void* memory) noexcept {
-    // What a lost device held is not asked for back; the host's memory beneath is given back all the same, to see that nothing is
+    // Arrays of a lost device are not released on it; the host's memory beneath is given back all the same, to see that nothing is
     // forgotten.
     {
       const std::lock_guard lock(mutex_);

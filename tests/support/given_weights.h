@@ -16,8 +16,8 @@
 
 namespace reclab::test {
 
-/// Writes a file of the request's weights for so many inputs: those that are named, and of encoder and head what is drawn; asserts that
-/// every other one is named.
+/// Writes a file of the request's weights for so many inputs: those that are named, and drawn ones for encoder and head; asserts that every
+/// other one is named.
 inline void write_given_weights(const RunRequest& request, std::int64_t inputs, const std::map<std::string, std::vector<double>>& values) {
   const Network network(builtin_registry().find(request.preset.architecture), hyper_of(builtin_registry(), request.preset, request.set),
                         {.input = inputs});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs the kernels of array/cuda in plain loops on the host: their arithmetic, indices and order of launches are tested without a device.
-// Indices are visited in an order of its own, and the memory of a block starts as NaN, so that what counts on either shows.
+// Indices are visited in an order of its own, and the memory of a block starts as NaN, so that code that relies on either fails.
 #pragma once
 
 #include <algorithm>
@@ -92,8 +92,8 @@ class HostMachine {
   };
 };
 
-/// The same with a library for products, in plain loops, and one for Fourier transforms: arrays lie and arguments are refused as cuBLAS and
-/// cuFFT have it.
+/// A HostMachine with a library for products, in plain loops, and one for Fourier transforms: arrays lie and arguments are refused as
+/// cuBLAS and cuFFT have it.
 class LibraryMachine : public HostMachine {
  public:
   template <class T>
@@ -141,7 +141,7 @@ class LibraryMachine : public HostMachine {
           x[i] = std::conj(x[n - i]);
       }
       const Numbers result = fourier(x, roots, 0, n);
-      std::fill_n(own, 2 * t.row, std::numeric_limits<T>::quiet_NaN());  // what lies beyond the result has no meaning
+      std::fill_n(own, 2 * t.row, std::numeric_limits<T>::quiet_NaN());  // numbers beyond the result have no meaning
       for (std::size_t i = 0; i < (t.back ? n : n / 2 + 1); ++i) {
         if (t.back) {
           own[i] = static_cast<T>(result[i].real());

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How long something may take on a machine that does other things too: a limit of wall time, scaled by a load that is measured while it is
-// waited for.
+// Time limits on a machine that does other things too: a limit of wall time, scaled by a load that is measured meanwhile.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +12,9 @@
 
 namespace reclab::test {
 
-/// A thread that computes from begin to end and measures what share of a processor it gets, and how long it is kept from any. What a test
-/// waits for computes on the same processors and gets no more. What it does not compute, because it waits on a lock, a sleep or a disk, is
-/// no load: the limit stays where it was.
+/// A thread that computes from begin to end and measures its share of a processor, and how long it is kept from any. The computation that a
+/// test waits for runs on the same processors and gets no more. Its waits on a lock, a sleep or a disk are no load: the limit stays where
+/// it was.
 class Load {
  public:
   using Clock = std::chrono::steady_clock;
@@ -42,8 +41,8 @@ class Load {
     share_ = std::clamp(computed / std::max(seconds_, 1e-9), 1e-9, 1.0);
     return seconds_;
   }
-  /// What may take `seconds` where nothing else runs may take so many here: longer as the processors are shared, and by the longest time
-  /// that a thread was kept from all of them. After end().
+  /// The limit here for a computation that may take `seconds` where nothing else runs: longer as the processors are shared, and by the
+  /// longest time that a thread was kept from all of them. After end().
   double allowed(double seconds) const { return std::min(most * seconds, seconds / share_ + static_cast<double>(longest_.load()) * 1e-9); }
   std::string text(double seconds) const {
     return std::to_string(seconds_) + " s, where " + std::to_string(allowed(seconds)) + " s are allowed (a share of " +

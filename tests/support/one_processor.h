@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a test computes on one processor, and hence with one thread: its program runs itself, since the threads of a process are as many as
+// Results of a test on one processor, and hence with one thread: its program runs itself, since the threads of a process are as many as
 // there were processors for it when it first computed. Beside the comparison stands a case that writes, which is skipped in all other runs.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the tests find what they read and the programs that they start. One file alone knows it, so that the others compile to the same in
-// every checkout.
+// The folders of the files that tests read and of the programs that they start. One file alone knows them, so that the others compile to
+// the same in every checkout.
 #pragma once
 
 #include <string>

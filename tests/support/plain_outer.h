@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A matrix memory as its definition says it, one entry after another: what the forms of recurrence/outer are held to. It shares no code
+// A matrix memory as its definition says it, one entry after another: the reference for the forms of recurrence/outer. It shares no code
 // with them.
 #pragma once
 

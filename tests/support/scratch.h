@@ -47,7 +47,7 @@ inline std::string bytes_of_file(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Everything in a folder, hidden files too, as paths relative to it.
+/// The contents of a folder, hidden files too, as paths relative to it.
 inline std::set<std::string> listing(const std::filesystem::path& folder) {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))

@@ -77,7 +77,7 @@ inline Settings small_settings(const Preset& preset) {
   return {};
 }
 
-/// How often each model is swept over: RECLAB_SWEEP_COPIES, to measure how long the sweeps would take with so many times as many models.
+/// The number of sweeps over each model: RECLAB_SWEEP_COPIES, to measure how long the sweeps would take with so many times as many models.
 inline int copies() {
   const char* text = std::getenv("RECLAB_SWEEP_COPIES");
   return text ? std::max(1, std::atoi(text)) : 1;
@@ -141,7 +141,8 @@ inline std::vector<Preset> primitive_presets() {
   return all;
 }
 
-/// What a model goes over time with, in all its forms: the operations, the way that each of them takes, and whether in complex numbers.
+/// The operations by which a model goes over time, in all its forms: their types, the evaluation order of each, and whether in complex
+/// numbers.
 using OverTimes = std::set<std::tuple<std::type_index, std::uintptr_t, bool>>;
 inline OverTimes over_time(const Architecture& architecture, const Hyper& hyper, std::int64_t input) {
   OverTimes kinds;
@@ -157,7 +158,7 @@ inline OverTimes over_time(const Architecture& architecture, const Hyper& hyper,
   }
   return kinds;
 }
-/// Of the primitives, whose sweep over forms and lengths is never shortened (tests/engine/sweeps/test_forms.cpp).
+/// The operations of the primitives, whose sweep over forms and lengths is never shortened (tests/engine/sweeps/test_forms.cpp).
 inline const OverTimes& over_time_of_primitives() {
   static const OverTimes all = [] {
     OverTimes kinds;
@@ -170,7 +171,7 @@ inline const OverTimes& over_time_of_primitives() {
   return all;
 }
 /// Whether a long sweep takes all its lengths and settings for this model: with --thorough, and where it goes over time with something that
-/// no primitive has. Of what is only composed of primitives the short sweep shows that it is composed rightly.
+/// no primitive has. For a model that is composed of primitives alone, the short sweep shows that it is composed rightly.
 inline bool in_full(const Architecture& architecture, const Hyper& hyper) {
   if (thorough()) return true;
   return !std::ranges::includes(over_time_of_primitives(), over_time(architecture, hyper, 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Holds what a graph says of its derivatives to each other and to what it computes: its tangents to central differences, and to its
-// adjoints by <u, J v> = <J^T u, v>.
+// Checks the derivatives of a graph against each other and against its values: its tangents to central differences, and to its adjoints by
+// <u, J v> = <J^T u, v>.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ inline double largest_gap(const Parts& x, const Parts& y) {
   return largest(gap);
 }
 
-/// A graph of double precision, its leaves and what is made of them, on a backend.
+/// A graph of double precision, its leaves and its outputs, on a backend.
 class Derivatives {
  public:
   using Leaf = RandomLeaves::Leaf;
@@ -69,7 +69,7 @@ class Derivatives {
     return along;
   }
 
-  /// What is made where the leaves have gone so far.
+  /// The values where the leaves have gone so far.
   Parts values(const Directions& along, double by) {
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       Parts at = leaves_[i].parts;
@@ -132,8 +132,9 @@ class Derivatives {
 
 struct Checks {
   double noise = 20.0;      ///< of the values, in units of the last place of the largest
-  bool differences = true;  ///< not where a graph holds what moves: there it says no derivative of its values
-  bool adjoint = true;      ///< not where some of the outputs are read by the next segment alone, whose adjoints come by Memory::carry
+  bool differences = true;  ///< not where a graph detaches a value: there it gives no derivative of its values
+  bool adjoint =
+      true;  ///< not where some of the outputs are read by the next segment alone, whose adjoints come by Memory::set_final_adjoint
 };
 
 inline void check_tangents(const std::string& what, Derivatives& graph, const Checks& checks = {}) {
@@ -193,7 +194,7 @@ inline void check_tangents(const std::string& what, Derivatives& graph, const Ch
 
 using BuildLeaves = std::function<std::vector<Var>(Graph& graph, RandomLeaves& leaves)>;
 
-/// The same of what is built from random leaves, on the CPU; on another backend it has the same tangents.
+/// Checks the tangents of a graph of random leaves, on the CPU; on another backend it has the same tangents.
 inline void check_tangents(const std::string& what, const BuildLeaves& build, Backend& other, const Checks& checks = {}) {
   const auto with = [&](Backend& backend, const auto& body) {
     Graph graph(DType::f64);

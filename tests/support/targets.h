@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sequences that are given a target, for what a network has only then: its head.
+// Sequences that are given a target, without which a network has no head.
 #pragma once
 
 #include <cstdint>

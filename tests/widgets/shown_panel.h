@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A panel in a window of its own, and what its figures say.
+// A panel in a window of its own, and the texts of its figures.
 #pragma once
 
 #include <QFile>
@@ -44,7 +44,7 @@ struct Shown {
     if (!found) qFatal("no %s", name);
     return found;
   }
-  /// Those of its SVG with title, caption and cursor.
+  /// The texts of its SVG with title, caption and cursor.
   QStringList texts() {
     QTemporaryDir folder;
     const QString file = folder.filePath("t.svg");

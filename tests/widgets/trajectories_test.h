@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What tests of the trajectories panel share.
+// Helpers of the tests of the trajectories panel.
 #pragma once
 
 #include <QColor>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What stands at the end of a panel's own file, so that the list of panels, which includes none of them, knows it.
+// RECLAB_PANEL_IS, at the end of a panel's own file, so that the list of panels, which includes none of them, knows it.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace reclab {
 
-/// A panel says of itself what the list needs; the one that is asked is not shown, and gets no OpenGL if it can do without.
+/// The PanelInfo of a panel's class, from an instance of it that is not shown, and gets no OpenGL if it can do without.
 template <class P>
 PanelInfo infoOfPanel() {
   const auto make_probe = [] {
@@ -26,7 +26,7 @@ PanelInfo infoOfPanel() {
 
 }  // namespace reclab
 
-/// In the namespace reclab: the line of panels.inc that says this id is of this class.
+/// Defines, in the namespace reclab, the entry of panels.inc with this id as this class.
 #define RECLAB_PANEL_IS(id, Type)                \
   namespace panel_infos {                        \
   PanelInfo id();                                \

@@ -16,7 +16,7 @@ struct PowerColours {
 /// largest down over so many decades, and in any case down to 1. −∞ and NaN have no colour.
 PowerColours showPowers(Heatmap& heatmap, ColourBar& bar, const std::vector<double>& logarithms, std::int64_t units,
                         const std::vector<std::int64_t>& steps, double decades, const QString& label);
-/// What has the lowest colour because it lies below all of them, a sentence; empty where nothing does.
+/// A sentence on the numbers that have the lowest colour because they lie below all of them; empty where there are none.
 QString clippedText(const PowerColours& colours);
 
 }  // namespace reclab

@@ -5,7 +5,7 @@
 
 namespace reclab {
 
-/// What a step is called, and how long it is in units of the sequence's own time.
+/// The unit of the sequence's own time, and the length of a step in it.
 struct StepTime {
   double spacing = 1.0;
   QString unit;  ///< "year", "s"; empty: a step is the unit

@@ -14,7 +14,7 @@ namespace reclab {
 class AlignedTimes : public QObject {
   Q_OBJECT
  public:
-  /// Of all plots in a widget, which are there already.
+  /// Aligns all plots in a widget, which are there already.
   explicit AlignedTimes(QWidget* within);
 
  protected:

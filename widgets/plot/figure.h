@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Figures as files: PNG, and SVG and PDF as vectors, that say inside what they are of.
+// Figures as files: PNG, and SVG and PDF as vectors, that name their run inside.
 #pragma once
 
 #include <qcustomplot.h>
@@ -17,12 +17,12 @@ FigureText figureText(const QString& title, const Trace* trace);
 /// Unicode's raised digits are small in every font. In a figure, whose smallest text has a size, the exponents of an axis's tick labels are
 /// written in ordinary digits of the label's own size, raised; on the screen the labels are as ever.
 void raiseExponents(QCPAxis* axis);
-/// The same for other texts of a figure, in one line: how wide it is, and drawn from the left of a box, in its middle.
+/// The same for other texts of a figure, in one line: their width, and a drawing from the left of a box, in its middle.
 int widthInFigure(const QString& text, const QFontMetrics& metrics);
 void drawInFigure(QPainter* painter, const QRectF& box, const QString& text, const QFontMetrics& metrics);
 
-/// Writes a drawing through a temporary file, as wide as the style says. Returns an empty string or one sentence.
-/// `opaque` is what the drawing stands on; `dpi` that of the screen, so that fonts have the size they have there.
+/// Writes a drawing through a temporary file, as wide as the style says. Returns an empty string or one sentence. `opaque` is the colour
+/// under the drawing; `dpi` that of the screen, so that fonts have the size they have there.
 QString saveDrawing(const QString& file, Panel::Format format, const FigureDrawing& drawing, const FigureStyle& style, const QColor& opaque,
                     int dpi);
 /// `scale`: pixels of the image for one of the screen.

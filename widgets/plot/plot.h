@@ -25,7 +25,7 @@ class Paragraph : public QCPLayoutElement {
   Q_OBJECT
  public:
   explicit Paragraph(QCustomPlot* plot);
-  /// `on_screen` follows it where this is no figure: what the mouse does here.
+  /// `on_screen` follows it where this is no figure: a hint on the mouse.
   void setText(const QString& text, bool muted = false, const QString& on_screen = {});
   void setSmall(bool small) { small_ = small, width_ = -1; }
   QString text() const;
@@ -47,7 +47,7 @@ class Paragraph : public QCPLayoutElement {
   mutable bool in_figure_ = false;       ///< and in which of both
 };
 
-/// What is said of the step at the cursor.
+/// The text on the step at the cursor.
 class CursorText : public Paragraph {
  public:
   explicit CursorText(QCustomPlot* plot) : Paragraph(plot) { setLayer(QStringLiteral("overlay")); }
@@ -55,20 +55,20 @@ class CursorText : public Paragraph {
   void say(const QString& text, bool muted = true);
 };
 
-/// The names of curves in a row that wraps. A click on one hides what it names; it stays hidden when the entries are made anew. Where the
+/// The names of curves in a row that wraps. A click on one hides its curves; they stay hidden when the entries are made anew. Where the
 /// plot is low it is one line with as many as fit, or nothing (Plot::roomFor).
 class Legend : public QCPLayoutElement {
   Q_OBJECT
  public:
   explicit Legend(QCustomPlot* plot);
   void clear();
-  /// `key` is what a hidden entry is remembered by, `tip` what it means.
+  /// `key` identifies a hidden entry, `tip` explains it.
   void add(const QString& key, const QString& text, const QPen& pen, const QList<QCPLayerable*>& shows, const QString& tip = {});
   QString tipAt(const QPointF& position) const;
-  /// Hides or shows what lies under the position. False when nothing does.
+  /// Hides or shows the entry under the position. False when there is none.
   bool toggleAt(const QPointF& position);
   bool contains(const QPointF& position) const;
-  /// Where an entry was drawn last, in the plot's pixels; null when there is no such entry.
+  /// The last place of an entry, in the plot's pixels; null when there is no such entry.
   QRect placeOf(const QString& key) const;
   int wantedHeight() const;                        ///< with all of its lines, at the width of the plot
   int lineHeight() const;                          ///< with one; 0 when it is empty
@@ -118,7 +118,7 @@ class Plot : public QCustomPlot {
 
   /// Makes the bottom axis of a rect a time axis. Values at the cursor are written by `format`.
   void addTimeRect(QCPAxisRect* rect, std::function<QString(double)> format = {});
-  /// The steps there are, and what their times are called. The visible range is kept when the extent is the one it was.
+  /// Sets the steps there are, and the names of their times. The visible range is kept when the extent is the one it was.
   void setTimeExtent(std::int64_t first, std::int64_t last);
   void setTimeNames(const Trace& trace);
   double timeSpacing() const { return time_spacing_; }  ///< of a step; 1 where times are not evenly spaced, and steps are counted
@@ -128,11 +128,12 @@ class Plot : public QCustomPlot {
   void setLag(bool lag);
   bool lag() const { return lag_; }
   void offerLag() { lag_offered_ = true; }
-  /// Where a click counts steps the other way, beside the name of the time axis; null where there is no room for it, and in figures.
+  /// The place of the link beside the name of the time axis, where a click counts steps the other way; null where there is no room for it,
+  /// and in figures.
   QRect lagLinkPlace() const;
-  QString lagLink() const;  ///< what is written there
+  QString lagLink() const;  ///< its text
   void setTimeRange(std::int64_t first, std::int64_t last);
-  /// Where its time axis begins and ends, in its pixels, as it would be drawn alone; nothing where no time axis is seen.
+  /// The ends of its time axis, in its pixels, as it would be drawn alone; nothing where no time axis is seen.
   struct TimeSpan {
     int left = 0, right = 0;
   };
@@ -144,36 +145,34 @@ class Plot : public QCustomPlot {
   void setCursorStep(std::int64_t step);
   std::int64_t cursorStep() const { return cursor_; }
 
-  /// Repaints everything, or only what moves with the cursor (the layers "now" and "overlay"); before the window is painted next, and at
-  /// most 30 times a second. A plot that is hidden or behind others is drawn when it is seen.
+  /// Repaints everything, or only the parts that move with the cursor (the layers "now" and "overlay"); before the window is painted next,
+  /// and at most 30 times a second. A plot that is hidden or behind others is drawn when it is seen.
   void redraw();
   void redrawNow();
 
-  /// For an axis rect that is not a time axis: what to do on a double click there.
+  /// Sets the action of a double click on an axis rect that is not a time axis.
   void setResetHandler(std::function<void()> reset) { reset_ = std::move(reset); }
-  /// A tooltip for a position, in rich text; empty for none.
-  /// What is said of a place; plain text, or an htmlTip().
+  /// Sets the tooltip of a position: plain text, or an htmlTip(); empty for none.
   void setHoverHandler(std::function<QString(const QPointF&)> hover) { hover_ = std::move(hover); }
 
   /// Makes the left axis of a rect one that can be held, locked and zoomed; the panel gives its ranges to it.
   ValueAxis* addValueAxis(QCPAxisRect* rect);
   void holdValues(bool hold);  ///< of all such axes
 
-  /// The one rule of what a low plot leaves out, so that the picture keeps its height: texts from the last to the first, then legends but
-  /// for one line, then these. What is left out is told where the pointer rests on the dots in the corner.
+  /// The one rule by which a low plot leaves parts out, so that the picture keeps its height: texts from the last to the first, then
+  /// legends but for one line, then these. A tooltip on the dots in the corner names the parts left out.
   enum class Room { all, line, none };
   /// The height that the picture keeps, axes with it; where none is said, 120 pixels inside them.
   void setLeastPicture(int height) { least_picture_ = height; }
-  /// The share of the plot's height that the picture keeps as long as what stands beside it can be shortened.
+  /// The share of the plot's height that the picture keeps as long as the texts beside it can be shortened.
   void setShareOfPicture(double share) { share_ = share; }
   Room roomFor(const QCPLayoutElement* one) const;
   QString leftOut() const;     ///< in rich text; empty when everything is shown
   QRect leftOutPlace() const;  ///< where a mark says that something is
 
-  /// What it shows, laid out for a figure: nothing is left out for want of room, and of what moves with the cursor there is what the style
-  /// says.
+  /// The plot laid out for a figure: nothing is left out for want of room, and the style says whether the parts at the cursor are in it.
   FigureDrawing drawing(const FigureText& text, const FigureStyle& style);
-  /// Of a picture alone, its height in widths where it is a column wide; two pictures above each other are the higher.
+  /// Sets the height of a picture alone, in widths where it is a column wide; two pictures above each other are the higher.
   void setFigureShape(double height) { figure_shape_ = height; }
   /// Something that is drawn at the cursor, and so is in a figure only where the cursor is.
   void addCursorMark(QCPLayerable* mark) { cursor_marks_.append(mark); }
@@ -210,7 +209,7 @@ class Plot : public QCustomPlot {
     QPointer<QCPAxisRect> rect;
     std::function<QString(double)> format;
   };
-  /// What stands beside the pictures, the height that all of it wants, and the height that the pictures leave it.
+  /// The texts and legends beside the pictures, the height that all of them want, and the height that the pictures leave them.
   struct Beside {
     std::vector<const Paragraph*> texts;
     std::vector<const Legend*> legends;

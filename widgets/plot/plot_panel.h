@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the panels that are one Plot have in common: a control row, a sentence when there is nothing to show, the runs beside the one that
-// is shown, what presets name, figures.
+// The base of panels that are one Plot: a control row, a sentence when there is nothing to show, the runs beside the one that is shown,
+// places that presets name, figures.
 #pragma once
 
 #include <QComboBox>
@@ -42,26 +42,26 @@ class PlotPanel : public Panel {
   virtual QString whyEmpty() const = 0;
   /// Draws trace_, which has something to show. Also called when the palette changed.
   virtual void rebuild() = 0;
-  /// There is nothing to show: let go of pointers into the trace that was.
+  /// Lets go of pointers into the former trace, where there is nothing to show.
   virtual void forget() {}
-  /// Moves what depends on step_. Must be cheap; rebuild() calls it by itself if it wants.
+  /// Moves the parts that depend on step_. Must be cheap; rebuild() calls it by itself if it wants.
   virtual void moveTime() {}
   /// The number of the header line, for trace_ and step_.
   virtual QString makeHeadline() const { return {}; }
-  /// What the preset names is to be seen, whatever was chosen by hand for it.
+  /// Drops the choice by hand for the preset, so that the place it names is shown.
   virtual void dropChoice(const QString& preset) { Q_UNUSED(preset); }
-  /// What the figure is of, after the panel's title: "gate forget, layer 0".
+  /// The subject of the figure, after the panel's title: "gate forget, layer 0".
   virtual QString subject() const { return {}; }
 
   QString figureTitle() const;
-  /// A box to choose from, in the control row or to be put elsewhere. `kept`: what is chosen in it is kept, and taken back by undo, by its
-  /// name alone.
+  /// A box to choose from, in the control row or to be put elsewhere. `kept`: its choice is kept, and taken back by undo, by its name
+  /// alone.
   QComboBox* addChoice(const char* name, bool kept, const QString& tip = {}, const QStringList& items = {});
   static QComboBox* makeChoice(const char* name, bool kept, const QString& tip = {}, const QStringList& items = {});
   /// Fills a box with the layers that these arrays are of. Returns the number of the one that is chosen: as it was, else the first.
   QString fillLayers(QComboBox* box, const std::vector<const TraceArray*>& arrays, const QString& chosen);
   QString preset() const { return trace_ ? QString::fromStdString(trace_->info.preset) : QString(); }
-  QString wanted() const { return wanted_.value(preset()); }  ///< what the preset of the run names; empty where it names nothing
+  QString wanted() const { return wanted_.value(preset()); }  ///< the place that the preset of the run names; empty where it names none
 
   void refresh();  ///< rebuild(), moveTime() and headline, or the sentence
 
@@ -91,7 +91,7 @@ QString layerName(const Trace& trace, const QString& number);
 /// Whether that layer runs from the end of the sequence to its start.
 bool runsBackward(const Trace& trace, const QString& number);
 
-/// What the run noted about arrays of these kinds, each sentence once.
+/// The notes of the run about arrays of these kinds, each sentence once.
 QString notesOn(const Trace& trace, Kinds kinds);
 
 /// " – LSTM, noise, seed 1": the end of a figure's title.
@@ -99,12 +99,13 @@ QString titleOfRun(const Trace& trace);
 
 /// "This model" where it has no title.
 QString modelName(const Trace& trace);
-/// Of a run that did not come to its end: "This run has no gates, for it ended early: ...", where `lacks` is the beginning. Else empty.
+/// The sentence on a run that did not come to its end: "This run has no gates, for it ended early: ...", where `lacks` is the beginning.
+/// Else empty.
 QString endedEarly(const Trace& trace, const QString& lacks);
 /// Why a run has none of a kind, and never will; empty where it may have.
 QString whyAbsent(const Trace& trace, Kind kind);
 
-/// "run first, then ..." for a null trace, and what a run that ended early says of itself.
+/// "run first, then ..." for a null trace, and the sentence of a run that ended early.
 QString noRunSentence(const Trace* trace, const QString& what);
 
 }  // namespace reclab

@@ -18,7 +18,7 @@ namespace reclab {
 
 constexpr double smallest_text = 9.0;  ///< points, of everything that is drawn
 
-/// How a plot looks in a palette. Derive it anew when the palette changes.
+/// The look of a plot in a palette. Derive it anew when the palette changes.
 struct Theme {
   QColor base;    ///< the ground of a plot
   QColor text;    ///< axis and paragraph text
@@ -58,9 +58,9 @@ const ColourMap& diverging(bool dark);  ///< for signed data, centred at zero: t
 QString number(double value, int digits = 3);
 /// 10 to a (whole or broken) power: "10⁻⁴⁰⁰", "10⁻²·⁵".
 QString powerOfTen(double exponent);
-/// 10 to a power far beyond what a double holds, as a number: "2.5×10⁻⁴⁰¹".
+/// 10 to a power far beyond the range of a double, as a number: "2.5×10⁻⁴⁰¹".
 QString powerAsNumber(double exponent, int digits = 2);
-/// "1.02" as "¹·⁰²"; what is no digit, point or minus is left out.
+/// "1.02" as "¹·⁰²"; other characters than digits, point and minus are left out.
 QString superscript(const QString& plain);
 /// Indices and powers of plain text set as such, where Unicode has all their characters: "h_{t-1}" as "hₜ₋₁", "x^2" as "x²"; "s_T" stays.
 QString mathText(const QString& plain);

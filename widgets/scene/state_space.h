@@ -27,7 +27,7 @@ class StateColumns {
   };
 
   StateColumns() = default;
-  /// Of one layer, or of one array of it when `name` is given. Arrays that have other rows than the first are left out.
+  /// The columns of one layer, or of one array of it when `name` is given. Arrays that have other rows than the first are left out.
   StateColumns(const Trace& trace, const QString& layer, const QString& name = {});
 
   std::int64_t rows() const { return static_cast<std::int64_t>(steps_.size()); }
@@ -57,7 +57,7 @@ struct PinnedState {
   StateColumns columns;
 };
 
-/// What is to be drawn.
+/// The input of statePicture().
 struct StateRequest {
   StateColumns columns;
   bool components = true;                     ///< axes are the first principal components, else the three chosen columns
@@ -68,7 +68,7 @@ struct StateRequest {
   std::vector<PinnedState> pinned;  ///< drawn in the same coordinates
 };
 
-/// What comes of it.
+/// The result of statePicture().
 struct StatePicture {
   std::int64_t rows = 0;                              ///< of the columns, up to the first that is not finite
   std::shared_ptr<const Trajectory> trajectory;       ///< null when there is none
@@ -78,7 +78,7 @@ struct StatePicture {
   std::vector<double> spread;                         ///< variance of each column
   std::shared_ptr<const std::vector<double>> matrix;  ///< [matrixSteps, width]; means of neighbouring rows when there are very many
   std::vector<std::int64_t> matrixSteps;
-  double matrixScale = 0.0;   ///< what most of |matrix| lies within
+  double matrixScale = 0.0;   ///< a bound that most of |matrix| lies within
   bool matrixBeyond = false;  ///< and 0.5 % do not
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the geometry of a trajectory's scene and its drawing in vectors have in common.
+// The parts that the geometry of a trajectory's scene and its drawing in vectors share.
 #pragma once
 
 #include <algorithm>

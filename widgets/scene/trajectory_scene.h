@@ -45,7 +45,7 @@ struct Trajectory {
   QString timeName;              ///< with its unit
   std::vector<CompanionWay> companions;
 
-  /// Fills what follows from the points; on any thread, before a scene gets it.
+  /// Computes the other members from the points; on any thread, before a scene gets it.
   void arrange();
   std::array<double, 3> low{}, high{};  ///< of the axes, with a margin
   std::vector<Point3> cube;             ///< every point in [-1, 1]^3, each axis by its own range
@@ -73,14 +73,14 @@ class TrajectoryScene {
   void setTrajectory(std::shared_ptr<const Trajectory> trajectory);
   const std::shared_ptr<const Trajectory>& trajectory() const { return trajectory_; }
   void setCursor(std::int64_t row);                            ///< -1: no marker
-  void setRange(std::int64_t firstRow, std::int64_t lastRow);  ///< what lies outside fades; an empty range shows all
+  void setRange(std::int64_t firstRow, std::int64_t lastRow);  ///< rows outside fade; an empty range shows all
   void setTheme(const Theme& theme);
 
   vtkRenderer* renderer() const { return renderer_.Get(); }
   vtkCamera* camera() const;
   void resetCamera();
   void turn(double azimuth, double elevation);  ///< degrees; the third axis stays upright
-  /// The same curve, cursor, colours, size and camera, for a picture elsewhere.
+  /// Copies curve, cursor, colours, size and camera, for a picture elsewhere.
   void copyFrom(const TrajectoryScene& from);
   /// The size of the picture, in the units of the painter. The curve keeps its place in it.
   void resize(QSizeF size);
@@ -92,14 +92,14 @@ class TrajectoryScene {
 
   /// The row whose point is nearest to a position in the picture, -1 when none is within `reach`.
   std::int64_t pick(QPointF position, double reach) const;
-  /// Where the marker is in the picture, with the room it takes; empty when there is none.
+  /// The place of the marker in the picture, with the room it takes; empty when there is none.
   QRectF markerArea() const;
 
-  /// What lies over the geometry: names, ticks, the bar of time, and the marker, which so is never hidden and costs no new picture.
+  /// Paints the overlay: names, ticks, the bar of time, and the marker, which so is never hidden and costs no new picture.
   void paintOver(QPainter& painter) const;
   /// The whole picture in vectors: walls, depth-sorted curve, marker, labels.
   void paint(QPainter& painter) const;
-  QRectF barArea() const;  ///< the bar of time and what is written beside it, all that changes when the cursor moves
+  QRectF barArea() const;  ///< the bar of time and the text beside it, all that changes when the cursor moves
 
  private:
   struct View;
@@ -122,7 +122,7 @@ class TrajectoryScene {
   QColor colourOf(const CompanionWay& companion, std::int64_t row) const;
 
   std::shared_ptr<const Trajectory> trajectory_;
-  std::vector<std::int64_t> tubeRows_;  ///< whose colour each point of the tube has
+  std::vector<std::int64_t> tubeRows_;  ///< the row that colours each point of the tube
   std::array<std::vector<double>, 3> ticks_;
   double radius_ = 0.01;
   std::int64_t cursor_ = -1, first_ = 0, last_ = -1;

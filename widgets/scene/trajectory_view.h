@@ -33,7 +33,7 @@ class TrajectoryView : public QWidget {
   /// The picture in another size (in units of the widget), at `scale` pixels a unit. Rendered by VTK off the screen where it can be; needs
   /// no visible widget.
   QImage image(QSizeF size, double scale, bool cursor = true) const;
-  /// The same as vectors.
+  /// Paints the picture in vectors.
   void paintVectors(QPainter& painter, QSizeF size, bool cursor = true) const;
 
  signals:
@@ -52,7 +52,7 @@ class TrajectoryView : public QWidget {
   VtkWidget* gl_ = nullptr;
   QWidget* overlay_;
   vtkNew<vtkGenericRenderWindowInteractor> interactor_;
-  vtkNew<vtkGenericOpenGLRenderWindow> unseen_;  ///< what the interactor needs where there is no OpenGL; never rendered
+  vtkNew<vtkGenericOpenGLRenderWindow> unseen_;  ///< for the interactor where there is no OpenGL; never rendered
   QPointF pressed_;
   bool moved_ = false;
 };

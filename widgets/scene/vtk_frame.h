@@ -36,11 +36,11 @@ class VtkFrame {
   VtkFrame& operator=(const VtkFrame&) = delete;
 
   vtkGenericOpenGLRenderWindow* window() const { return window_.Get(); }
-  /// Each of these three wants the context current: a context has come, is about to go, and a picture into one of its framebuffers.
+  /// These three want the context current: a context has come, is about to go, and a picture into one of its framebuffers.
   void attach();
   void release();
   void render(QSize pixels, unsigned framebuffer, bool smooth = true);
-  /// Moves what the cameras see, in widths and heights of the picture.
+  /// Moves the view of the cameras, in widths and heights of the picture.
   void shift(double right, double up);
 
  private:
@@ -51,18 +51,18 @@ class VtkFrame {
 /// Draws a renderer that belongs to no window yet into an image, without anything on the screen. Null when there is no OpenGL.
 QImage renderImage(vtkRenderer* renderer, QSize pixels);
 
-/// The widget that shows a VtkFrame. It takes no mouse events: what lies over it does. The scene is drawn off the screen, and only when it
+/// The widget that shows a VtkFrame. It takes no mouse events: the widget over it does. The scene is drawn off the screen, and only when it
 /// has changed, between the events of the window; the widget paints the picture. (With a QOpenGLWidget in it, Qt composes the whole window
-/// by OpenGL at every repaint of any of its parts, which takes a fifth of a second where there is no graphics card.) Where there is
-/// no graphics card it is drawn with jagged edges while it changes; when it has come to rest, a few more of them, each moved by a part of
-/// a pixel, are averaged to a smooth one, so that no single one holds the window up.
+/// by OpenGL at every repaint of any of its parts, which takes a fifth of a second where there is no graphics card.) Where there is no
+/// graphics card it is drawn with jagged edges while it changes; when it has come to rest, a few more of them, each moved by a part of a
+/// pixel, are averaged to a smooth one, so that no single one holds the window up.
 class VtkWidget : public QWidget {
   Q_OBJECT
  public:
   explicit VtkWidget(QWidget* parent = nullptr);
   ~VtkWidget() override;
   VtkFrame& frame() { return frame_; }
-  void changed();  ///< what is drawn has changed
+  void changed();  ///< the scene has changed
   /// The picture is not yet the one that stays.
   bool isMoving() const { return next_.isActive() || (picture_.isNull() && isVisible()); }
   std::function<void()> beforeRender;  ///< called before the scene is drawn, the sizes being known

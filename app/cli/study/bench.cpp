@@ -198,23 +198,20 @@ StudyAsked asked(const StudyOptions& options, const PresetLibrary& all) {
   const bool primitive = is_primitive(options.id) && std::ranges::find(all.presets(), options.id, &Preset::id) == all.presets().end();
   StudyAsked made{{primitive ? primitives() : builtin_registry(), all}};
   RunRequest& request = made.input.run;
-  request = request_of(options, primitive ? primitive_preset(options.id) : all.find(options.id), made.input.registry);
+  request = model_request_of(options, primitive ? primitive_preset(options.id) : all.find(options.id), made.input.registry);
   made.values = values_given(options);
   const TimingRequest timing = plan_of(timing_fields(), made.values);
   const std::int64_t longest = timing.lengths.back();
   if (primitive) {
-    for (const auto& [option, given] : {std::pair{"--input", !options.input.empty()},
-                                        {"--task", !options.task.empty()},
-                                        {"--length", !options.length.empty()},
-                                        {"--task-set", !options.task_set.empty()},
-                                        {"--trained", options.trained},
-                                        {"--weights", !options.weights.empty()},
-                                        {"--sizes", !options.sizes.empty()},
-                                        {"--state", !options.state.empty()}})
-      if (given) usage_error(option, "belongs to a preset; a primitive is timed on random inputs.");
+    const auto refuse = [](const std::string& flag, bool given) {
+      if (given) usage_error(flag, "belongs to a preset; a primitive is timed on random inputs.");
+    };
+    for (const Field& field : sequence_fields()) refuse(field.flag, options.is_set(field.flag));
+    for (const char* flag : {"--trained", "--weights", "--state"}) refuse(flag, options.is_set(flag));
+    refuse("--sizes", !options.sizes.empty());
     request.sequence = primitive_input(options.id, hyper_of(primitives(), request.preset, request.set), longest, request.seed);
   } else {
-    request.sequence = sequence_of(options, request.preset, std::max(longest, request.preset.task_length));
+    request.sequence = load_sequence(sequence_of(options, request.preset, std::max(longest, request.preset.task_length)));
     take_sizes(options, request, !options.is_set("--json"));
   }
   const std::vector<std::string> known = forms_of(made.input, {});

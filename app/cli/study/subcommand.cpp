@@ -2,8 +2,6 @@
 #include "study/subcommand.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <cmath>
 #include <map>
 
 #include "array/error.h"
@@ -24,71 +22,36 @@ StudyAsked usual(const StudyOptions& options, const PresetLibrary& all) {
   return made;
 }
 
-double real(const std::string& option, const std::string& text) {
-  double value = 0.0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (end.ec != std::errc() || end.ptr != text.data() + text.size() || !std::isfinite(value))
-    usage_error(option, "is \"" + text + "\"; give a number.");
-  return value;
-}
-
 }  // namespace
 
-double positive(const std::string& option, const std::string& text) {
-  const double value = real(option, text);
-  if (value < 0.0) usage_error(option, "is \"" + text + "\"; give 0 or more.");
-  return value;
-}
-
-void add_fields(CLI::App& app, const std::vector<Field>& fields, std::map<std::string, std::string>& all_given, bool of_file) {
+void add_fields(CLI::App& app, const std::vector<Field>& fields, std::map<std::string, std::string>& all_given) {
   for (const Field& field : fields) {
-    if (field.of_file != of_file || field.flag.empty()) continue;
+    if (field.flag.empty()) continue;
     std::string& given = all_given[field.flag];
     if (field.row.kind == HyperKind::flag) {
       app.add_flag_callback(field.flag, [&given] { given = "true"; }, field.row.text);
       continue;
     }
     const bool list = field.says != Field::Says::one;
-    const std::string usual = field.usual.empty() && !list ? as_text(field.row.standard) : field.usual;
+    const std::string usual = field.usual.value_or(list ? std::string() : as_text(field.row.standard));
     const std::string text = field.row.text + (usual.empty() ? "" : " (" + usual + ")");
-    if (!list) {
+    if (list)
+      add_list(app, field, text, given);
+    else
       app.add_option(field.flag, given, text)->type_name(field.argument);
-      continue;
-    }
-    add_list(app, field.flag.c_str(), [&given](const std::vector<std::string>& names) { given = list_of_names(names); }, text);
   }
-}
-
-HyperValue given_value(const Field& field, const std::string& text) {
-  const HyperSpec& row = field.row;
-  const auto whole = [&](const std::string& number) {
-    return *integer(field.flag, number, static_cast<std::int64_t>(row.low), static_cast<std::int64_t>(row.high));
-  };
-  if (field.says != Field::Says::one) {
-    if (row.kind == HyperKind::integer)
-      for (const std::string& number : names_of_list(text)) whole(number);
-    return text;
-  }
-  switch (row.kind) {
-    case HyperKind::integer: return whole(text);
-    case HyperKind::real: return std::isinf(row.high) ? positive(field.flag, text) : real(field.flag, text);
-    case HyperKind::flag: return text == "true";
-    case HyperKind::choice: break;
-  }
-  return text;
 }
 
 FieldTexts values_given(const StudyOptions& options) {
   FieldTexts values;
   for (const Field& field : study(options.study).fields)
     if (!field.output && options.is_set(field.flag))
-      values.emplace_back(field.row.key, as_text(given_value(field, options.given.at(field.flag))));
+      values.emplace_back(field.row.key, as_text(typed_value(field, options.given.at(field.flag))));
   return values;
 }
 
 void add_study(CLI::App& app, StudyOptions& options) {
-  add_model(app, options);
-  add_sequence(app, options);
+  add_model(app, options, {"form", "loss", "every", "record"});
   add_fields(app, study(options.study).fields, options.given);
 }
 

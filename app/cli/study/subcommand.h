@@ -32,10 +32,8 @@ struct StudyText {
 StudyText bench_text();
 StudyText distil_text();
 
-/// Options for fields: of a file that is learned from, or the others.
-void add_fields(CLI::App& app, const std::vector<Field>& fields, std::map<std::string, std::string>& given, bool of_file = false);
-/// What was typed for a field, checked. Throws Error that names the flag.
-HyperValue given_value(const Field& field, const std::string& text);
+/// Options for fields.
+void add_fields(CLI::App& app, const std::vector<Field>& fields, std::map<std::string, std::string>& given);
 /// What was typed for the fields of a study.
 FieldTexts values_given(const StudyOptions& options);
 

@@ -13,7 +13,7 @@ class QTableWidget;
 
 namespace reclab {
 
-/// What differs between the run that is looked at and those that are pinned: settings, weights, seed, form, and the numbers of each. It
+/// The differences between the run that is looked at and those that are pinned: settings, weights, seed, form, and the numbers of each. It
 /// follows them while it is open, and is saved as CSV.
 class CompareDialog : public QDialog {
   Q_OBJECT

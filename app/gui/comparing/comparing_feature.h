@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Runs that are compared: the chips in the tool bar, the menu of comparisons, the table of what differs, and all side by side.
+// Runs that are compared: the chips in the tool bar, the menu of comparisons, the table of differences, and all side by side.
 #pragma once
 
 #include <QObject>

@@ -17,7 +17,7 @@ namespace reclab {
 class LinkedAxes : public QObject {
   Q_OBJECT
  public:
-  /// Of panels of one kind: their plots are alike, rect by rect.
+  /// Links the panels, all of one kind: their plots are alike, rect by rect.
   LinkedAxes(const std::vector<Panel*>& panels, QObject* parent);
 
  protected:
@@ -34,7 +34,7 @@ class LinkedAxes : public QObject {
   };
   void join(const Group& group);
   void follow(const Group& group, const ValueAxis* hand);
-  /// It wants nothing else than it was given: it only keeps its circle round.
+  /// Whether two ranges differ only by keeping a circle round.
   static bool near(const QCPRange& a, const QCPRange& b);
   void joinFree(std::vector<Free>& group);
 

@@ -66,7 +66,7 @@ class SideBySide : public QWidget {
   QWidget* sheet_;
   QGridLayout* grid_;
   QMenu* menu_;
-  std::vector<QObject*> links_;  ///< of what is there now
+  std::vector<QObject*> links_;  ///< of the present cards
 };
 
 }  // namespace reclab

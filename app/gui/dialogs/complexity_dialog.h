@@ -13,7 +13,7 @@ class ComplexityDialog : public RowsDialog<ComplexityRow> {
  public:
   ComplexityDialog(LibraryPtr library, FileChooser chooser, QWidget* parent = nullptr, Scheduler* scheduler = nullptr);
 
-  /// What is measured; tests take a few short sequences of few models.
+  /// Sets the models and lengths that are measured; tests take a few short sequences of few models.
   void setMeasured(std::vector<std::string> presets, std::vector<std::int64_t> lengths);
 
  signals:

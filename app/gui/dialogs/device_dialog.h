@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Does the CUDA device compute what the CPU does? Every primitive and every preset on both, line by line, as `reclab check-device`.
+// Does the CUDA device compute the same as the CPU? Every primitive and every preset on both, line by line, as `reclab check-device`.
 #pragma once
 
 #include "checks/check_device.h"
@@ -13,7 +13,7 @@ class DeviceDialog : public RowsDialog<DeviceReport> {
  public:
   DeviceDialog(LibraryPtr library, FileChooser chooser, QWidget* parent = nullptr, Scheduler* scheduler = nullptr);
 
-  /// What is compared; tests take a few short models.
+  /// Sets the models and the length that are compared; tests take a few short ones.
   void setCheck(const DeviceCheck& check) { check_ = check; }
 
  private:

@@ -230,12 +230,7 @@ void DistilDialog::openModel() {
     for (const auto& [key, value] : found->preset.hyper) own.set(key, value, id);
     for (const HyperSpec& spec : own.table())
       if (!spec.initialisation_only && own.text(spec.key) != standard.text(spec.key)) after.setValue(spec.key, own.text(spec.key));
-    if (!found->whole) {
-      SequenceChoice impulse;
-      impulse.task = found->preset.task;
-      impulse.options = found->preset.task_options();
-      after.sequence = loadChoice(impulse);
-    }
+    if (!found->whole) after.sequence = loadChoice(found->preset.own_sequence());
     emit opened(after, QString::fromStdString(found->preset.title));
     accept();
   } catch (const Error& error) {

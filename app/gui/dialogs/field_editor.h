@@ -13,10 +13,10 @@ namespace reclab {
 
 /// A box for a number or a choice, a line for a real number. `changed` is called when a hand changed its value.
 QWidget* fieldEditor(const Field& field, QWidget* parent, const std::function<void()>& changed);
-/// Nothing where the editor says no value that the field may have.
+/// The value in an editor; nothing where it is none that the field may have.
 std::optional<HyperValue> valueIn(const Field& field, const QWidget* editor);
 void showIn(QWidget* editor, const HyperValue& value);
-/// As a settings file has it, which may hold anything.
+/// The value as a settings file has it, and back; a file may hold anything.
 QVariant savedOf(const HyperValue& value);
 std::optional<HyperValue> valueFrom(const Field& field, const QVariant& saved);
 

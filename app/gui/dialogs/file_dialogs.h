@@ -16,9 +16,9 @@ class QLineEdit;
 
 namespace reclab {
 
-/// Asks whether what is there is replaced; `there`: a sentence that says what that is.
+/// Asks whether files are replaced; `there`: a sentence that names them.
 bool mayReplace(QWidget* parent, const QString& title, const QString& there, bool several = false);
-/// Likewise of those of these files that are in the folder; true, and unasked, where none is.
+/// Asks the same of those of these files that are in the folder; true, and unasked, where none is.
 bool mayReplaceFiles(QWidget* parent, const QString& title, const QString& folder, const QStringList& files);
 
 /// A line with the path of a folder, and a button to choose one that is there. One that is not is made by who writes into it.
@@ -49,7 +49,7 @@ class FolderDialog : public QDialog {
 class FigureDialog : public QDialog {
   Q_OBJECT
  public:
-  /// Begins with what was chosen last.
+  /// Begins with the last choices.
   FigureDialog(FigureQuestion question, const QString& folder, QWidget* parent);
   FigureAnswer answer() const;
   void accept() override;  ///< asks before files are replaced

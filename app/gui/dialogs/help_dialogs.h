@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the menu Help shows.
+// The dialogs of the menu Help.
 #pragma once
 
 class QWidget;

@@ -26,7 +26,7 @@ class TableDialog : public QDialog {
   QTableWidget* table() const { return table_; }
   QPushButton* runButton() const { return run_; }
   QPushButton* saveButton() const { return save_; }
-  QString words() const;  ///< what is said under the table
+  QString words() const;  ///< the text under the table
 
  protected:
   struct Column {

@@ -11,7 +11,7 @@ class QToolButton;
 
 namespace reclab {
 
-/// The one line over a dock: title, the number that matters, buttons. Also what the dock is dragged by.
+/// The one line over a dock: title, the number that matters, buttons. A drag of it moves the dock.
 class FlatHeader : public QFrame {
   Q_OBJECT
  public:

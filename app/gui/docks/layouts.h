@@ -17,7 +17,7 @@ struct PanelLayout {
   int place = 0;                  ///< in the list of those to choose from
 };
 
-/// What a file says. Throws Error for what is no layout, and for a panel that there is not or that is named twice.
+/// The layout of a file. Throws Error for a text that is no layout, and for a panel that there is not or that is named twice.
 PanelLayout layoutFrom(const QByteArray& json);
 /// The arrangements that a person can choose from, the first of them with all panels.
 const std::vector<PanelLayout>& panelLayouts();

@@ -18,18 +18,18 @@ namespace reclab {
 
 class Veil;
 
-/// What the docks ask of the window about the run that they are given and those that they were given before.
+/// Questions of the docks to the window about the run that they are given and those that they were given before.
 struct RunQuestions {
   /// Whether arrays of this kind, which the newest trace does not have, may still come.
   std::function<bool(Kind kind)> awaits = [](Kind) { return false; };
-  /// What a trace is of, when that is not what is set now; else empty.
+  /// Names the setup of a trace, when that is not the present one; else empty.
   std::function<QString(const std::shared_ptr<const Trace>&)> former = [](const auto&) { return QString(); };
 };
 
 /// The rule of every panel: a picture stays until the new one is there, or until it is known that there will be none. Whether `panel` keeps
 /// that of `given`, as `now` has not got all that the new one takes.
 bool keepsPicture(const Panel& panel, const Trace* given, const Trace* now, const RunQuestions& questions);
-/// Whether a run beside it has got what `panel` shows, or never will: one that has not yet is not said to have nothing.
+/// Whether a run beside it has the arrays that `panel` shows, or never will: one that has them not yet is not said to have nothing.
 bool hasPicture(const Panel& panel, const Panel::Run& run);
 
 /// One panel with its header and menu. A panel that is not visible is given nothing; it catches up when it is shown.
@@ -41,13 +41,13 @@ class PanelDock : public FlatDock {
   QMenu* menu() const { return menu_; }
   bool inSight() const { return visible_; }  ///< shown, and not behind another
   void setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned);
-  /// It has a picture, or the run says that its model has nothing of what the picture is made of.
+  /// Whether it has a picture, or the run says that its model has no arrays for it.
   bool answered() const;
-  void catchUp();  ///< gives the panel what it has missed while it was not visible
+  void catchUp();  ///< gives the panel the calls that it has missed while it was not visible
   void setQuestions(RunQuestions questions) { questions_ = std::move(questions); }
   void askAgain();
-  void name();  ///< dims and names the picture when it is no longer of what is set
-  /// What a dimmed picture is said to be of; empty when it is of what is set.
+  void name();  ///< dims and names the picture when it is no longer of the present setup
+  /// The name of the former setup, on a dimmed picture; empty when the picture is of the present one.
   QString formerName() const;
 
  signals:
@@ -68,7 +68,7 @@ class PanelDock : public FlatDock {
   Panel* panel_;
   Veil* veil_;
   RunQuestions questions_;
-  std::shared_ptr<const Trace> given_;   ///< what the panel shows
+  std::shared_ptr<const Trace> given_;   ///< the trace that the panel shows
   std::shared_ptr<const Trace> former_;  ///< the last that it was given with all that it would get
   QTimer dimSoon_;
   TimeLink* time_;
@@ -87,7 +87,7 @@ class PanelArea : public QMainWindow {
   const std::vector<PanelDock*>& docks() const { return docks_; }
   PanelDock* dock(const QString& id) const;
   QStringList visiblePanels() const;  ///< for which is recorded
-  Kinds waitedFor() const;            ///< what the pictures in sight are not whole without
+  Kinds waitedFor() const;            ///< kinds that the pictures in sight need to be whole
   bool isEmpty() const;               ///< all are hidden
   void setRuns(const std::shared_ptr<const Trace>& trace, const std::vector<Panel::Run>& pinned);
   void setQuestions(const RunQuestions& questions);
@@ -95,15 +95,15 @@ class PanelArea : public QMainWindow {
   void holdAxes(bool hold);
   void setNoCuda(const QString& why);
   void setSettings(const std::vector<Panel::Setting>& settings);
-  /// Of a study that is computed beside the run, to all panels: each knows those that it shows.
+  /// Passes the progress of a study, computed beside the run, to all panels: each knows those that it shows.
   void setStudyState(const std::string& study, const StudyState& state);
   void setResult(const std::string& study, const StudyResult& result, const QString& problem = {});
   bool inSight(Kind kind) const;  ///< a panel that needs this
   const std::vector<PanelLayout>& layouts() const { return panelLayouts(); }
-  /// The same arrangement and proportions for the same room, whatever was shown before. Where there is no room for a row or a column of
-  /// panels they stand behind others as tabs, and that follows the size of the window until a hand moves or hides a panel.
+  /// Arranges panels by a layout, with the same proportions for the same room, whatever was shown before. Where there is no room for a row
+  /// or a column of panels they stand behind others as tabs, and that follows the size of the window until a hand moves or hides a panel.
   void arrange(const PanelLayout& layout);
-  /// What the model has, "gates" and "states", so that an empty panel can tell what is missing from what there is not.
+  /// Sets the arrays that the model has, "gates" and "states", so that an empty panel knows missing arrays from those that there never are.
   void setModelHas(const QStringList& what);
   void enlarge(PanelDock* dock);  ///< alone in the area; again: as before
   void open(PanelDock* dock);     ///< shown and in front; one that the arrangement does not have comes behind others, as a tab
@@ -111,14 +111,14 @@ class PanelArea : public QMainWindow {
   void showLearning();
   QSize fit() const { return fit_; }   ///< columns and rows that the arrangement was made for
   bool isOwn() const { return own_; }  ///< a hand moved or hid a panel
-  /// Where the panels are, as saveState() has it, and the ids of those that have no place.
+  /// The places of the panels, as saveState() has them, and the ids of those that have no place.
   struct Places {
     QByteArray state;
     QStringList without;
   };
   Places places(int version = 0) const;
   bool restorePlaces(const Places& places, int version = 0);  ///< false: they are none that Qt takes
-  /// After restorePlaces(): what was arranged then.
+  /// Sets the layout that the restored places are of, after restorePlaces().
   void takeOver(const PanelLayout& layout, QSize fit, bool own);
 
  signals:

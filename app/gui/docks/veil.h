@@ -5,7 +5,7 @@
 
 namespace reclab {
 
-/// Lies over a picture that is not of what is set now: dims it and names what it is of. The mouse goes through it.
+/// Lies over a picture that is not of the present setup: dims it and names its own. The mouse goes through it.
 class Veil : public QWidget {
   Q_OBJECT
  public:

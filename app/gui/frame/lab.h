@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The state of the lab: read, put back, and kept before each change that a hand makes, so that undo is a list of states. What a hand
-// chooses beside the setup and the pins needs no words of its own for that: when a mouse button or a key goes up, the state is compared
-// with what it was when it went down.
+// The state of the lab: read, put back, and kept before each change that a hand makes, so that undo is a list of states. Choices by hand
+// beside the setup and the pins need no code of their own for that: when a mouse button or a key goes up, the state is compared with what
+// it was when it went down.
 #pragma once
 
 #include <QJsonObject>
@@ -31,30 +31,30 @@ class Lab : public QObject {
 
   QUndoStack* undo() const { return undo_; }
   LabState state() const;
-  /// What differs is put back: runs are run again, panels keep what they need not change. Undo leaves the time where it is: a cursor is
-  /// moved to look, and what was looked at is no reason to lose what was undone.
+  /// Puts back all that differs: runs are run again, panels keep pictures that need not change. Undo leaves the time where it is, since
+  /// moving the cursor to look is no step.
   void setState(const LabState& state);
 
-  /// All of it, those panels too that are behind others. Weights that were learned are written into files of their own.
+  /// The state as JSON, with the panels that are behind others. Weights that were learned are written into files of their own.
   QJsonObject written() const;
-  /// What needs no model, as the window opens: panels and parts, and the arrangement where there is one.
+  /// Restores the parts that need no model, as the window opens: panels and parts, and the arrangement where there is one.
   void restoreView(const QJsonObject& json);
-  /// The runs, and the view of them: nothing where a model is none that there is. Returns the names of those whose learned weights are
-  /// there no more. A sequence that no training has is loaded.
+  /// Restores the runs and the view of them: nothing where a model is none that there is. Returns the names of those whose learned weights
+  /// are there no more. A sequence that no training has is loaded.
   std::optional<QStringList> restoreRuns(const QJsonObject& json);
 
-  /// What an undone change does besides (a training that is forgotten), and one that is made again.
+  /// Further effects of an undone change (a training that is forgotten), and of one that is made again.
   struct Aside {
     std::function<void()> undo, redo;
   };
-  /// Changes the setup or the pins by hand: one step of undo, where anything differs then. Those of one gesture (0: none) with the same
+  /// Changes the setup or the pins by hand: one step of undo, where anything differs then. Changes of one gesture (0: none) with the same
   /// text are one step.
   void change(const QString& text, const std::function<void()>& does, int gesture = 0, Aside aside = {});
 
-  void settle();  ///< what has changed by itself since the last step belongs to it
+  void settle();  ///< adds changes that came by themselves since the last step to it
 
   void add(LabPart part) { parts_.push_back(std::move(part)); }
-  /// Where docks and panels are is known to whoever arranges them.
+  /// Sets the functions that read and restore the places of docks and panels.
   void setArranging(std::function<Arranged()> read, std::function<void(const Arranged&)> put);
 
  protected:
@@ -67,7 +67,7 @@ class Lab : public QObject {
   void setChoices(const LabState& state);  ///< of panels and parts
   QString textOf(const LabState& before, const LabState& after) const;
   void setTime(const TimeView& time);
-  void compare();  ///< what a hand has changed since is a step
+  void compare();  ///< makes a step of the changes by hand since the last
   void put(const Kept& state);
 
   SessionController* session_;
@@ -79,12 +79,12 @@ class Lab : public QObject {
   std::function<Arranged()> readArranged_ = [] { return Arranged(); };
   std::function<void(const Arranged&)> putArranged_ = [](const Arranged&) {};
   Kept now_ = std::make_shared<LabState>();  ///< shared by the step before and the step after
-  std::optional<LabState> awaited_;          ///< what was put back, until a hand changes something: runs are still to come
+  std::optional<LabState> awaited_;          ///< the state that was put back, until a hand changes something: runs are still to come
   std::optional<TimeView> awaitedTime_;      ///< of a state that was written
   QTimer soon_;
-  QStringList touched_;  ///< panels in which the hand was since the last comparison: what others are set to came by itself
+  QStringList touched_;  ///< panels in which the hand was since the last comparison: changes of others came by themselves
   bool pressed_ = false, putting_ = false;
-  bool told_ = false;  ///< since the last comparison a state was put back or a change was a step: what else differs came of that
+  bool told_ = false;  ///< since the last comparison a state was put back or a change was a step: other differences came of that
 };
 
 }  // namespace reclab

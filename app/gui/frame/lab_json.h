@@ -13,12 +13,12 @@
 
 namespace reclab {
 
-constexpr int labVersion = 1;  ///< "version"; what is of another one is not read
+constexpr int labVersion = 1;  ///< "version"; a state of another one is not read
 
 /// `training`: the id of the training that a pinned run is shown with, by the run's id; empty for none.
 QJsonObject toJson(const LabState& state, const PutLearned& put, const std::function<QString(std::uint64_t run)>& training);
 
-/// How the window looks: arrangement, panels, parts and time, which need no model. Nothing of an arrangement that is damaged.
+/// The look of the window: arrangement, panels, parts and time, which need no model. Nothing of an arrangement that is damaged.
 struct WrittenView {
   std::optional<Arranged> arranged;
   QMap<QString, QVariantMap> panels, parts;
@@ -34,7 +34,7 @@ struct WrittenRuns {
   std::map<std::uint64_t, QString> trainings;  ///< that pins are shown with
   QStringList unlearned;                       ///< names of pins whose learned weights are there no more
 };
-/// Nothing where the model that is shown, or a value of it, is none that there is.
+/// The runs of a state; nothing where the model that is shown, or a value of it, is unknown.
 std::optional<WrittenRuns> runsOf(const QJsonObject& json, const Library& library, const GetLearned& get);
 
 }  // namespace reclab

@@ -17,16 +17,16 @@
 
 namespace reclab {
 
-/// Where the time cursor stands, and which steps every time axis shows.
+/// The step of the time cursor, and the steps that every time axis shows.
 struct TimeView {
   std::int64_t step = 0, first = 0, last = 0, length = 0;  ///< time steps; of a sequence of that length
   bool operator==(const TimeView& other) const = default;
 };
 
-/// Where docks and panels are. Two arrangements are equal where a person sees the same in the same places: what they are restored by may
-/// differ by a pixel after each restoring.
+/// The places of docks and panels. Two arrangements are equal where a person sees the same in the same places: their saved bytes may differ
+/// by a pixel after each restoring.
 struct Arranged {
-  QString shape;             ///< what is shown, hidden, in front and floating; not how large it is
+  QString shape;             ///< the parts shown, hidden, in front and floating, without their sizes
   int layout = 0;            ///< of PanelArea::layouts()
   bool calm = false;         ///< little beside the panels
   QString sides;             ///< the docks at the sides: "own" once a hand moved one, "narrow", "wide"
@@ -42,9 +42,8 @@ struct LabState {
   Setup setup;
   bool follows = false;  ///< the newest weights of a training, as it goes on
   std::vector<PinValue> pins;
-  QMap<QString, QVariantMap>
-      panels;  ///< what each that is in sight was set to, by its id; behind another it is given nothing to choose from
-  QMap<QString, QVariantMap> parts;  ///< what else a feature of the window was set to, by the id that it has for that
+  QMap<QString, QVariantMap> panels;  ///< choices of each panel in sight, by its id; behind another it is given nothing to choose from
+  QMap<QString, QVariantMap> parts;   ///< choices of each other feature of the window, by its own id for them
   Arranged arranged;
   TimeView time = {};
   bool operator==(const LabState& other) const = default;
@@ -52,7 +51,7 @@ struct LabState {
 
 /// A part of the window that has choices of its own: a form, a view that is on or off.
 struct LabPart {
-  QString id, text;  ///< the text says in a menu what a change of it is: "options of training"
+  QString id, text;  ///< text: the name of a change of it, in a menu: "options of training"
   std::function<QVariantMap()> read;
   std::function<void(const QVariantMap&)> put;  ///< anything may come from a file
   bool ofRuns = false;                          ///< a start that has other runs begins without it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a feature gets of the window that it is part of, and where it puts what it adds. The window builds it first, then each feature with
-// it, then the tool bar and the menus.
+// The window as its features see it: its parts, and the places for their additions. The window builds it first, then each feature with it,
+// then the tool bar and the menus.
 #pragma once
 
 #include <QKeySequence>
@@ -29,7 +29,7 @@ class SideWidths;
 class StatusLine;
 class TimeLink;
 
-/// Where the actions of features stand among those of the window.
+/// The places of features' actions among those of the window.
 enum class ActionPlace { barTrain, barCompare, fileExport, edit, view, runTrain, runCompare };
 
 class WindowFrame : public QObject {
@@ -44,7 +44,7 @@ class WindowFrame : public QObject {
   TimeLink* time() const { return time_; }
   Lab* lab() const { return lab_; }
   QUndoStack* undo() const;
-  QStackedWidget* middle() const { return middle_; }  ///< the area, and what may stand in its place
+  QStackedWidget* middle() const { return middle_; }  ///< the area, and the widgets that may take its place
   PanelArea* area() const { return area_; }
   StatusLine* status() const { return status_; }
   Banner* banner() const { return banner_; }
@@ -57,22 +57,22 @@ class WindowFrame : public QObject {
   QAction* action(const QString& name) const;
   void offer(ActionPlace place, QAction* action) { offered_[place] << action; }
   QList<QAction*> offered(ActionPlace place) const { return offered_.value(place); }
-  /// That of an action in the tool bar; null where it has none.
+  /// The button of an action in the tool bar; null where it has none.
   static QToolButton* buttonOf(const QAction* action);
 
   /// A dock at a side of the window; `least`: its width, which no text in it changes.
   FlatDock* addDock(const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea where, int least);
   const std::vector<FlatDock*>& docks() const { return docks_; }  ///< in the order in which they were added
 
-  /// One change of what is looked at, which undo takes back. Those of one gesture are one.
+  /// Changes the setup that is looked at, which undo takes back. Changes of one gesture are one.
   void change(const Setup& after, const QString& text, int gesture = 0, bool live = false);
   void pickModel(const QString& id);
-  /// In the status line, and above the time line where it is a warning.
+  /// Shows a sentence in the status line, and above the time line where it is a warning.
   void say(const QString& sentence, Tone tone = Tone::info);
   void tell(const QString& sentence, bool bad) { say(sentence, bad ? Tone::warning : Tone::info); }
 
  signals:
-  void modelPicked(QString id);  ///< by hand, so that what its preset says to look at may come to the front
+  void modelPicked(QString id);  ///< by hand, so that the places that its preset names may come to the front
   void said(QString sentence, reclab::Tone tone);
   void docksMoved();  ///< by hand
   void calmChanged(bool calm);

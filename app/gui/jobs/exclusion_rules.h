@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which jobs of the window may compute beside one another, and which preempt which. The rules know no thread and no result.
+// Rules on the jobs of the window that may compute beside one another, and those that preempt others. They know no thread and no result.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@ class ExclusionRules {
  public:
   using Id = std::size_t;
 
-  /// What a kind of work allows beside itself.
+  /// The rules of a kind of work.
   struct Policy {
-    bool measures = false;          ///< nothing computes beside it: it gives way to all that does not measure, and waits for what does
+    bool measures = false;  ///< nothing computes beside it: it gives way to all jobs that do not measure, and waits for those that do
     std::vector<Id> yieldsTo = {};  ///< kinds beside which it does not compute; they neither wait for it nor are preempted by it
   };
   struct State {
     bool waits = false;         ///< for its turn
-    bool computes = false;      ///< and what it computes is still wanted
+    bool computes = false;      ///< and its result is still wanted
     bool stopping = false;      ///< its thread has not yet heard that it is wanted no more
     bool moreExpected = false;  ///< more of it is about to follow
   };
@@ -28,7 +28,7 @@ class ExclusionRules {
 
   /// Whether one that waits may compute now.
   bool mayBegin(Id id) const;
-  /// Those that compute and give way to this one: they stop, and wait.
+  /// The jobs that compute and give way to this one: they stop, and wait.
   std::vector<Id> preemptedBy(Id id) const;
 
  private:

@@ -21,14 +21,14 @@
 
 namespace reclab {
 
-/// How a job ended that was not replaced, dropped or displaced.
+/// The end of a job that was not replaced, dropped or displaced.
 struct Ending {
   enum class How { finished, failed, stopped };
   How how = How::finished;
   QString sentence = {};  ///< why it failed
 };
 
-/// What all jobs have, whatever they compute. It is used in the GUI thread alone.
+/// The part that all jobs share, whatever they compute. It is used in the GUI thread alone.
 class JobBase {
  public:
   enum class Order { newest, all };  ///< a newer one replaces an older one; or all are done, in their order
@@ -44,10 +44,10 @@ class JobBase {
   JobBase& operator=(const JobBase&) = delete;
 
   bool waiting() const { return !waiting_.empty(); }  ///< for its turn
-  bool running() const { return !open_.empty(); }     ///< it computes, and what it computes is wanted
-  /// What computes is asked to end, and nothing more of it is heard but its end; what waits does not begin, and ends.
+  bool running() const { return !open_.empty(); }     ///< it computes, and its result is wanted
+  /// Asks the running computation to end, of which nothing more is heard but its end; waiting ones end without beginning.
   void stop();
-  /// Nothing more is heard of what computes or waits.
+  /// Drops running and waiting computations, of which nothing more is heard.
   void drop();
   /// More of it is about to follow: who gives way to it waits on.
   void expectMore(bool more);
@@ -58,7 +58,7 @@ class JobBase {
   using Tell = std::function<void(Message)>;
   struct Task {
     std::function<Message(const Tell&, std::stop_token)>
-        compute;  ///< in the job's thread; what it returns is done in the GUI thread, at its end
+        compute;  ///< in the job's thread; the returned message is run in the GUI thread, at its end
     std::function<void(const Ending&)> ended;
   };
   /// Called when its turn has come, again when it gave way and begins anew. Nothing where there is nothing to compute yet.
@@ -101,15 +101,15 @@ class JobBase {
   std::deque<std::uint64_t> handed_;      ///< to the thread, which has not returned them
   std::uint64_t number_ = 0, quiet_ = 0;  ///< of the newest, and of the newest that was stopped
   bool moreExpected_ = false;
-  QObject context_;                 // what the thread tells goes through it, so it is gone with the job
-  std::unique_ptr<Worker> worker_;  // last: joined before what it tells is gone
+  QObject context_;                 // messages of the thread go through it, so they end with the job
+  std::unique_ptr<Worker> worker_;  // last: joined before the receivers of its messages are gone
 };
 
-/// What a computation tells while it goes on; called in its thread.
+/// The callbacks of a computation for its progress; called in its thread.
 template <class Result>
 struct Report {
   std::function<void(double fraction, std::string_view stage)> progress;
-  std::function<void(Result)> part;  ///< what is there already
+  std::function<void(Result)> part;  ///< takes the part of the result that is there already
 };
 
 template <class Key, class Result>
@@ -118,7 +118,7 @@ class Job final : public JobBase {
   /// Throws Cancelled when it is stopped.
   using Compute = std::function<Result(const Report<Result>&, std::stop_token)>;
   using Work = std::pair<Key, Compute>;
-  /// What is heard in the GUI thread, of the newest and not of what is stale.
+  /// The callbacks in the GUI thread, for the newest computation and never for stale ones.
   struct Hears {
     std::function<void(const Key&)> began = {};
     std::function<void(const Key&, double fraction, const QString& stage)> progressed = {};
@@ -135,14 +135,14 @@ class Job final : public JobBase {
     key_ = key;
     startInTurn([work = Work(std::move(key), std::move(compute))] { return std::optional<Work>(work); });
   }
-  /// What is computed is asked for when its turn has come, and again when it begins anew.
+  /// Starts a computation that `prepare` returns when its turn has come, and again when it begins anew.
   void startInTurn(std::function<std::optional<Work>()> prepare) {
     want([this, prepare = std::move(prepare)] { return task(prepare()); },
          [this] {
            if (hears_.began) hears_.began(*key_);
          });
   }
-  /// Whether this is what it computes, or waits for a turn to compute.
+  /// Whether it computes this key, or waits for a turn to compute it.
   bool isAt(const Key& key) const { return (running() || waiting()) && key_ && *key_ == key; }
 
  private:

@@ -17,7 +17,7 @@ class JobBase;
 class Scheduler : public QObject {
   Q_OBJECT
  public:
-  /// `sentence`: what is said to the user of whatever a job threw.
+  /// `sentence`: the user's sentence for an exception of a job.
   explicit Scheduler(std::function<QString(const std::exception_ptr&)> sentence) : sentence_(std::move(sentence)) {}
 
   /// Whether a job would begin at once.
@@ -31,7 +31,7 @@ class Scheduler : public QObject {
   friend class JobBase;
   void add(JobBase& job, ExclusionRules::Policy policy);
   void remove(const JobBase& job);
-  void wants(JobBase& job);   ///< it waits: what gives way to it stops
+  void wants(JobBase& job);   ///< it waits: jobs that give way to it stop
   void update(JobBase& job);  ///< its state is another: others may begin
   void note(const JobBase& job);
   void startNext();

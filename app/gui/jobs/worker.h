@@ -16,13 +16,13 @@ class Worker {
  public:
   using Job = std::function<void(std::stop_token)>;
   explicit Worker(int niceness = 0);
-  ~Worker();  ///< stops what runs, forgets what waits
+  ~Worker();  ///< stops the running job, forgets the waiting ones
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   void post(Job job);            ///< after all that wait
-  std::size_t replace(Job job);  ///< instead of all that wait, stopping what runs; returns how many waited
-  std::size_t stop();            ///< forgets what waits, stops what runs; returns how many waited
+  std::size_t replace(Job job);  ///< instead of all that wait, stopping the running one; returns how many waited
+  std::size_t stop();            ///< forgets the waiting ones, stops the running one; returns how many waited
 
  private:
   void loop(std::stop_token end, int niceness);
@@ -30,7 +30,7 @@ class Worker {
   std::condition_variable_any wake_;
   std::deque<Job> waiting_;
   std::stop_source current_;
-  std::jthread thread_;  // last: it is joined before what it uses is gone
+  std::jthread thread_;  // last: it is joined before the members that it uses are gone
 };
 
 }  // namespace reclab

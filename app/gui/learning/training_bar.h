@@ -11,7 +11,7 @@
 
 namespace reclab {
 
-/// Above the time line: train, pause, a step, back to the beginning, a fork; how a model is trained; and the time of training.
+/// The bar above the time line: train, pause, a step, back to the beginning, a fork; the options of training; and the time of training.
 class TrainingBar : public QToolBar {
   Q_OBJECT
  public:

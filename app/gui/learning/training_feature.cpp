@@ -39,7 +39,7 @@ TrainingFeature::TrainingFeature(WindowFrame* frame)
   connect(session_, &SessionController::learningChanged, this, &TrainingFeature::show);
   connect(session_, &SessionController::setupChanged, this, [this] {
     const LoadedSequencePtr& sequence = session_->setup().sequence;
-    bar_->settings()->setFile(sequence && sequence->choice.isFile);
+    bar_->settings()->setFile(sequence && sequence->choice.is_file());
   });
   connect(frame_->pins(), &Pins::changed, this, &TrainingFeature::tell);
   frame_->lab()->add({"training", tr("options of training"), [this] { return bar_->settings()->saved(); },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Training in the window: its bar above the time line, its actions, and what is asked about trainings when the window closes.
+// Training in the window: its bar above the time line, its actions, and the questions about trainings when the window closes.
 #pragma once
 
 #include <QObject>
@@ -25,7 +25,7 @@ class TrainingFeature : public QObject {
   void buildActions();
   void show(const LearningPtr& learning);
   void tell();
-  void train(std::int64_t steps = 0);  ///< so many; 0: to the end; or pauses what trains
+  void train(std::int64_t steps = 0);  ///< so many; 0: to the end; or pauses a running training
   void fork();
   void reset();
   bool mayExport(const QString& folder);

@@ -17,7 +17,7 @@ TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
   // What is asked of a file comes last, since a task has none of it.
   for (const bool ofFile : {false, true})
     for (const TrainingField& field : training_fields()) {
-      if (field.form.label.empty() || field.of_file != ofFile) continue;
+      if (field.form.label.empty() || (field.of == Field::Of::file) != ofFile) continue;
       QWidget* editor = fieldEditor(field, this, [this] { take(); });
       editor->setObjectName("training." + QString::fromStdString(field.row.key));
       editor->setMinimumWidth(120);
@@ -38,7 +38,7 @@ TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
 
 void TrainingSettings::setFile(bool isFile) {
   for (const Row& row : rows_)
-    if (row.field->of_file)
+    if (row.field->of == Field::Of::file)
       for (QWidget* one : {row.name, row.editor}) one->setVisible(isFile);
 }
 

@@ -9,14 +9,14 @@
 
 namespace reclab {
 
-/// How a model is to be trained, as a form: a row for each of training_fields() that has a label.
+/// A form with the options of a training: a row for each of training_fields() that has a label.
 class TrainingSettings : public QWidget {
   Q_OBJECT
  public:
   explicit TrainingSettings(QWidget* parent = nullptr);
   const TrainingChoice& choice() const { return choice_; }
   void setChoice(const TrainingChoice& choice);
-  void setFile(bool isFile);  ///< what is learned from is one, and not a task
+  void setFile(bool isFile);  ///< the data are a file, and not a task
   QString summary() const;    ///< "Adam, rate 0.005, batch 32"
   QVariantMap saved() const;
   void restore(const QVariantMap& saved);

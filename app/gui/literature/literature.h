@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The models that there are as a literature: who descends from whom, in which year and family, and what each is.
+// The models as a literature: their descent, years, families and properties.
 #pragma once
 
 #include <QPalette>
@@ -22,7 +22,7 @@ struct Literature {
     QString id, title, authors, paper;
     int year = 0, family = 0;  ///< family: a place in `families`
     QStringList properties;    ///< "linear", "time-invariant"; empty while they are not known
-    QString text;              ///< what a search looks in
+    QString text;              ///< the text that searches look in
     std::vector<Absent> absent;
   };
   struct Link {
@@ -43,14 +43,14 @@ struct Literature {
   /// The models that it descends from, in any number of steps, each with that number; itself with 0.
   std::map<int, int> ancestors(int model) const;
   std::map<int, int> descendants(int model) const;
-  /// How two models are related, in a sentence; empty where they are not.
+  /// The relation of two models, in a sentence; empty where they are not related.
   QString relation(int one, int other) const;
 };
 using LiteraturePtr = std::shared_ptr<const Literature>;
 
 Literature literatureOf(const PresetLibrary& library, const PropertiesOf& properties);
 
-/// What is searched for: words that are all to be there, among them is:linear and not:gated for properties.
+/// A search: words that are all to be there, among them is:linear and not:gated for properties.
 class ModelQuery {
  public:
   explicit ModelQuery(const QString& text = {});
@@ -64,9 +64,9 @@ class ModelQuery {
 QString withProperty(const QString& text, const QString& word, bool wanted);
 bool asksFor(const QString& text, const QString& word);
 
-/// What is told of a model where the mouse rests: who, when, what it is, what it changed of which and what was made from it.
+/// The tooltip of a model: authors, year, family, properties, its changes to its origins, and its descendants.
 QString tellOf(const Literature& literature, int model, const QPalette& palette);
-/// Likewise of a link.
+/// The tooltip of a link.
 QString tellOf(const Literature& literature, const Literature::Link& link);
 
 }  // namespace reclab

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How the map of the literature looks: links under dots under names, and what stays at the top while it is scrolled.
+// The painting of the map of the literature: links under dots under names, and the headings that stay at the top while it is scrolled.
 #include <QPainter>
 #include <QPainterPath>
 #include <algorithm>

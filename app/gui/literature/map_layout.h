@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the models of a literature stand on its map. No widget: a table of places that a test can look at.
+// The layout of the map of a literature. No widget: a table of places that a test can look at.
 #pragma once
 
 #include <QPointF>
@@ -27,7 +27,7 @@ struct MapLayout {
   };
   Shape shape = Shape::chart;
   QSizeF size;
-  double axis = 0.0;          ///< height of what stays at the top: the years of a chart, the sections of a list
+  double axis = 0.0;          ///< height of the headings that stay at the top: the years of a chart, the sections of a list
   double line = 0.0;          ///< from one line to the next
   double column = 0.0;        ///< of a chart: from one year to the next
   double names = 0.0;         ///< of a list: where names begin

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The map of the literature: models by year and family, with links from each to what was made from it.
+// The map of the literature: models by year and family, with links from each to its descendants.
 #pragma once
 
 #include <QAbstractScrollArea>
@@ -11,15 +11,15 @@
 namespace reclab {
 
 /// A click or Enter picks a model, Ctrl-click or Space marks one to be compared with it. The mouse or the arrow keys go from model to model
-/// and tell what each changed; Ctrl and the wheel, + and - zoom, 0 shows all.
+/// and tell the changes of each; Ctrl and the wheel, + and - zoom, 0 shows all.
 class LiteratureMap : public QAbstractScrollArea {
   Q_OBJECT
  public:
   explicit LiteratureMap(QWidget* parent = nullptr);
 
   void setLiterature(const LiteraturePtr& literature);
-  void setCurrent(const QString& id);  ///< what is looked at; it is brought into sight
-  void setMarked(const QString& id);   ///< what it is to be compared with; empty: nothing
+  void setCurrent(const QString& id);  ///< the model that is looked at; it is brought into sight
+  void setMarked(const QString& id);   ///< the model it is to be compared with; empty: none
   void setQuery(const QString& text);  ///< models that do not fit are pale
   QString current() const { return idOf(current_); }
   QString marked() const { return idOf(marked_); }
@@ -38,9 +38,9 @@ class LiteratureMap : public QAbstractScrollArea {
     bool whole;    ///< not cut
   };
   const std::vector<Name>& drawnNames() const { return drawn_; }  ///< of the last picture
-  QString told() const { return told_; }                          ///< of what the mouse or the keyboard is at
+  QString told() const { return told_; }                          ///< tooltip under the mouse or at the keyboard's cursor
 
-  /// All of it, at the zoom at which every name is there. Returns an empty string or one sentence.
+  /// Saves the whole map, at the zoom at which every name is there. Returns an empty string or one sentence.
   QString saveFigure(const QString& file, Panel::Format format);
 
  signals:
@@ -63,7 +63,7 @@ class LiteratureMap : public QAbstractScrollArea {
   void scrollContentsBy(int dx, int dy) override;
 
  private:
-  struct Picture {  // what is drawn beside the places
+  struct Picture {  // the drawing options beside the places
     int focus = -1, cursor = -1, link = -1;
     QPointF scrolled;
     QSizeF view;

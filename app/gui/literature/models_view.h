@@ -26,7 +26,7 @@ class ModelsView : public QWidget {
   void setLibrary(const LibraryPtr& library, const PropertiesOf& properties);
   void setCurrent(const QString& id);
   void showMap(bool on);
-  /// Those to switch between at once, and the list a click away.
+  /// Shows the models to switch between at once, with the list a click away.
   void setFew(bool few);
   bool isMap() const;
   LiteratureMap* map() const { return map_; }
@@ -57,7 +57,7 @@ class ModelsView : public QWidget {
   QTreeWidget* tree_;
   LiteratureMap* map_;
   QPushButton *compare_, *all_;
-  std::vector<QWidget*> more_;  ///< what is not shown where there are few
+  std::vector<QWidget*> more_;  ///< hidden where there are few
   LiteraturePtr literature_ = std::make_shared<const Literature>();
 };
 

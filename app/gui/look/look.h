@@ -43,7 +43,7 @@ class Look : public QObject {
 
 /// An icon of resources/icons in the colour of the text, muted when disabled; it is drawn anew when the palette changes.
 QIcon icon(const QString& name);
-/// The same in a colour of its own, for a button on the accent.
+/// The same icon in a colour of its own, for a button on the accent.
 QIcon icon(const QString& name, QPalette::ColorRole role);
 
 QFont uiFont();      ///< 10 pt
@@ -53,7 +53,7 @@ QFont monoFont();
 
 QLabel* label(const QString& text, const char* role, QWidget* parent = nullptr);  ///< role: "title", "muted", "section"
 
-/// A button whose text ends in dots where there is no room for it, so that no text widens what it stands in. The tooltip tells all of it.
+/// A button whose text ends in dots where there is no room for it, so that no text widens its parent. The tooltip tells all of it.
 class ElidedButton : public QPushButton {
   Q_OBJECT
  public:
@@ -66,7 +66,7 @@ class ElidedButton : public QPushButton {
   bool event(QEvent* event) override;
 };
 
-/// Likewise a label.
+/// A label whose text ends in dots where there is no room for it.
 class ElidedLabel : public QLabel {
   Q_OBJECT
  public:
@@ -80,8 +80,9 @@ class ElidedLabel : public QLabel {
   void paintEvent(QPaintEvent* event) override;
 };
 
-/// Colours of the five runs that can be pinned beside the one that is looked at, on the ground of the present theme. With the first colour
-/// of a plot they are six that are told apart by eyes that lack a kind of cone too, and none is that of another curve of the run.
+/// Colours of the five runs that can be pinned beside the one that is looked at, on the ground of the present theme. Together with the
+/// first colour of a plot they are six that eyes which lack a kind of cone can distinguish too, and none is that of another curve of the
+/// run.
 QColor pinColour(int index);
 
 }  // namespace reclab

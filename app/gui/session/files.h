@@ -16,7 +16,7 @@ class QWidget;
 
 namespace reclab {
 
-/// What is asked before figures are saved: where to, and how they are drawn.
+/// The question before figures are saved: the place, and the style.
 struct FigureQuestion {
   QString title;                              ///< of the dialog: "Save Gradients"
   QStringList stems;                          ///< of the files: "lstm-gradients"
@@ -30,14 +30,14 @@ struct FigureAnswer {
   QString file() const;  ///< of a single figure
 };
 
-/// How a path is asked for. Each returns an empty string, or nothing, when the user changed her mind.
+/// The dialogs that ask for a path. Each returns an empty string, or nothing, when the user changed her mind.
 struct FileChooser {
   std::function<QString(QWidget* parent, const QString& title, const QString& filter)> open;
   std::function<QString(QWidget* parent, const QString& title, const QString& name, const QString& filter)> save;
   std::function<QString(QWidget* parent, const QString& title)> folder;  ///< one that need not exist
   std::function<std::optional<FigureAnswer>(QWidget* parent, const FigureQuestion& question)> figure = {};
 };
-/// With dialogs that begin in the folder used last.
+/// A chooser with dialogs that begin in the folder used last.
 FileChooser dialogChooser();
 
 QString suffixOf(Panel::Format format);  ///< "png"
@@ -45,20 +45,20 @@ QString suffixOf(Panel::Format format);  ///< "png"
 /// Writes atomically. Empty, or one sentence.
 QString writeText(const QString& file, const QString& text);
 
-/// Tells a panel what its preset says to look at there, if anything.
+/// Tells a panel the place that its preset names there, if any.
 void tellPlace(const Preset& preset, Panel* panel);
 
-/// What is wrong with where presets say to look, a sentence each.
+/// The faults of the places that presets name to look at, a sentence each.
 QStringList problemsOfPlaces(const std::vector<Preset>& presets);
 
-/// "lstm-gradients": what the files of a panel are called, by the model that is looked at, and for a panel of something else by itself.
+/// "lstm-gradients": the stem of the files of a panel, by the model that is looked at, and for a panel of something else by itself.
 QString stemOf(const Panel& panel, const QString& model);
 
-/// One figure, in a folder that is made where it is none. Empty, or one sentence.
+/// Saves one figure, in a folder that is made where it is none. Empty, or one sentence.
 QString saveFigure(Panel* panel, const FigureAnswer& answer);
 
-/// Every panel's figure as <folder>/<model>-<panel id>.<suffix>, in a folder that is made where it is none; of a panel without a picture
-/// there is no file.
+/// Saves every panel's figure as <folder>/<model>-<panel id>.<suffix>, in a folder that is made where it is none; of a panel without a
+/// picture there is no file.
 struct SavedFigures {
   QStringList files, without;  ///< paths; and of which panels there is no figure, and why, a sentence each
   QString problem;             ///< the first thing that went wrong, a sentence
@@ -70,7 +70,7 @@ struct PanelData {
   QString file, text;
 };
 std::vector<PanelData> dataOf(const std::vector<Panel*>& panels, const QString& model);
-/// Into a folder that is made where it is none. Empty, or the first thing that went wrong, a sentence.
+/// Saves the data into a folder that is made where it is none. Empty, or the first thing that went wrong, a sentence.
 QString saveData(const std::vector<PanelData>& data, const QString& folder);
 
 }  // namespace reclab

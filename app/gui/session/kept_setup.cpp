@@ -7,6 +7,7 @@
 #include <QSettings>
 #include <algorithm>
 
+#include "experiment/run_fields.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -42,19 +43,33 @@ Settings settingsOf(const QJsonValue& pairs) {
   return settings;
 }
 
-std::string word(const QJsonObject& from, const char* key, const char* otherwise) {
-  return from[QLatin1String(key)].toString(otherwise).toStdString();
+/// As a field has it, whether it was written as text, as yes or no, or as a list of names or pairs.
+std::string textOf(const QJsonValue& value) {
+  if (value.isBool()) return value.toBool() ? "yes" : "no";
+  if (!value.isArray()) return value.toString().toStdString();
+  std::vector<std::string> names;
+  for (const QJsonValue one : value.toArray())
+    names.push_back(one.isArray() ? names_of_pairs({{one[0].toString().toStdString(), one[1].toString().toStdString()}}).front()
+                                  : one.toString().toStdString());
+  return list_of_names(names);
+}
+
+template <class Plan>
+void write(QJsonObject& object, const PlanField<Plan>& field, const Plan& plan) {
+  object[toText(field.row.key)] = toText(as_text(field.get(plan)));
+}
+
+/// Throws Error for a value that cannot be.
+template <class Plan>
+void read(const QJsonObject& object, const PlanField<Plan>& field, Plan& plan) {
+  const QString key = toText(field.row.key);
+  if (object.contains(key)) field.set(plan, value_of(field, textOf(object[key])));
 }
 
 /// All but its sequence; nothing where the model or a value is none that there is.
 std::optional<Setup> setupOf(const QJsonObject& root, const Library& library, const GetLearned& get, bool& unlearned) {
   Setup setup;
-  setup.preset = word(root, "preset", "");
-  setup.seed = root["seed"].toString().toULongLong();
-  setup.form = word(root, "form", "auto");
-  setup.device = word(root, "device", "auto");
-  setup.dtype = word(root, "dtype", "f64");
-  setup.loss = word(root, "loss", "auto");
+  setup.preset = root["preset"].toString().toStdString();
   setup.weights = filesOf(root["weights"].toObject());
   setup.states = filesOf(root["states"].toObject());
   const QJsonObject learned = root["learned"].toObject();
@@ -66,12 +81,7 @@ std::optional<Setup> setupOf(const QJsonObject& root, const Library& library, co
   const QJsonObject set = root["set"].toObject();
   for (auto entry = set.begin(); entry != set.end(); ++entry) setup.set[entry.key().toStdString()] = settingsOf(entry.value());
   try {
-    const auto kind = [](const std::string& one, std::initializer_list<const char*> all) {
-      return std::find(all.begin(), all.end(), one) != all.end();
-    };
-    if (!kind(setup.device, {"auto", "cpu", "cuda"}) || !kind(setup.dtype, {"f64", "f32"}) ||
-        (setup.loss != "auto" && !loss_kind(setup.loss)))
-      return {};
+    for (const auto& field : run_settings_fields()) read(root, field, static_cast<RunSettings&>(setup));
     hyper_of(builtin_registry(), library.presets.find(setup.preset), setup.settings());
   } catch (const Error&) {
     return {};  // of a preset or a table that is not what it was
@@ -79,29 +89,16 @@ std::optional<Setup> setupOf(const QJsonObject& root, const Library& library, co
   return setup;
 }
 
-/// Those of a task that is not what it was are left out.
+/// Values that cannot be, as those of a task that is not what it was, are left out.
 SequenceChoice sequenceOf(const QJsonObject& sequence) {
   SequenceChoice choice;
-  choice.isFile = sequence.contains("file");
-  if (choice.isFile) {
-    choice.file = word(sequence, "file", "");
-    choice.load.standardise = sequence["standardise"].toBool(true);
-    for (const QJsonValue column : sequence["columns"].toArray()) choice.load.columns.push_back(column.toString().toStdString());
-    for (const QJsonValue column : sequence["target"].toArray()) choice.load.target.push_back(column.toString().toStdString());
-    if (sequence.contains("time")) choice.load.time = word(sequence, "time", "");
-    choice.load.missing = missing_choice(word(sequence, "missing", "refuse")).value_or(Missing::refuse);
-    return choice;
-  }
-  choice.task = word(sequence, "task", "noise");
-  choice.options.length = std::clamp<std::int64_t>(sequence["length"].toString("200").toLongLong(), 2, 10'000'000);
-  choice.options.seed = sequence["seed"].toString("1").toULongLong();
-  choice.options.standardise = sequence["standardise"].toBool();
-  choice.options.set = settingsOf(sequence["set"]);
-  try {
-    task_parameters(choice.task, choice.options.set);
-  } catch (const Error&) {
-    choice.options.set.clear();
-  }
+  for (const auto& field : sequence_fields()) try {
+      read(sequence, field, choice);
+      if (field.row.key == "set") task_parameters(choice.task, choice.make.set);
+    } catch (const Error&) {
+      if (field.row.key == "set") choice.make.set.clear();
+    }
+  choice.make.length = std::clamp<std::int64_t>(choice.make.length, 2, 10'000'000);
   return choice;
 }
 
@@ -112,29 +109,15 @@ QJsonObject toJson(const Setup& setup, const PutLearned& put) {
   for (const auto& [preset, settings] : setup.set) {
     set[toText(preset)] = toArray(settings);
   }
-  QJsonObject root{{"preset", toText(setup.preset)},      {"set", set},
-                   {"weights", toObject(setup.weights)},  {"states", toObject(setup.states)},
-                   {"seed", QString::number(setup.seed)}, {"form", toText(setup.form)},
-                   {"device", toText(setup.device)},      {"dtype", toText(setup.dtype)},
-                   {"loss", toText(setup.loss)}};
+  QJsonObject root{
+      {"preset", toText(setup.preset)}, {"set", set}, {"weights", toObject(setup.weights)}, {"states", toObject(setup.states)}};
+  for (const auto& field : run_settings_fields()) write(root, field, static_cast<const RunSettings&>(setup));
   if (setup.sequence) {
-    const SequenceChoice& choice = setup.sequence->choice;
+    SequenceChoice choice = setup.sequence->choice;
+    if (choice.is_file()) choice.file = wholePath(choice.file).toStdString();
     QJsonObject sequence;
-    if (choice.isFile) {
-      QJsonArray columns;
-      for (const std::string& column : choice.load.columns) columns.append(toText(column));
-      QJsonArray target;
-      for (const std::string& column : choice.load.target) target.append(toText(column));
-      sequence = {{"file", wholePath(choice.file)}, {"columns", columns}, {"target", target}, {"standardise", choice.load.standardise}};
-      if (choice.load.time) sequence["time"] = toText(*choice.load.time);
-      if (choice.load.missing != Missing::refuse) sequence["missing"] = QString::fromUtf8(to_string(choice.load.missing));
-    } else {
-      sequence = {{"task", toText(choice.task)},
-                  {"length", QString::number(choice.options.length)},
-                  {"seed", QString::number(choice.options.seed)},
-                  {"standardise", choice.options.standardise},
-                  {"set", toArray(choice.options.set)}};
-    }
+    for (const auto& field : sequence_fields())
+      if (is_of(field, choice)) write(sequence, field, choice);
     root["sequence"] = sequence;
   }
   if (put) {

@@ -22,20 +22,20 @@ class SessionController;
 
 struct Pin {
   std::uint64_t id = 0;        ///< its own, however many are unpinned
-  Setup setup;                 ///< what it is, and what it is run again from
+  Setup setup;                 ///< its model, from which it is run again
   TracePtr trace;              ///< null until it has run
-  RecordingOptions recording;  ///< what the trace was asked to record
-  LearnedPtr weights;          ///< those that the trace is of, where it learned them beside what is shown
+  RecordingOptions recording;  ///< the recording that the trace was asked for
+  LearnedPtr weights;          ///< those that the trace is of, where it learned them beside the shown run
   int colour = 0;              ///< of pinColour
-  QString given;               ///< the user's own name; empty: named by what differs
-  QString plain;               ///< that, or what differs
-  QString name;                ///< likewise; and that it is untrained, beside one that is not
+  QString given;               ///< the user's own name; empty: named by its differences
+  QString plain;               ///< that, or its differences
+  QString name;                ///< `plain`; and that it is untrained, beside one that is not
   QString problem;             ///< why it cannot run on the present input
   bool running = false;
   bool comparable = false;  ///< of the input that is shown, so it is in the plots
 };
 
-/// What a hand can change of a pin.
+/// The part of a pin that a hand can change.
 struct PinValue {
   std::uint64_t id = 0;
   Setup setup;
@@ -53,7 +53,7 @@ class Pins : public QObject {
 
   /// Pins are of the input that is shown now, and named by how they differ from it.
   void follow();
-  /// What visible panels show, which pins record too.
+  /// Sets the recording of the visible panels, which pins record too.
   void setRecording(const RecordingOptions& wanted);
 
   /// Keeps a run, under a name of the user's own if there is one. Without a trace, or with one that records less than is wanted, it is run
@@ -61,12 +61,12 @@ class Pins : public QObject {
   /// `colour`: that which it had before, where no other has it now; -1: the first that is free.
   QString add(const Setup& setup, const TracePtr& trace, const RecordingOptions& recording, const QString& given = {}, int colour = -1);
   void remove(std::size_t index);
-  void rename(std::size_t index, const QString& name);  ///< empty: by what differs again
+  void rename(std::size_t index, const QString& name);  ///< empty: by its differences again
   const std::vector<Pin>& pins() const { return pins_; }
   std::vector<PinValue> value() const;
-  /// Those that are pinned now keep what they have run; others are run again.
+  /// Sets the pins. Those that are pinned now keep their runs; others are run again.
   void setValue(const std::vector<PinValue>& value);
-  /// Those that can be compared with what is shown.
+  /// The pins that can be compared with the run that is shown.
   std::vector<Panel::Run> runs() const;
   /// Whether this is pinned on the input that is shown.
   bool has(const Setup& setup) const;
@@ -80,11 +80,11 @@ class Pins : public QObject {
   std::vector<Column> columns() const;
   /// The setup of a pin with the weights that it is shown with.
   Setup setupOf(std::size_t index) const;
-  /// Those that learn beside what is shown. One that was pinned with what it had learned stays as it was then.
+  /// The pins that learn beside the run that is shown. One that was pinned with learned weights stays as it was then.
   std::vector<RunBeside> learners() const;
-  /// What the runs of these trainings are called here, and their colours.
+  /// The names and colours here of the runs of these trainings.
   std::vector<LearningRun> named(const Learning& learning) const;
-  /// What differs between a pin and the run that is shown, as rich text.
+  /// The differences between a pin and the run that is shown, as rich text.
   QString table(std::size_t index) const;
   bool running() const { return job_.running() || quick_.running(); }
 
@@ -98,12 +98,12 @@ class Pins : public QObject {
   Facets facetsOfShown() const;
   bool needsRun(const Pin& pin) const;
   LearnedPtr weightsFor(const Pin& pin) const;  ///< those that it is to be of now; null: its setup's own
-  /// Its weights are others now, and more are about to follow.
+  /// Whether its weights are others now, and more are about to follow.
   bool moves(const Pin& pin) const;
   bool needsWhole(const Pin& pin) const;  ///< and may have it now
   bool isUntrained(const Pin& pin) const;
   QString nameOfShown(const std::vector<Facets>& all) const;
-  /// A pin, the input and the weights that it is run with, and what is recorded of it.
+  /// A pin, the input and the weights that it is run with, and its recording.
   struct Key {
     std::uint64_t pin;
     LoadedSequencePtr input;
@@ -116,10 +116,10 @@ class Pins : public QObject {
   Runs::Hears hears();
   void take(const Key& key, const TracePtr& trace);
   void mark(std::optional<std::uint64_t> running);  ///< the pin that runs now
-  void update();                                    ///< which are comparable, and all names
+  void update();                                    ///< sets which are comparable, and all names
 
   SessionController* session_;
-  LoadedSequencePtr input_;  ///< of what is shown
+  LoadedSequencePtr input_;  ///< of the run that is shown
   RecordingOptions wanted_;
   std::vector<Pin> pins_;
   std::uint64_t newest_ = 0;  ///< Pin::id

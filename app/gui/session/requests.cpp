@@ -22,14 +22,10 @@ RecordingOptions recordingFor(const QStringList& visible, bool live, std::int64_
 
 RunRequest requestFor(const Setup& setup, const Preset& preset, const RecordingOptions& recording) {
   RunRequest request;
+  static_cast<RunSettings&>(request) = setup;
   request.preset = preset;
   request.set = setup.settings();
   if (setup.sequence) request.sequence = SharedSequence(std::shared_ptr<const Sequence>(setup.sequence, &setup.sequence->sequence));
-  request.seed = setup.seed;
-  request.form = setup.form;
-  request.device = setup.device;
-  request.dtype = setup.dtype;
-  request.loss = loss_kind(setup.loss).value_or(LossKind::automatic);
   if (const auto found = setup.weights.find(setup.preset); found != setup.weights.end()) request.weights = found->second;
   if (const auto found = setup.states.find(setup.preset); found != setup.states.end()) request.state = found->second;
   request.learned = setup.learnedWeights();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What runs differ in, and the shortest names that tell them apart: pure functions of what the runs say of themselves.
+// The differences of runs, and the shortest names that distinguish them: pure functions of their RunInfo.
 #pragma once
 
 #include <QString>
@@ -34,7 +34,7 @@ Facets facetsOf(const RunInfo& run, const SymbolOf& symbolOf = {}, const Standar
 /// forget bias -4".
 QStringList runNames(const Facets& shown, const std::vector<Facets>& runs);
 
-/// A table of what differs between the columns, one line a facet, as rich text. A column of no facets is left empty.
+/// A table of the differences between the columns, one line a facet, as rich text. A column of no facets is left empty.
 QString differenceTable(const QStringList& titles, const std::vector<Facets>& columns, const std::vector<double>& losses);
 
 }  // namespace reclab

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What computations threw, names of the engine and durations, as the window says them.
+// The window's words for exceptions of computations, names of the engine and durations.
 #pragma once
 
 #include <QString>
@@ -17,7 +17,7 @@ QString sentenceOf(const std::exception_ptr& thrown);
 QString inWords(const std::string& name);
 /// "12 ms", "3.20 s", "4.5 min"
 QString secondsInWords(double seconds);
-/// Likewise, of what is no measurement: "12 ms", "3.2 s", "270.0 s"
+/// The same for a duration that is no measurement: "12 ms", "3.2 s", "270.0 s"
 QString roughSecondsInWords(double seconds);
 
 }  // namespace reclab

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Owns what is looked at and has it computed, never on the GUI thread. The window tells it what is wanted and hears what came of it. Each
+// Owns the setup that is looked at and has it computed, never on the GUI thread. The window sends it requests and receives results. Each
 // kind of work is a file in work/; the scheduler says which waits for which.
 #pragma once
 
@@ -37,29 +37,29 @@ class SessionController : public QObject {
   explicit SessionController(QObject* parent = nullptr);
   ~SessionController() override;
 
-  /// Reads the presets, and what was learned before where `learned` says so; libraryReady follows.
+  /// Reads the presets, and kept trainings if `learned`; libraryReady follows.
   void open(bool learned = false);
   const LibraryPtr& library() const { return library_; }
   const Setup& setup() const { return setup_; }
   const ModelPtr& model() const { return model_; }  ///< as last described; null before
   const TracePtr& trace() const { return shown_.trace(); }
-  /// What the trace is of, while a newer setup() may be running.
+  /// The setup of the trace, while a newer setup() may be running.
   const Setup& shownSetup() const { return shown_.setup() ? *shown_.setup() : setup_; }
-  /// What the trace records: nothing for sure while its run goes on.
+  /// The recording of the trace: nothing for sure while its run goes on.
   RecordingOptions shownRecording() const;
-  /// Why what is set is not what is shown, a clause for a heading: its run failed, or was stopped. Empty while it is, or is on its way.
+  /// Why the present setup is not shown, a clause for a heading: its run failed, or was stopped. Empty while it is, or is on its way.
   QString whyNotShown() const;
-  /// What is set, with the settings, the sequence and the loss that its weights go with, where those are known: those of the newest run
-  /// with these weights, or of the training that they are of.
+  /// The present setup, with the settings, the sequence and the loss that its weights go with, where those are known: those of the newest
+  /// run with these weights, or of the training that they are of.
   std::optional<Setup> setupThatFits() const;
   bool running() const { return runs_.running(); }
-  const RecordingOptions& asked() const { return runs_.asked(); }  ///< what the newest run was to record
+  const RecordingOptions& asked() const { return runs_.asked(); }  ///< recording of the newest run
   bool exporting() const { return exports_.running(); }
   bool timing() const { return timings_.running(); }
 
-  /// Makes it what is looked at, and runs it. live: more changes are about to follow (a slider moves).
+  /// Makes it the present setup, and runs it. live: more changes are about to follow (a slider moves).
   void apply(const Setup& setup, bool live);
-  /// The same of what was looked at before, and of whether a training was followed then.
+  /// Applies a setup that was looked at before, and follows a training if it was followed then.
   void restore(const Setup& setup, bool follows);
   void run() { runs_.start(false); }
   void stop();
@@ -67,26 +67,27 @@ class SessionController : public QObject {
   void loadSequence(const SequenceChoice& choice) { files_.loadSequence(choice); }
   /// Weights or an initial state: sees whether the file fits the present model; fileFits follows, or a sentence, with everything as it was.
   void loadFile(FileKind kind, const QString& file);
-  /// One of the above, by what is in the file; the choice is for a sequence.
+  /// Opens any of these files, by its content; the choice is for a sequence.
   void openFile(const SequenceChoice& choice) { files_.open(choice); }
-  /// Writes the weights or the final state of what is shown; saved follows, or a sentence.
+  /// Writes the weights or the final state of the shown run; saved follows, or a sentence.
   void saveFile(FileKind kind, const QString& file);
   void setVisiblePanels(const QStringList& ids);
-  /// What is computed late and yet recorded while a slider moves, as long as that keeps up with the hand.
+  /// Sets the late kinds that are recorded while a slider moves, as long as that keeps up with the hand.
   void setFollowed(const Kinds& kinds) { followed_ = kinds; }
   void setFocus(std::int64_t step) { focus_ = step; }  ///< the cursor: its spectrum comes first
-  /// What a trace that was shown is of, when that is not what is set now: "Elman network, spectral radius = 0.7"; empty when it is.
+  /// The name of the setup of a trace that was shown, when that is not the present one: "Elman network, spectral radius = 0.7"; empty when
+  /// it is.
   QString nameOfFormer(const TracePtr& trace) const;
   /// Whether arrays of this kind, which the trace that is shown does not have, may still come: a run or a timing is under way,
   /// or was stopped before it came to them.
   bool awaits(Kind kind) const;
-  /// What a panel asks for.
+  /// Carries out the request of a panel.
   void request(const Request& request);
-  /// Whether the panel that shows timings is in sight: then what is not timed yet is timed by itself, once nothing runs and no hand has
+  /// Whether the panel that shows timings is in sight: then forms not timed yet are timed by themselves, once nothing runs and no hand has
   /// moved for a while.
   void setTimingInSight(bool inSight) { timings_.setInSight(inSight); }
   void touched() { timings_.touched(); }  ///< a hand moved
-  /// How long the scheduler must have been idle, and how old the program must be before a timing begins by itself.
+  /// Sets how long the scheduler must have been idle, and how old the program must be before a timing begins by itself.
   void setTimingPatience(std::chrono::milliseconds idle, std::chrono::milliseconds first) { timings_.setPatience(idle, first); }
   /// Runs once more with everything recorded, and writes it.
   void exportRun(const QString& folder, bool csv);
@@ -96,20 +97,21 @@ class SessionController : public QObject {
   /// Frees a large run somewhere else than on the GUI thread.
   void discard(TracePtr trace);
 
-  /// Trains what is set on its sequence's task, and `beside` it other runs on the same batches; pictures of all follow. `steps`: so many,
-  /// then it pauses; 0: to the end.
+  /// Trains the present setup on its sequence's task, and `beside` it other runs on the same batches; pictures of all follow. `steps`: so
+  /// many, then it pauses; 0: to the end.
   void train(const std::vector<RunBeside>& beside = {}, std::int64_t steps = 0);
   void pauseTraining() { trainings_.pause(); }
   using Forgotten = std::shared_ptr<TrainingWork::Forgotten>;
-  /// A new training, from the weights that are looked at; it begins when train() is asked for it. What undoes it and makes it again;
-  /// empty where there are no weights to begin from.
+  /// A new training, from the weights that are looked at; it begins when train() is asked for it. Returns the functions that undo it and
+  /// make it again; empty where there are no weights to begin from.
   struct Fork {
     std::function<void()> undo, redo;
   };
   Fork forkTraining();
-  /// Forgets the current training, or again one that was brought back, and draws the weights again. Returns what bringBackTraining() takes.
+  /// Forgets the current training, or again one that was brought back, and draws the weights again. Returns the argument for
+  /// bringBackTraining().
   Forgotten resetTraining(const Forgotten& again = {});
-  void bringBackTraining(const Forgotten& forgotten, const Setup& before);  ///< with its curve, its weights and what was looked at then
+  void bringBackTraining(const Forgotten& forgotten, const Setup& before);  ///< with its curve, its weights and the setup of then
   void exportTraining(const QString& folder) { trainings_.exportTo(folder); }
   void setTrainingChoice(const TrainingChoice& choice) { trainings_.setChoice(choice); }
   const TrainingChoice& trainingChoice() const { return trainings_.choice(); }
@@ -118,23 +120,23 @@ class SessionController : public QObject {
   const LearningPtr& learning() const { return learning_; }
   /// Looks at the weights that a training had after a step, of those that are kept; `moving`: more are about to follow.
   void lookAtStep(std::uint64_t training, std::int64_t step, bool moving);
-  /// What is looked at by that; nothing where those weights are not kept.
+  /// The setup that lookAtStep() looks at; nothing where those weights are not kept.
   std::optional<Setup> setupAt(std::uint64_t training, std::int64_t step) const;
   void followTraining();  ///< looks at its newest weights, and at those that come
   /// The training of a run beside; 0 where it has learned nothing. And its weights at the step at which the time of training stands.
   std::uint64_t trainingOf(std::uint64_t run) const;
   LearnedPtr learnedBy(std::uint64_t run) const;
   std::int64_t trainingStep() const { return line_; }  ///< at which that stands
-  /// The same with what it has learned up to that step, where it has.
+  /// The setup with the weights that it has learned up to that step, where it has.
   Setup asLearned(Setup setup) const;
-  /// More weights, or values of a setting, are about to follow: what is computed beside is to be quick, and what it then records.
+  /// More weights, or values of a setting, are about to follow, so that runs beside are to be quick; and their recording then.
   bool moving() const { return runs_.handMoves() || (following_ && trainings_.running()); }
   RecordingOptions quickRecording() const { return recordingFor(visible_, true, focus_, runs_.keepsUp() ? followed_ : Kinds()); }
-  /// How long the pictures of the runs beside take, by which those of a training are so far apart that it has most of the time.
+  /// Sets the seconds that the pictures of the runs beside take: those of a training are so far apart that it has most of the time.
   void setSecondsBeside(double seconds) { secondsBeside_ = seconds; }
 
-  // What was learned, from one start of the window to the next.
-  /// Writes it; a sentence where that cannot be.
+  // Trainings from one start of the window to the next.
+  /// Writes them; a sentence where that cannot be.
   QString keepTrainings();
   QJsonObject putLearned(const LearnedPtr& weights);  ///< of a setup or pin, as kept_setup.h has it
   LearnedPtr getLearned(const QJsonObject& weights);
@@ -148,8 +150,8 @@ class SessionController : public QObject {
   /// The sequence that a training was kept with; null where none was.
   LoadedSequencePtr sequenceOf(const SequenceChoice& choice) const;
 
-  Scheduler& scheduler() { return scheduler_; }          ///< for what else computes
-  const JobBase& runJob() const { return runs_.job(); }  ///< for what gives way to it
+  Scheduler& scheduler() { return scheduler_; }          ///< for other jobs
+  const JobBase& runJob() const { return runs_.job(); }  ///< for jobs that give way to it
 
  signals:
   void libraryReady();
@@ -166,17 +168,17 @@ class SessionController : public QObject {
   void runningChanged(bool running);
   void progressed(double fraction, QString stage);
   void studyMoved(const std::string& study, const reclab::StudyState& state);
-  /// What a study came to that is no part of the run; without a result a sentence that says why not.
+  /// The result of a study that is no part of the run; without a result a sentence that says why not.
   void studied(const std::string& study, const reclab::StudyResult& result, QString problem);
-  /// A panel wants this to be what is looked at everywhere.
+  /// A panel wants this to be the present model everywhere.
   void modelWanted(const reclab::ModelChoice& model);
   void settingWanted(const reclab::SettingChoice& setting);
   void runEnded(reclab::Outcome outcome);
-  void weightsMisfit();  ///< after the sentence that says so: weights that were learned or read do not go with what is set
+  void weightsMisfit();  ///< after the sentence that says so: weights that were learned or read do not go with the setup
   void learningChanged(reclab::LearningPtr learning);  ///< a few times a second while it trains, and with each picture
   void trainingStepChanged();
   void trainingWanted();  ///< by a panel
-  void awaitedChanged();  ///< what awaits() says may be another now
+  void awaitedChanged();  ///< the answers of awaits() may be others now
   void said(QString sentence, reclab::Tone tone);
   void exported(QString folder);
   /// Weights were refused that these hyper-parameters would fit.
@@ -195,7 +197,7 @@ class SessionController : public QObject {
   void followOn();
   void setLine(std::int64_t step);
   void lookAt(const LearnedPtr& weights, bool live);
-  void take(const Setup& setup);  ///< makes it what is looked at; what is to be computed follows
+  void take(const Setup& setup);  ///< makes it the present setup; its computation follows
   bool ready() const { return library_ && setup_.sequence && !setup_.preset.empty(); }
   void describe();
   std::optional<RunWork::Subject> whatToRun(bool live) const;
@@ -231,13 +233,12 @@ class SessionController : public QObject {
   bool following_ = false;  ///< pictures are of the newest weights
   std::int64_t line_ = 0;   ///< the step of training that all runs that learn are looked at
   double secondsBeside_ = 0.0;
-  bool runBefore_ =
-      false;  ///< what runs has been since before the training: its pictures do not wait for that, nor for what of it comes late
+  bool runBefore_ = false;  ///< the present run began before the training: its pictures do not wait for that, nor for its late arrays
   QElapsedTimer sincePicture_;
   std::int64_t pause_ = 200;  ///< ms from one picture to the next, so that training has nine tenths of the time
   QTimer tellSoon_;
   std::function<void()> trainsNext_;  ///< as soon as the sequence has its target
-  Worker bin_;                        ///< frees what is large; that is no job, for a timing that goes on gives up what it published before
+  Worker bin_;                        ///< frees large traces; that is no job, for a timing that goes on gives up its former ones
 };
 
 }  // namespace reclab

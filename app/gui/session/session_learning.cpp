@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the session does with trainings: which weights are looked at, and how pictures follow.
+// The session's part in trainings: the choice of the weights that are looked at, and the pictures that follow.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -109,7 +109,7 @@ void SessionController::train(const std::vector<RunBeside>& beside, std::int64_t
     emit said(tr("There is nothing to train yet; choose a model and a sequence first."), Tone::warning);
     return;
   }
-  if (setup_.sequence->sequence.target_kind == TargetKind::none && setup_.sequence->choice.isFile) {
+  if (setup_.sequence->sequence.target_kind == TargetKind::none && setup_.sequence->choice.is_file()) {
     // What is learned from a file without a target is what comes next: that is shown too.
     SequenceChoice with_target = setup_.sequence->choice;
     with_target.load.target = {"next"};

@@ -13,12 +13,6 @@
 
 namespace reclab {
 
-bool SequenceChoice::operator==(const SequenceChoice& other) const {
-  if (isFile != other.isFile) return false;
-  if (isFile) return file == other.file && load == other.load;
-  return task == other.task && options == other.options;
-}
-
 bool isOneHot(const Sequence& sequence) {
   const auto width = static_cast<std::size_t>(sequence.width);
   for (std::size_t t = 0; t < static_cast<std::size_t>(sequence.length); ++t) {
@@ -94,16 +88,14 @@ Sequence wholeFile(const std::string& file) {
 LoadedSequencePtr loadChoice(const SequenceChoice& choice) {
   auto loaded = std::make_shared<LoadedSequence>();
   loaded->choice = choice;
-  if (choice.isFile) {
-    loaded->sequence = load_sequence(choice.file, choice.load);
+  loaded->sequence = load_sequence(choice);
+  if (choice.is_file()) {
     // With columns chosen, the others are still there to be chosen.
     const bool all = choice.load.columns.empty() && !choice.load.time && choice.load.target.empty();
     const Sequence whole = all ? Sequence{} : wholeFile(choice.file);
     const Sequence& source = all || whole.length == 0 ? loaded->sequence : whole;
     loaded->columns.assign(source.names.begin(), source.names.end() - source.flags);
     if (source.time_name != "step") loaded->columns.insert(loaded->columns.begin(), source.time_name);
-  } else {
-    loaded->sequence = make_task(choice.task, choice.options);
   }
   loaded->overview = overviewOf(loaded->sequence);
   return loaded;
@@ -136,10 +128,20 @@ LearnedPtr Setup::learnedWeights() const {
 }
 
 bool Setup::sameRun(const Setup& other) const {
-  return preset == other.preset && settings() == other.settings() && sequence == other.sequence && seed == other.seed &&
-         form == other.form && loss == other.loss && device == other.device && dtype == other.dtype &&
-         learnedWeights() == other.learnedWeights() && fileOf(weights, preset) == fileOf(other.weights, preset) &&
-         fileOf(states, preset) == fileOf(other.states, preset);
+  return static_cast<const RunSettings&>(*this) == other && preset == other.preset && settings() == other.settings() &&
+         sequence == other.sequence && learnedWeights() == other.learnedWeights() &&
+         fileOf(weights, preset) == fileOf(other.weights, preset) && fileOf(states, preset) == fileOf(other.states, preset);
+}
+
+void useTrained(Setup& setup, const Preset& preset) {
+  const Preset as = as_trained(preset);
+  setup.learned.erase(preset.id);
+  setup.states.erase(preset.id);
+  setup.set.erase(preset.id);
+  const Hyper standard = hyper_of(builtin_registry(), preset), values = hyper_of(builtin_registry(), as);
+  for (const HyperSpec& row : standard.table())
+    if (standard.text(row.key) != values.text(row.key)) setup.setValue(row.key, values.text(row.key));
+  setup.weights[preset.id] = preset.trained->weights;
 }
 
 bool isTrained(const Setup& setup, const Preset& preset) {
@@ -148,13 +150,11 @@ bool isTrained(const Setup& setup, const Preset& preset) {
 
 bool isOwnRun(const Setup& setup, const Preset& preset) {
   const bool trained = isTrained(setup, preset);
-  if (setup.learnedWeights() || !fileOf(setup.states, preset.id).empty() || setup.seed != 1 || setup.loss != "auto") return false;
+  if (setup.learnedWeights() || !fileOf(setup.states, preset.id).empty() || setup.seed != 1 || setup.loss != LossKind::automatic)
+    return false;
   if (!trained && !fileOf(setup.weights, preset.id).empty()) return false;
   const Preset as = trained ? as_trained(preset) : preset;
-  SequenceChoice own;
-  own.task = as.task;
-  own.options = as.task_options();
-  if (!setup.sequence || !(setup.sequence->choice == own)) return false;
+  if (!setup.sequence || !(setup.sequence->choice == as.own_sequence())) return false;
   return hyper_of(builtin_registry(), preset, setup.settings()) == hyper_of(builtin_registry(), as);
 }
 

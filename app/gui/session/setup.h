@@ -14,18 +14,9 @@
 #include "experiment/experiment.h"
 #include "experiment/properties.h"
 #include "experiment/training/learned.h"
+#include "sequence/choice.h"
 
 namespace reclab {
-
-/// Where a sequence comes from: a file and how it is read, or a task and its options.
-struct SequenceChoice {
-  bool isFile = false;
-  std::string file;
-  LoadOptions load;
-  std::string task = "noise";
-  TaskOptions options;
-  bool operator==(const SequenceChoice& other) const;
-};
 
 /// The smallest and largest value in each of at most 4096 equal stretches of a channel: all that a line on a screen can show.
 struct Overview {
@@ -56,15 +47,13 @@ LoadedSequencePtr loadChoice(const SequenceChoice& choice);
 
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-struct Setup {
+struct Setup : RunSettings {
+  Setup() { form = device = "auto"; }
   std::string preset;
   std::map<std::string, Settings> set;                           ///< what was changed of each preset, kept when another is looked at
   std::map<std::string, std::filesystem::path> weights, states;  ///< files that were loaded for each preset, likewise
   std::map<std::string, LearnedPtr> learned;  ///< what a training of it came to, in place of weights that are drawn or loaded
   LoadedSequencePtr sequence;
-  std::uint64_t seed = 1;
-  std::string form = "auto", device = "auto", dtype = "f64";
-  std::string loss = "auto";  ///< auto, last, mean or task, as on the command line
 
   bool operator==(const Setup& other) const = default;  ///< of loaded sequences and learned weights, whether they are the same ones
   Settings settings() const;                            ///< of the present preset
@@ -75,6 +64,9 @@ struct Setup {
   std::map<std::string, std::filesystem::path>& files(FileKind kind) { return kind == FileKind::weights ? weights : states; }
 };
 
+/// Takes the trained weights that the preset brings, with its values, in place of the weights, state and values that there were; the
+/// sequence stays.
+void useTrained(Setup& setup, const Preset& preset);
 /// Whether the weights are those that came trained with the preset.
 bool isTrained(const Setup& setup, const Preset& preset);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is shown: the newest run, with what was timed and laid out beside it, and of which setups the traces are that a panel still holds.
+// The newest run as it is shown, with the timings and studies beside it, and the setups of the traces that panels still hold.
 #pragma once
 
 #include <memory>
@@ -19,9 +19,9 @@ class Shown {
 
   /// A stage of a run, or its result. False where there is nothing new to show: the last stage that was published is the result.
   bool take(const TracePtr& run, const std::shared_ptr<const Setup>& setup, std::shared_ptr<const FinalState> state);
-  /// The run with what is beside it becomes what is shown; returns what was.
+  /// Joins the run with the results beside it to the trace that is shown; returns the former one.
   TracePtr join(const TracePtr& timing, const std::vector<TracePtr>& others);
-  /// Of which setup a trace is that was shown; null where nobody holds it.
+  /// The setup of a trace that was shown; null where nobody holds it.
   std::shared_ptr<const Setup> setupOf(const TracePtr& trace) const;
   QString summary() const;  ///< for the status line
 

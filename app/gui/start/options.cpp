@@ -3,25 +3,27 @@
 
 #include <QCommandLineParser>
 #include <QFileInfo>
+#include <algorithm>
+#include <iterator>
 
-#include "files/archive.h"
+#include "experiment/run_fields.h"
 #include "gui/docks/layouts.h"
 #include "gui/session/session_controller.h"
 #include "models/registry.h"
-#include "sequence/format.h"
+#include "parameters/typed.h"
 
 namespace reclab {
 namespace {
 
-std::uint64_t wholeNumber(const QString& text, const char* option, std::uint64_t least) {
-  bool good = false;
-  const qulonglong value = text.toULongLong(&good);
-  if (!good || value < least)
-    throw Error(
-        "--" + std::string(option) + " is " + text.toStdString() + "; it takes a whole number from " + std::to_string(least) + " on.",
-        {.parameter = option, .value = text.toStdString()});
-  return value;
+/// The fields that the window begins with: those of a sequence, and of a run all but what it records.
+std::vector<Field> beginningFields() {
+  std::vector<Field> all(sequence_fields().begin(), sequence_fields().end());
+  for (const Field& field : run_fields())
+    if (field.row.key != "every" && field.row.key != "record") all.push_back(field);
+  return all;
 }
+
+std::string nameOf(const Field& field) { return field.flag.substr(2); }
 
 }  // namespace
 
@@ -32,19 +34,14 @@ Options readOptions(const QStringList& arguments) {
   parser.addPositionalArgument("FILE", "The sequence, as of --input.", "[FILE]");
   const auto help = parser.addHelpOption();
   const auto version = parser.addVersionOption();
-  parser.addOption({"input", QString::fromStdString("The sequence, a " + sequence_format_names() + " file."), "FILE"});
-  parser.addOption({"missing",
-                    QString::fromStdString("What becomes of missing cells of the file: " + listed(missing_choices(), "or") + " (refuse)."),
-                    "HOW"});
-  std::vector<std::string> names;
-  for (const TaskInfo& task : tasks()) names.push_back(task.name);
-  parser.addOption({"task", QString::fromStdString("A synthetic sequence instead: " + listed(names, ",") + "."), "NAME"});
-  parser.addOption({"length", "Its length in steps.", "T"});
-  parser.addOption({"task-set", "A parameter of the task, as `reclab task --help` lists them; may be given several times.", "key=value"});
-  parser.addOption({"set", "A hyper-parameter; may be given several times.", "key=value"});
-  parser.addOption({"weights", QString::fromStdString("Trained weights, a file in " + archive_format_names() + "."), "FILE"});
-  parser.addOption({"state", "The state to begin with, likewise.", "FILE"});
-  parser.addOption({"seed", "What the weights are drawn from (1).", "N"});
+  const std::vector<Field> fields = beginningFields();
+  for (const Field& field : fields) {
+    const QString name = QString::fromStdString(nameOf(field)), text = QString::fromStdString(field.row.text) + '.';
+    if (field.row.kind == HyperKind::flag)
+      parser.addOption({name, text});
+    else
+      parser.addOption({name, text, QString::fromStdString(field.argument)});
+  }
   parser.addOption({"layout", "Which panels are shown, by a name of the box Layout: Explore, Learn, \"First steps\".", "NAME"});
   parser.addOption({"theme", "light, dark or system.", "NAME"});
   parser.addOption({"figures", "Draw every panel into this folder, without a window.", "DIR"});
@@ -72,35 +69,34 @@ Options readOptions(const QStringList& arguments) {
     if (!one.isEmpty()) refuse("One model is looked at at a time, and " + given + " is a second; pin it for comparison in the window.");
     one = given;
   }
-  for (const char* name : {"input", "missing", "task", "length", "weights", "state", "seed", "layout", "theme", "figures", "panels",
-                           "format", "width", "font-size", "with"})  // a shell variable that is not set
+  for (const char* name :
+       {"layout", "theme", "figures", "panels", "format", "width", "font-size", "with"})  // a shell variable that is not set
     if (parser.isSet(name) && parser.value(name).isEmpty()) refuse(QString("--%1 is empty; give a value, or leave it out.").arg(name));
-  options.input = parser.value("input");
-  if (!file.isEmpty() && !options.input.isEmpty()) refuse("--input and " + file + " are two sequences; give one of them.");
-  if (!file.isEmpty()) options.input = file;
-  options.task = parser.value("task");
-  options.weights = parser.value("weights");
-  options.state = parser.value("state");
-  options.figures = parser.value("figures");
-  if (!options.input.isEmpty() && !options.task.isEmpty()) refuse("--input and --task are two sequences; give one of them.");
-  if (parser.isSet("missing")) {
-    const std::string word = parser.value("missing").toStdString();
-    if (options.input.isEmpty()) refuse("--missing belongs to --input; a task has no missing cells.");
-    if (!missing_choice(word)) refuse(QString::fromStdString("--missing is " + word + "; it is " + listed(missing_choices(), "or") + "."));
-    options.missing = *missing_choice(word);
-  }
-  if (parser.isSet("length")) {
-    if (options.task.isEmpty()) refuse("--length belongs to --task; a file is as long as it is.");
-    options.length = static_cast<std::int64_t>(std::min<std::uint64_t>(wholeNumber(parser.value("length"), "length", 1), 1'000'000'000));
-  }
-  if (parser.isSet("seed")) options.seed = wholeNumber(parser.value("seed"), "seed", 0);
-  for (const auto& [name, settings] : {std::pair{QString("set"), &options.set}, {QString("task-set"), &options.taskSet}})
-    for (const QString& pair : parser.values(name)) {
-      const auto at = pair.indexOf('=');
-      if (at < 1) refuse("--" + name + " " + pair + " has no value; write --" + name + " key=value.");
-      settings->emplace_back(pair.left(at).toStdString(), pair.mid(at + 1).toStdString());
+  for (const Field& field : fields) {
+    const QString name = QString::fromStdString(nameOf(field));
+    if (!parser.isSet(name)) continue;
+    std::string& given = options.given[field.flag];
+    if (field.row.kind == HyperKind::flag) {
+      given = "true";
+      continue;
     }
-  if (!options.taskSet.empty() && options.task.isEmpty()) refuse("--task-set belongs to --task; give one.");
+    std::vector<std::string> names;
+    for (const QString& value : parser.values(name)) {
+      if (value.isEmpty()) refuse(QString("--%1 is empty; give a value, or leave it out.").arg(name));
+      if (field.says == Field::Says::one || field.says == Field::Says::texts)
+        names.push_back(value.toStdString());
+      else
+        std::ranges::move(names_of_list(value.toStdString()), std::back_inserter(names));
+    }
+    given = field.says == Field::Says::one ? names.back() : list_of_names(names);
+    typed_value(field, given);
+  }
+  const bool isFile = options.given.contains("--input");
+  if (!file.isEmpty() && isFile) refuse("--input and " + file + " are two sequences; give one of them.");
+  if (!file.isEmpty()) options.given["--input"] = file.toStdString();
+  if (options.given.contains("--input") && options.given.contains("--task"))
+    refuse("--input and --task are two sequences; give one of them.");
+  options.figures = parser.value("figures");
   options.layout = parser.value("layout");
   if (parser.isSet("theme")) {
     const QString name = parser.value("theme");
@@ -156,37 +152,40 @@ void checkLayout(const Options& options) {
 }
 
 SequenceChoice beginningSequence(const Options& options, const Library& library) {
-  SequenceChoice choice;
-  choice.options.seed = options.seed;
+  const auto& given = options.given;
+  const bool named = given.contains("--input") || given.contains("--task");
   const QString sample = dataFile("samples/sunspots.csv");
-  if (!options.input.isEmpty()) {
-    choice.isFile = true;
-    choice.file = options.input.toStdString();
-    choice.load.missing = options.missing;
-  } else if (!options.task.isEmpty()) {
-    choice.task = options.task.toStdString();
-    choice.options.length = options.length;
-    choice.options.set = options.taskSet;
-    for (const TaskInfo& task : library.tasks)
-      if (options.length == 0 && task.name == choice.task) choice.options.length = task.default_length;
-  } else if (options.model.isEmpty() && !sample.isEmpty()) {
-    choice.isFile = true;
+  SequenceChoice choice;
+  if (!named && options.model.isEmpty() && !sample.isEmpty()) {
     choice.file = sample.toStdString();
-  } else {
+  } else if (!named) {
     const Preset& preset = library.presets.find(options.model.isEmpty() ? "lstm" : options.model.toStdString());
-    choice.task = preset.task;
-    choice.options = preset.task_options();
+    choice = (given.contains("--trained") ? as_trained(preset) : preset).own_sequence();
+  } else if (const auto task = given.find("--task"); task != given.end()) {
+    if (given.contains("--seed")) choice.make.seed = seed_of(given.at("--seed"));
+    for (const TaskInfo& one : library.tasks)
+      if (one.name == task->second) choice.make.length = one.default_length;
   }
+  for (const auto& field : sequence_fields())
+    if (const auto found = given.find(field.flag); found != given.end()) field.set(choice, typed_value(field, found->second));
+  refuse_misplaced(given, sequence_fields(), choice);
   return choice;
 }
 
 Setup beginning(const Options& options, const Library& library) {
   Setup setup;
-  setup.preset = library.presets.find(options.model.isEmpty() ? "lstm" : options.model.toStdString()).id;
-  setup.seed = options.seed;
-  if (!options.set.empty()) setup.set[setup.preset] = options.set;
-  if (!options.weights.isEmpty()) setup.weights[setup.preset] = options.weights.toStdString();
-  if (!options.state.isEmpty()) setup.states[setup.preset] = options.state.toStdString();
+  const Preset& preset = library.presets.find(options.model.isEmpty() ? "lstm" : options.model.toStdString());
+  setup.preset = preset.id;
+  if (options.given.contains("--trained")) useTrained(setup, preset);
+  RunRequest asked;
+  static_cast<RunSettings&>(asked) = setup;
+  for (const auto& field : run_fields())
+    if (const auto found = options.given.find(field.flag); found != options.given.end() && field.row.key != "trained")
+      field.set(asked, typed_value(field, found->second));
+  static_cast<RunSettings&>(setup) = asked;
+  for (const auto& [key, value] : asked.set) setup.setValue(key, value);
+  if (!asked.weights.empty()) setup.weights[setup.preset] = asked.weights;
+  if (!asked.state.empty()) setup.states[setup.preset] = asked.state;
   return setup;
 }
 

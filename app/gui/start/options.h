@@ -3,7 +3,9 @@
 #pragma once
 
 #include <QStringList>
+#include <map>
 #include <optional>
+#include <string>
 
 #include "gui/look/look.h"
 #include "gui/session/setup.h"
@@ -12,21 +14,16 @@
 namespace reclab {
 
 struct Options {
-  QString model;  ///< a preset's id; empty: the start
-  QString input, task, weights, state, figures;
-  QString layout;                     ///< its name; empty: as it was left
-  std::int64_t length = 0;            ///< of the task; 0: the task's own
-  Missing missing = Missing::refuse;  ///< of the file
-  Settings set, taskSet;
-  std::uint64_t seed = 1;
+  QString model;                             ///< a preset's id; empty: the start
+  std::map<std::string, std::string> given;  ///< of the fields of a sequence and of a run, by flag: "--length"
+  QString figures;
+  QString layout;  ///< its name; empty: as it was left
   std::optional<ThemeChoice> theme;
   Panel::Format format = Panel::Format::svg;
   FigureStyle style;
   QStringList panels;  ///< ids of those that figures are drawn of; empty: all
   bool help = false, version = false;
-  bool named() const {
-    return !model.isEmpty() || !input.isEmpty() || !task.isEmpty() || !weights.isEmpty() || !state.isEmpty() || !set.empty();
-  }
+  bool named() const { return !model.isEmpty() || !given.empty(); }
   QString text;  ///< what --help and --version say
 };
 
@@ -36,9 +33,9 @@ Options readOptions(const QStringList& arguments);
 /// Throws Error for a layout that there is not. The layouts are those of panels, so there is an application already.
 void checkLayout(const Options& options);
 
-/// What to begin with, its sequence not yet loaded: the options, and what they leave open as the start has it, an LSTM. Throws Error.
+/// The setup to begin with, its sequence not yet loaded: the options, and for the rest that of the start, an LSTM. Throws Error.
 Setup beginning(const Options& options, const Library& library);
-/// What the sequence is to be: the sunspot numbers when nothing is said.
+/// The sequence to begin with: the sunspot numbers when nothing is said.
 SequenceChoice beginningSequence(const Options& options, const Library& library);
 
 /// Both, loaded and with the hyper-parameters, weights and state checked. Throws Error.

@@ -9,13 +9,13 @@
 
 namespace reclab {
 
-/// What an architecture says of itself: idea, equations, parameters, states, gates, and who introduced it.
+/// The card of a model: idea, equations, parameters, states, gates, and who introduced it.
 class CardView : public QTextBrowser {
   Q_OBJECT
  public:
   explicit CardView(QWidget* parent = nullptr);
   void setModel(const ModelPtr& model);
-  /// Whether what is shown is another run than the one that the card speaks of: empty, or the sentence that says which it speaks of.
+  /// Names the run that the card speaks of, a sentence, where another one is shown; else empty.
   void setOtherRun(const QString& sentence);
   void redraw();  ///< after the theme changed
 
@@ -29,9 +29,8 @@ class CardView : public QTextBrowser {
   QTimer soon_;  ///< shapes follow a moving slider when it rests
 };
 
-/// The card as HTML in the colours of the palette.
-/// `places`: what its preset says to look at, "gating:forget", as links to look:gating:forget.
-/// `extras`: what the model is, in words, and what it descends from and led to, each as HTML.
+/// The card as HTML in the colours of the palette. `places`: the places that its preset names, "gating:forget", as links to
+/// look:gating:forget. `extras`: the model's properties, in words, its origins and its descendants, each as HTML.
 struct CardExtras {
   QString properties;
   QStringList lineage;
@@ -39,7 +38,7 @@ struct CardExtras {
   QString otherRun = {};           ///< not empty: its sentences about a run are muted, with this below them
 };
 QString cardHtml(const Card& card, const QPalette& palette, const std::vector<std::string>& places = {}, const CardExtras& extras = {});
-/// The same of a model as it is set, its kin as links to model:lstm.
+/// The card of a model as it is set, its kin as links to model:lstm.
 QString cardHtml(const ModelDescription& model, const QPalette& palette, const QString& otherRun = {});
 /// "Gating (forget)" for "gating:forget".
 QString placeInWords(const std::string& place);

@@ -20,18 +20,18 @@ namespace reclab {
 
 class WholeBox;
 
-/// What a parameter is, its range and its key, in rich text.
+/// A parameter's tooltip: its text, its range and its key, in rich text.
 QString tipOf(const HyperSpec& spec);
-/// Where a slider's position 0..1000 is on a hyper-parameter's range, and back.
+/// The value at a slider's position 0..1000 on a hyper-parameter's range, and back.
 double valueAt(const HyperSpec& spec, int position);
 int positionOf(const HyperSpec& spec, double value);
-/// So many of its steps further: what the arrow keys do, on the slider and in its box.
+/// The value so many of its steps further, for the arrow keys on the slider and in its box.
 double steppedBy(const HyperSpec& spec, double value, int steps);
 
 /// Why settings that draw weights do nothing beside these, which come from a file or a training; empty where `weights` is: they are drawn
 /// from the seed.
 QString whyNotDrawn(const QString& weights);
-/// Those of a model's settings that are no sizes: real numbers and choices, in their order; `weights` likewise.
+/// The settings of a model that are no sizes: real numbers and choices, in their order; `weights` as in whyNotDrawn().
 std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString& weights);
 
 /// One editor for each row of an architecture's table, and the seed. A slider speaks while it moves.
@@ -43,11 +43,11 @@ class InspectorView : public QScrollArea {
   void setSeed(std::uint64_t seed);
   /// Three sliders, those that move a run at once first, and the rest a click away.
   void setFew(bool few);
-  /// Weights that were read from a file make what they are drawn from meaningless; empty: they are drawn.
+  /// Disables the settings that weights are drawn from, where they were read from a file; empty: they are drawn.
   void setWeights(const QString& file);
-  /// Whether the preset brings trained weights, and whether they or those that are drawn are what is looked at.
+  /// Whether the preset brings trained weights, and whether the setup has them or drawn ones.
   void setTrained(bool there, bool trained, bool drawn);
-  /// What the gradients are of: the choice, whether the sequence has a target, and what the run that is shown says of it.
+  /// Shows the loss that the gradients are of: the choice, whether the sequence has a target, and its value in the run that is shown.
   void setLoss(const std::string& choice, bool hasTarget);
   void setLossValue(const RunInfo& run);
   QSlider* slider(const QString& key) const;
@@ -84,7 +84,7 @@ class InspectorView : public QScrollArea {
   std::map<QString, QSlider*> sliders_;
   QVBoxLayout* rows_ = nullptr;
   QPushButton *reset_ = nullptr, *all_ = nullptr;
-  QList<QWidget*> more_;  ///< what is not shown where there are few
+  QList<QWidget*> more_;  ///< hidden where there are few
   bool few_ = false;
   WholeBox* seed_ = nullptr;
   QLabel *seedLabel_ = nullptr, *lossText_ = nullptr;

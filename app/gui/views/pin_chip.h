@@ -25,7 +25,7 @@ class PinChip : public QFrame {
   QString text() const;
   QLineEdit* editor() const { return editor_; }
   QMenu* menu() const { return menu_; }
-  /// Where there is no room for names it is a dot, and its menu begins with the name; a click opens that.
+  /// Shows a dot where there is no room for names; its menu begins with the name, and a click opens that.
   void setCompact(bool compact);
   bool compact() const { return compact_; }
   int wholeWidth() const;  ///< with its name
@@ -34,7 +34,7 @@ class PinChip : public QFrame {
   void leaveOut(qsizetype letters);
 
  signals:
-  void renamed(QString name);  ///< empty: named by what differs again
+  void renamed(QString name);  ///< empty: named by its differences again
   void compareWanted();
   void lookWanted();  ///< make it the run that is looked at
   void unpinWanted();
@@ -68,7 +68,7 @@ class PinRow : public QWidget {
   const std::vector<PinChip*>& chips() const { return chips_; }
   void add(PinChip* chip);
   void removeLast();
-  /// What they say has changed.
+  /// Fits the chips after their texts have changed.
   void fit();
   QSize sizeHint() const override;
   QSize minimumSizeHint() const override;

@@ -22,7 +22,7 @@ class Scrubber : public QToolBar {
  public:
   Scrubber(TimeLink* time, QWidget* parent);
   void setSequence(const LoadedSequencePtr& sequence);
-  /// What the model multiplies the input by before it reads it: said beside the values. Empty: it reads them as they are.
+  /// Sets the factor that the model multiplies the input with before it reads it, shown beside the values. Empty: there is none.
   void setInputScale(const QString& scale);
   bool playing() const { return tick_.isActive(); }
   void setPlaying(bool on);

@@ -152,9 +152,8 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   connect(open_, &QPushButton::clicked, this, &SequenceView::openWanted);
   connect(fileTab_, &QPushButton::clicked, this, [this] {
     pages_->setCurrentIndex(0);
-    if (lastFile_.isEmpty() || (shown_ && shown_->choice.isFile)) return;
+    if (lastFile_.isEmpty() || (shown_ && shown_->choice.is_file())) return;
     SequenceChoice choice;
-    choice.isFile = true;
     choice.file = lastFile_.toStdString();
     choice.load.standardise = standardise_->isChecked();
     choice.load.missing = lastMissing_;
@@ -162,26 +161,26 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   });
   connect(taskTab_, &QPushButton::clicked, this, [this] {
     pages_->setCurrentIndex(1);
-    if (!shown_ || shown_->choice.isFile) chooseTask(TaskField::all);
+    if (!shown_ || shown_->choice.is_file()) chooseTask(TaskField::all);
   });
   connect(task_, &QComboBox::activated, this, [this] { chooseTask(TaskField::all); });
   connect(length_, &QSpinBox::valueChanged, this, [this] { chooseTask(TaskField::length); });
   connect(seed_, &WholeBox::valueChanged, this, [this] { chooseTask(TaskField::seed); });
   connect(modelsOwn_, &QPushButton::clicked, this, [this] { emit chosen(modelTask_); });
   connect(standardise_, &QCheckBox::toggled, this, [this](bool on) {
-    if (showing_ || !shown_ || !shown_->choice.isFile) return;
+    if (showing_ || !shown_ || !shown_->choice.is_file()) return;
     SequenceChoice choice = shown_->choice;
     choice.load.standardise = on;
     emit chosen(choice);
   });
   connect(missing_, &QComboBox::activated, this, [this](int index) {
-    if (!shown_ || !shown_->choice.isFile) return;
+    if (!shown_ || !shown_->choice.is_file()) return;
     SequenceChoice choice = shown_->choice;
     choice.load.missing = static_cast<Missing>(missing_->itemData(index).toInt());
     emit chosen(choice);
   });
   connect(target_, &QComboBox::activated, this, [this](int index) {
-    if (!shown_ || !shown_->choice.isFile) return;
+    if (!shown_ || !shown_->choice.is_file()) return;
     SequenceChoice choice = shown_->choice;
     choice.load.target.clear();
     for (const QString& name : target_->itemData(index).toStringList()) choice.load.target.push_back(name.toStdString());
@@ -189,7 +188,7 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
     emit chosen(choice);
   });
   connect(time_, &QComboBox::activated, this, [this](int index) {
-    if (!shown_ || !shown_->choice.isFile) return;
+    if (!shown_ || !shown_->choice.is_file()) return;
     SequenceChoice choice = shown_->choice;
     const QString picked = time_->itemData(index).toString();
     choice.load.time.reset();
@@ -287,13 +286,13 @@ QWidget* SequenceView::editorOf(const HyperSpec& spec, const std::string& task) 
 
 void SequenceView::chooseParameter(const std::string& task, const std::string& key, const std::string& text) {
   if (showing_ || !shown_) return;
-  SequenceChoice choice = shown_->choice.isFile ? SequenceChoice{} : shown_->choice;
+  SequenceChoice choice = shown_->choice.is_file() ? SequenceChoice{} : shown_->choice;
   if (choice.task != task) {
     choice.task = task;
-    choice.options.set.clear();
+    choice.make.set.clear();
   }
-  choice.options.set.emplace_back(key, text);
-  choice.options.set = settings_of(task_parameters(task, choice.options.set));
+  choice.make.set.emplace_back(key, text);
+  choice.make.set = settings_of(task_parameters(task, choice.make.set));
   emit chosen(choice);
 }
 
@@ -302,13 +301,13 @@ bool SequenceView::wantsStandardised() const { return standardise_->isChecked();
 void SequenceView::chooseTask(TaskField edited) {
   if (showing_ || task_->count() == 0) return;
   // Editing one field leaves the others as they are, also where a field cannot show what is.
-  const bool before = shown_ && !shown_->choice.isFile;
+  const bool before = shown_ && !shown_->choice.is_file();
   SequenceChoice choice = before ? shown_->choice : SequenceChoice{};
   const std::string task = task_->currentData().toString().toStdString();
-  if (task != choice.task) choice.options.set.clear();  // each has its own
+  if (task != choice.task) choice.make.set.clear();  // each has its own
   choice.task = task;
-  if (!before || edited == TaskField::length) choice.options.length = length_->value();
-  if (!before || edited == TaskField::seed) choice.options.seed = seed_->value();
+  if (!before || edited == TaskField::length) choice.make.length = length_->value();
+  if (!before || edited == TaskField::seed) choice.make.seed = seed_->value();
   emit chosen(choice);
 }
 
@@ -319,9 +318,9 @@ void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
   showing_ = true;
   const Sequence& series = sequence->sequence;
   const SequenceChoice& choice = sequence->choice;
-  (choice.isFile ? fileTab_ : taskTab_)->setChecked(true);
-  pages_->setCurrentIndex(choice.isFile ? 0 : 1);
-  if (choice.isFile) {
+  (choice.is_file() ? fileTab_ : taskTab_)->setChecked(true);
+  pages_->setCurrentIndex(choice.is_file() ? 0 : 1);
+  if (choice.is_file()) {
     lastFile_ = QString::fromStdString(choice.file);
     name_->setText(QFileInfo(lastFile_).fileName());
     name_->setToolTip(safeTip(lastFile_));
@@ -340,9 +339,9 @@ void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
     time_->setCurrentIndex(choice.load.time ? std::max(0, time_->findData(QString::fromStdString(*choice.load.time))) : 0);
   } else {
     task_->setCurrentIndex(std::max(0, task_->findData(QString::fromStdString(choice.task))));
-    length_->setValue(static_cast<int>(std::min<std::int64_t>(choice.options.length, length_->maximum())));
-    seed_->setValue(choice.options.seed);
-    showParameters(choice.task, choice.options.set);
+    length_->setValue(static_cast<int>(std::min<std::int64_t>(choice.make.length, length_->maximum())));
+    seed_->setValue(choice.make.seed);
+    showParameters(choice.task, choice.make.set);
     if (library_)
       for (const TaskInfo& task : library_->tasks)
         if (task.name == choice.task) task_->setToolTip(safeTip(QString::fromStdString(task.text + "\n" + task.source)));

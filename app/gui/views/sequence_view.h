@@ -23,7 +23,7 @@ namespace reclab {
 class SeriesView;
 class WholeBox;
 
-/// What the model is run on: a file and how it is read, or a task; with a look at it.
+/// The model's input: a file and how it is read, or a task; with a plot of it.
 class SequenceView : public QWidget {
   Q_OBJECT
  public:
@@ -31,7 +31,7 @@ class SequenceView : public QWidget {
   void setLibrary(const LibraryPtr& library);
   /// Shows a sequence that is loaded; its editors say how it was loaded.
   void setSequence(const LoadedSequencePtr& sequence);
-  /// What the present model multiplies the input by before it reads it; empty: nothing.
+  /// Sets the factor that the present model multiplies the input with before it reads it; empty: there is none.
   void setInputScale(const QString& scale);
   /// The task that the present model likes to be shown on.
   void setModelTask(const Preset& preset);
@@ -53,7 +53,7 @@ class SequenceView : public QWidget {
  private:
   void buildColumns();
   void buildTargets();
-  /// What became of missing cells, where there are any.
+  /// Shows the treatment of missing cells, where there are any.
   void showMissing();
   enum class TaskField { all, length, seed };
   void chooseTask(TaskField edited);
@@ -65,7 +65,7 @@ class SequenceView : public QWidget {
   LoadedSequencePtr shown_;
   SequenceChoice modelTask_;
   QString lastFile_;
-  Missing lastMissing_ = Missing::refuse;  ///< what became of its missing cells
+  Missing lastMissing_ = Missing::refuse;  ///< the treatment of its missing cells
   QPushButton *fileTab_, *taskTab_, *modelsOwn_;
   QStackedWidget* pages_;
   QLabel *name_, *facts_;

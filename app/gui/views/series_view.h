@@ -10,14 +10,14 @@
 
 namespace reclab {
 
-/// The input drawn as lines, small. It paints an overview made at loading time, so that a million steps cost what a thousand do.
+/// The input drawn as lines, small. It paints an overview made at loading time, so that a million steps cost as much as a thousand.
 class SeriesView : public QWidget {
   Q_OBJECT
  public:
   using QWidget::QWidget;
   void setSequence(LoadedSequencePtr sequence);
   const LoadedSequencePtr& sequence() const { return sequence_; }
-  /// What the model multiplies the input by before it reads it, beside the lines; empty where it reads it as it is.
+  /// Sets the factor that the model multiplies the input with before it reads it, shown beside the lines; empty where there is none.
   void setInputScale(const QString& scale);
   const QString& inputScale() const { return inputScale_; }
   QSize sizeHint() const override { return {200, 64}; }
@@ -48,7 +48,7 @@ class TimeStrip : public SeriesView {
   void setStep(std::int64_t step);
   void setRange(std::int64_t first, std::int64_t last);
   QSize sizeHint() const override { return {600, 56}; }
-  /// Where a step is, in the widget's own pixels.
+  /// The place of a step, in the widget's own pixels.
   int pixelOf(std::int64_t step) const;
 
  signals:

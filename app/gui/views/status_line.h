@@ -16,7 +16,7 @@ class QPushButton;
 
 namespace reclab {
 
-/// The last line of the window: what really ran and what it took, then what is running or wrong, in words.
+/// The last line of the window: the last run with its device and cost, then the work or fault of the moment, in words.
 class StatusLine : public QStatusBar {
   Q_OBJECT
  public:
@@ -39,7 +39,7 @@ class StatusLine : public QStatusBar {
   QString sentence_;
 };
 
-/// A sentence about what went wrong, above the time line, until it is closed or something goes right.
+/// A sentence on a fault, above the time line, until it is closed or something goes right.
 class Banner : public QFrame {
   Q_OBJECT
  public:
@@ -48,7 +48,7 @@ class Banner : public QFrame {
   /// A button beside the sentence that is shown, after those that are offered already, until the next sentence.
   void offer(const QString& text, std::function<void()> action);
   QString sentence() const;
-  QStringList offers() const;  ///< what stands on the buttons
+  QStringList offers() const;  ///< texts of the buttons
 
  private:
   static constexpr std::size_t most = 4;

@@ -13,7 +13,7 @@
 
 namespace reclab {
 
-/// The shortest text that reads back to the same number: what is shown may be taken for what is, and is when Enter reads it.
+/// The shortest text that reads back to the same number: a person may take the shown text for the value, and Enter does.
 QString exact(double value);
 
 /// The nearest multiple of `step`, counted from `low`, as the number that its few decimals read as: 2.4 and not 2.4000000000000004.
@@ -22,7 +22,7 @@ double onGrid(double value, double step, double low = 0.0);
 /// An editor for any real number, shown in full.
 class RealBox : public CalmBox<QDoubleSpinBox> {
  public:
-  /// Where its arrows go from a value; else by singleStep().
+  /// Sets the value that the arrows go to from a value; else by singleStep().
   void setStepped(std::function<double(double value, int steps)> stepped) { stepped_ = std::move(stepped); }
   void stepBy(int steps) override {
     if (stepped_)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How the window is arranged, and that it is so again after a restart: the docks at its sides, which follow its width until a hand moves
-// one, the layouts of the panels, and what a calm one leaves out.
+// The arrangement of the window, which lasts over a restart: the docks at its sides, which follow its width until a hand moves one, the
+// layouts of the panels, and the parts that a calm one leaves out.
 #pragma once
 
 #include <QMainWindow>
@@ -21,9 +21,9 @@ class Arrangement : public QObject {
   Arranged value() const;
   bool setValue(const Arranged& value);  ///< false: it is none that Qt takes
   void reset();
-  /// As the window was when it was closed; with this layout where it names one.
+  /// Restores the window as it was when it was closed; with this layout where it names one.
   void restore(const QString& layout, const std::optional<Arranged>& kept);
-  void fitWindow();  ///< whose size is another
+  void fitWindow();  ///< after its size changed
   void keepOnScreen();
 
  private:

@@ -21,7 +21,7 @@ Changes::Changes(WindowFrame* frame, InspectorView* inspector) : QObject(frame),
   });
   connect(inspector, &InspectorView::lossEdited, this, [this](const QString& loss) {
     Setup after = session_->setup();
-    after.loss = loss.toStdString();
+    after.loss = loss_kind(loss.toStdString()).value_or(LossKind::automatic);
     if (after.loss != session_->setup().loss) frame_->change(after, tr("loss"));
   });
   connect(inspector, &InspectorView::trainedWanted, this, &Changes::showTrained);
@@ -44,11 +44,11 @@ void Changes::takeSequence(const LoadedSequencePtr& loaded) {
   Setup after = withSequence_ && withSequence_->first == loaded->choice ? withSequence_->second : session_->setup();
   withSequence_.reset();
   after.sequence = loaded;
-  const bool targetless = after.loss == "task" && loaded->sequence.target_kind == TargetKind::none;
-  if (targetless) after.loss = "auto";
+  const bool targetless = after.loss == LossKind::task && loaded->sequence.target_kind == TargetKind::none;
+  if (targetless) after.loss = LossKind::automatic;
   if (session_->setup().sequence) {
     frame_->banner()->hide();
-    if (loaded->choice.isFile) noteRecentFile(QString::fromStdString(loaded->choice.file));
+    if (loaded->choice.is_file()) noteRecentFile(QString::fromStdString(loaded->choice.file));
     frame_->change(after, tr("sequence %1").arg(QString::fromStdString(loaded->sequence.name)));
   } else {
     session_->apply(after, false);  // the start is nothing to undo
@@ -93,19 +93,15 @@ void Changes::showTrained(bool trained) {
   const Preset& preset = session_->library()->presets.find(after.preset);
   const bool drawn = !after.learnedWeights() && !after.weights.contains(after.preset);
   if (!preset.trained || (trained ? isTrained(after, preset) : drawn)) return emit unchanged();
-  after.learned.erase(after.preset);
-  after.states.erase(after.preset);
-  after.weights.erase(after.preset);
-  after.set.erase(after.preset);
-  if (!trained) return frame_->change(after, tr("drawn weights"));
-  const Preset as = as_trained(preset);
-  const Hyper standard = hyper_of(builtin_registry(), preset), values = hyper_of(builtin_registry(), as);
-  for (const HyperSpec& row : standard.table())
-    if (standard.text(row.key) != values.text(row.key)) after.setValue(row.key, values.text(row.key));
-  after.weights[after.preset] = preset.trained->weights;
-  SequenceChoice sequence;
-  sequence.task = as.task;
-  sequence.options = as.task_options();
+  if (!trained) {
+    after.learned.erase(after.preset);
+    after.states.erase(after.preset);
+    after.weights.erase(after.preset);
+    after.set.erase(after.preset);
+    return frame_->change(after, tr("drawn weights"));
+  }
+  useTrained(after, preset);
+  const SequenceChoice sequence = as_trained(preset).own_sequence();
   withSequence_ = {sequence, after};
   session_->loadSequence(sequence);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a person changes of what is looked at, in the inspector, by a panel or with a file: each is one step of undo.
+// Changes by a person to the setup, in the inspector, by a panel or with a file: each is one step of undo.
 #pragma once
 
 #include <QObject>
@@ -19,7 +19,7 @@ class Changes : public QObject {
   Changes(WindowFrame* frame, InspectorView* inspector);
 
  signals:
-  void unchanged();  ///< what was asked for is so already
+  void unchanged();  ///< the setup has the wanted value already
 
  private:
   void takeSequence(const LoadedSequencePtr& loaded);
@@ -30,7 +30,7 @@ class Changes : public QObject {
 
   WindowFrame* frame_;
   SessionController* session_;
-  std::optional<std::pair<SequenceChoice, Setup>> withSequence_;  ///< what is to be looked at on a sequence that is being loaded
+  std::optional<std::pair<SequenceChoice, Setup>> withSequence_;  ///< the setup to be looked at on a sequence that is being loaded
 };
 
 }  // namespace reclab

@@ -11,14 +11,14 @@ namespace reclab {
 
 class WindowFrame;
 
-/// What comes from files and goes into them: sequences, weights and states, figures, exports.
+/// The menu of files to read and write: sequences, weights and states, figures, exports.
 class FileMenu : public QMenu {
   Q_OBJECT
  public:
   explicit FileMenu(WindowFrame* frame);
 
  signals:
-  void fileWanted(QString file);  ///< a sequence, or what a drop takes
+  void fileWanted(QString file);  ///< a sequence, or another file that a drop takes
 
  private:
   void loadFile(FileKind kind);

@@ -16,7 +16,7 @@ class WindowFrame;
 class LastSession : public QObject {
   Q_OBJECT
  public:
-  /// `first`: what to begin with when it is loaded already.
+  /// `first`: the setup to begin with, when it is loaded already.
   LastSession(WindowFrame* frame, Options options, std::optional<Setup> first);
   static QString file();
   const QJsonObject& written() const { return written_; }  ///< empty where there is none
@@ -24,11 +24,11 @@ class LastSession : public QObject {
   void begin();
   /// Keeps the state of the lab, as the window is about to close. False where it is to stay open; without `asks` nothing is asked.
   bool mayClose(bool asks) const;
-  void end();  ///< what was restored has stood the first pictures, or the window closes
+  void end();  ///< the restored session has had its first pictures, or the window closes
 
  private:
   QString keep() const;  ///< a sentence where that cannot be
-  void beginAnew();      ///< as the first time, where what was looked at last is gone
+  void beginAnew();      ///< as the first time, where the last setup cannot be had any more
   void sayUnlearned(const QStringList& runs);
 
   WindowFrame* frame_;

@@ -12,7 +12,7 @@ namespace reclab {
 
 class WindowFrame;
 
-/// The panels show what the preset that is looked at says to look at.
+/// Shows, in the panels, the places that the preset names.
 class LookAt : public QObject {
   Q_OBJECT
  public:
@@ -27,7 +27,7 @@ class LookAt : public QObject {
   QSet<QString> raised_;  ///< presets whose first place was raised: once is enough, afterwards the tabs are as they were left
   struct Raised {
     QString preset;
-    QPointer<PanelDock> dock, before;  ///< what was raised for it, and what stood in front there
+    QPointer<PanelDock> dock, before;  ///< the panel raised for it, and the one in front before
   };
   std::optional<Raised> leaves_;  ///< the next preset has `before` in front again, where nobody has picked another tab
 };

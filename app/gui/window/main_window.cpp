@@ -173,7 +173,7 @@ void MainWindow::showSetup() {
     inspector_->setTrained(preset.trained.has_value(), isTrained(setup, preset), weights.isEmpty());
   }
   tellCard();
-  inspector_->setLoss(setup.loss, setup.sequence && setup.sequence->sequence.target_kind != TargetKind::none);
+  inspector_->setLoss(to_string(setup.loss), setup.sequence && setup.sequence->sequence.target_kind != TargetKind::none);
   bar_->showSetup(setup);
   action("forget")->setEnabled(setup.learned.contains(setup.preset) || setup.weights.contains(setup.preset) ||
                                setup.states.contains(setup.preset));
@@ -275,7 +275,6 @@ void MainWindow::nameModel() {
 
 void MainWindow::openFile(const QString& file) {
   SequenceChoice choice;
-  choice.isFile = true;
   choice.file = file.toStdString();
   choice.load.standardise = sequence_->wantsStandardised();
   session_->openFile(choice);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The window: it puts the parts together and passes on what they say. What is computed is the session's, what is shown the panels'.
+// The window: it puts the parts together and passes on their signals. The session computes, and the panels show.
 #pragma once
 
 #include <QMainWindow>
@@ -37,11 +37,11 @@ class TrainingFeature;
 class MainWindow : public QMainWindow {
   Q_OBJECT
  public:
-  /// `first`: what to begin with when it is loaded already.
+  /// `first`: the setup to begin with, when it is loaded already.
   explicit MainWindow(Look* look, Options options = {}, std::optional<Setup> first = {});
   ~MainWindow() override;
 
-  /// How paths are asked for; tests answer themselves.
+  /// Sets the dialogs that ask for paths; tests answer themselves.
   void setFileChooser(FileChooser chooser) { frame_->setChooser(std::move(chooser)); }
 
   SessionController* session() const { return session_; }
@@ -63,10 +63,10 @@ class MainWindow : public QMainWindow {
   Lab* lab() const { return frame_->lab(); }
   QAction* action(const QString& name) const { return frame_->action(name); }  ///< "open", "stop", "exportRun", ...
 
-  /// As when the session of the desktop ends, or the process is asked to: what can be kept is kept, and nothing is asked.
+  /// Closes as when the session of the desktop ends, or the process is asked to: all that can be kept is kept, and nothing is asked.
   void closeUnasked();
 
-  /// Opens a file as a drop does: a sequence, or weights or a state by what is in it.
+  /// Opens a file as a drop does: a sequence, weights or a state, by its content.
   void openFile(const QString& file);
 
  protected:

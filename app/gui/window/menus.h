@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The menus of the window beside that of files, with what features offer at its places.
+// The menus of the window beside that of files, with the actions that features offer.
 #pragma once
 
 namespace reclab {

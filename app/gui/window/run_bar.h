@@ -12,7 +12,7 @@ namespace reclab {
 struct Setup;
 class WindowFrame;
 
-/// The tool bar: runs and stops, how the next run computes, which layout is shown, and what features offer.
+/// The tool bar: run and stop, the device, form and precision of the next run, the layout, and the actions that features offer.
 class RunBar : public QToolBar {
   Q_OBJECT
  public:
@@ -26,7 +26,7 @@ class RunBar : public QToolBar {
  private:
   WindowFrame* frame_;
   QComboBox *device_, *form_, *precision_, *layout_;
-  std::vector<QAction*> calmHides_;   ///< what a calm layout does not show
+  std::vector<QAction*> calmHides_;   ///< hidden by a calm layout
   std::vector<QAction*> fieldWords_;  ///< before the boxes; not shown where the window is narrow
 };
 

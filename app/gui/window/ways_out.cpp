@@ -87,7 +87,7 @@ void WaysOut::offerOtherWeights() {
     for (const HyperSpec& row : then.table())
       if (then.text(row.key) != set.text(row.key)) words << QString::fromStdString(row.key + " " + then.text(row.key)).replace('_', ' ');
   }
-  if (fits->loss != now.loss) words << tr("loss %1").arg(QString::fromStdString(fits->loss));
+  if (fits->loss != now.loss) words << tr("loss %1").arg(QString::fromUtf8(to_string(fits->loss)));
   if (words.isEmpty()) return;
   banner_->offer(tr("Back to %1").arg(words.join(QStringLiteral(", "))), [this, fits = *fits] {
     banner_->hide();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What went wrong, above the time line, with buttons for what can be done about it.
+// Sentences on errors, above the time line, with buttons for their remedies.
 #pragma once
 
 #include <QObject>
@@ -20,10 +20,10 @@ class WaysOut : public QObject {
   void show(const QString& sentence, Tone tone);
   void offerSizes(const QString& preset, const QString& file, const Settings& sizes);
   void offerParts(const QString& preset, const QString& file, const QStringList& parts);
-  void offerOtherWeights();  ///< beside the sentence that those of what is set do not fit
+  void offerOtherWeights();  ///< beside the sentence that those of the setup do not fit
   void offerAfterStop();
   void offerMissing(const SequenceChoice& choice,
-                    const QStringList& cures);  ///< what may become of the missing cells of a file that was refused
+                    const QStringList& cures);  ///< treatments of the missing cells of a file that was refused
 
   WindowFrame* frame_;
   SessionController* session_;

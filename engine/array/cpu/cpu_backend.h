@@ -14,7 +14,7 @@ class CpuBackend final : public HostMemoryBackend {
 
 #include "array/operations.inc"
 
-  // What other backends need not have: products and convolutions with what many of them are made with.
+  // Optional operations of a backend: products and convolutions with a shared operand that is prepared once.
   void pack(DType type, std::int64_t k, std::int64_t n, bool transpose, const void* b, void* packed) override;
   void matmul_packed(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool transpose, const void* a, const void* b,
                      const void* packed, const void* added, bool by_rows, void* c, bool accumulate) override;

@@ -23,7 +23,7 @@ template <class T>
 void convolve_adjoint(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u,
                       const T* gy, T* gkernel, T* gu);
 
-/// What either takes while it runs, in numbers.
+/// The scratch of either, in numbers.
 template <class T>
 std::int64_t convolve_scratch(std::int64_t steps, bool adjoint);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the matrix memory with decays is computed of on a CPU: a chunk of a head's steps as rows of whole vectors, dense products of them in
-// registers, pairs of steps, and single steps.
+// The building blocks of the matrix memory with decays on a CPU: a chunk of a head's steps as rows of whole vectors, dense products of them
+// in registers, pairs of steps, and single steps.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Lanes {
 };
 template <class T>
 using Vector = typename Lanes<T>::type;
-/// The same at any address.
+/// The same vector at any address.
 template <class T>
 struct Loose {
   typedef T type __attribute__((vector_size(vector_bytes), aligned(sizeof(T)), may_alias));
@@ -68,7 +68,7 @@ class Room {
 };
 
 #define RECLAB_INLINE __attribute__((always_inline))
-/// f(0) ... f(n - 1), the numbers as constants: what is indexed by them stays in registers.
+/// f(0) ... f(n - 1), the numbers as constants, so that arrays indexed by them stay in registers.
 template <int n, class F>
 RECLAB_INLINE inline void each(const F& f) {
   [&]<int... i>(std::integer_sequence<int, i...>)
@@ -77,9 +77,9 @@ RECLAB_INLINE inline void each(const F& f) {
 
 // ---- Dense products ----------------------------------------------------------------------------------------------------------------
 
-/// What a product is added to: zero, C, C with each row or each column times a factor.
+/// The start of a product's sums: zero, C, C with each row or each column times a factor.
 enum class Onto { zero, c, rows, columns };
-/// Which half of A is not zero.
+/// The half of A that is not zero.
 enum class Half { both, lower, upper };
 
 template <class T>
@@ -122,7 +122,7 @@ void tile(const Product<T> p, Index i0, Index j0) {
   }
   each<rows>([&](auto i) RECLAB_INLINE { each<columns>([&](auto j) RECLAB_INLINE { at(c + i * p.ldc + j * lanes<T>) = sum[i][j]; }); });
 }
-/// C (rows x columns) = A B, or onto what C was; rows are a multiple of 8, columns of a vector.
+/// C (rows x columns) = A B, or += A B; rows are a multiple of 8, columns of a vector.
 template <Onto onto, Half half = Half::both, class T>
 void multiply(Index rows, Index columns, const Product<T>& p) {
   Index j = 0;
@@ -134,7 +134,7 @@ void multiply(Index rows, Index columns, const Product<T>& p) {
   for (; columns - j >= lanes<T>; j += lanes<T>)
     for (Index i = 0; i < rows; i += 8) tile<T, onto, half, 8, 1>(p, i, j);
 }
-/// C += A B for a sum over all of time: `low` holds what the rounding of C left out, by Knuth's sum of two numbers and its error.
+/// C += A B for a sum over all of time: `low` holds the rounding errors of C, by Knuth's sum of two numbers and its error.
 template <class T>
 void add_exactly(Index rows, Index columns, Product<T> p, T* low, T* room) {
   T* c = p.c;
@@ -210,7 +210,7 @@ void add_scores(const T* x, const T* y, const T* e, Index ld, T* scores) {
     for (Index i = j0 + 4; i < chunk; ++i) row(i, std::integral_constant<int, 4>{});
   }
 }
-/// With g the adjoint of the scores: gx, gy, and ge[l, d] += what flows through the decay of step l, that is e times its adjoint.
+/// g being the adjoint of the scores: gx, gy, and ge[l, d] += e times the adjoint of the decay of step l.
 template <class T, int N, bool decayed>
 void add_scores_adjoint(const T* x, const T* y, const T* e, Index ld, const T* g, T* gx, T* gy, T* ge, T* room) {
   using V = Vector<T>;
@@ -283,7 +283,7 @@ void scores_of(const T* x, const T* y, const T* e, Index ld, T* scores) {
 
 // ---- A head's chunk ----------------------------------------------------------------------------------------------------------------
 
-/// Rows of one head, zeros after the last step and beyond the entries; what decays between steps, and products of it.
+/// Rows of one head, zeros after the last step and beyond the entries; the decays between steps, and products of them.
 template <class T>
 struct PaddedRows {
   const GatedDims& d;
@@ -333,11 +333,11 @@ struct PaddedRows {
     }
   }
   void fill_values(const T* from, Index t, T* to) const { fill(from, t, d.value, first_value, values, to, value); }
-  /// Where the memory is read before its update, what it is after step t is read by the next step: so the chunk from step t on is that of
-  /// the reads from read_from(t) on, and the memory before the first step is left, read by step 0.
+  /// The first read of the chunk from step t on. If the memory is read before its update, its value after step t is read by the next step,
+  /// and step 0 reads the initial memory, which is left to the caller.
   Index read_from(Index t) const { return d.read == ReadOrder::before ? t + 1 : t; }
   void fill_reads(const T* from, Index t, T* to) const { fill_values(from, read_from(t), to); }
-  /// In: keys and decays of the chunk from step t on.
+  /// Fetches keys and decays of the chunk from step t on.
   void read(Index t, bool queries) {
     if (queries) fill(q_in, read_from(t), d.key, 0, d.key, q, key);
     fill(k_in, t, d.key, 0, d.key, k, key);
@@ -350,7 +350,7 @@ struct PaddedRows {
       for (Index r = 0; r < chunk; ++r) std::fill(e + r * key, e + (r + 1) * key, t + r < d.steps ? fn::exp(a_in[row(t + r)]) : T(1));
     }
   }
-  /// And products of the decays. Left: q decayed from the chunk's start, right: k decayed to its end.
+  /// Fetches the same and multiplies the decays. Left: q decayed from the chunk's start, right: k decayed to its end.
   void load(Index t, bool queries) {
     read(t, queries);
     if (!a_in) {
@@ -382,7 +382,7 @@ struct PaddedRows {
     });
   }
   const T* decays() const { return a_in ? e : nullptr; }
-  /// What the chunk from step t on decays key i by, its logarithm.
+  /// The logarithm of the decay of key i over the chunk from step t on.
   double log_whole(Index t, Index i) const {
     double sum = 0.0;
     for (Index r = t; r < std::min(t + chunk, d.steps); ++r) sum += log_decay(r, i);
@@ -391,7 +391,7 @@ struct PaddedRows {
   double log_decay(Index t, Index i) const { return static_cast<double>(a_in[row(t) * d.decays + (d.decays == 1 ? 0 : i)]); }
 };
 
-/// From [key, value] of the caller's to rows of whole vectors, or transposed.
+/// Copies the caller's [key, value] to rows of whole vectors, or transposed.
 template <class T>
 void pad(const T* from, Index rows, Index columns, Index ld, T* to, Index to_rows, Index to_columns) {
   std::fill(to, to + to_rows * to_columns, T(0));

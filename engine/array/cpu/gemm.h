@@ -9,7 +9,7 @@
 
 namespace reclab::cpu {
 
-/// So many terms of a sum are gone through at once.
+/// The terms of a sum that are added at once.
 inline constexpr std::int64_t gemm_depth = 256;
 /// Whether a column-wise A is turned into rows first: it would be read with large strides once for every 128 bytes of columns of B.
 template <class T>
@@ -17,7 +17,7 @@ constexpr bool gemm_turns(std::int64_t n) {
   return n * static_cast<std::int64_t>(sizeof(T)) > 128;
 }
 
-/// What the vectors' multiply-add comes to: one rounding where the processor has such an instruction.
+/// The multiply-add of the vectors: one rounding where the processor has such an instruction.
 template <class T>
 T fused(T x, T y, T sum) {
 #ifdef __FMA__
@@ -37,14 +37,14 @@ void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, st
 constexpr std::int64_t packed_size(std::int64_t k, std::int64_t n) { return k * ((n + 31) / 32 * 32); }
 template <class T>
 void pack(bool transpose, std::int64_t k, std::int64_t n, const T* b, T* packed);
-/// A^T (m x k) of what lies as A (k x m), in panels of as many rows as are multiplied with together: packed_rows_size(m, k) entries.
+/// A^T (m x k) of an A (k x m), in panels of as many rows as are multiplied with together: packed_rows_size(m, k) entries.
 inline constexpr std::int64_t packed_rows = 8;
 constexpr std::int64_t packed_rows_size(std::int64_t m, std::int64_t k) { return (m + packed_rows - 1) / packed_rows * packed_rows * k; }
 template <class T>
 void pack_rows(std::int64_t m, std::int64_t k, const T* a, T* packed);
-/// C (m x n) = A (m x k) times what pack() packed, or += with `accumulate`, rows one after another; on all processors where it is worth it.
-/// `added` (null: nothing) comes last, one row for all or rows `added_row` entries apart. With `by_panels` A is what pack_rows() packed.
-/// The same bits as gemm() and an addition.
+/// C (m x n) = A (m x k) times a B that pack() packed, or += with `accumulate`, rows one after another; on all processors where it is worth
+/// it. `added` (null: nothing) comes last, one row for all or rows `added_row` entries apart. If `by_panels`, pack_rows() packed A. The
+/// same bits as gemm() and an addition.
 template <class T>
 void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, bool by_panels, const T* packed, const T* added,
                  std::int64_t added_row, T* c, bool accumulate);

@@ -72,7 +72,7 @@ struct SoftmaxRow {
     join_threads(block, shared.sums, [](double x, double y) { return x + y; });
     block.phase([&, from = from, to = to](int thread) {
       const T scale = shared.sums[0] > 0 ? static_cast<T>(1.0 / shared.sums[0]) : T(0);
-      // A thread scales what it wrote.
+      // A thread scales its own entries.
       for (Index j = thread; j < to; j += 256)
         if (j >= from) s[j] *= scale;
     });

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Depth-wise convolution, the kernels of long convolutions, and these by Fourier transforms. Those of real sequences are made by a library
-// where the machine has one (`transforms`, recorder.h), in the precision of their type; what it is asked for, and the kernels before and
-// after it, are in spectra.h. All others are our own: of complex numbers in double for every type, lengths are powers of two, and since the
-// spectra are only multiplied and go back they stay in the order in which the passes leave them, so no pass restores one. They need a table
-// of roots a length, and can be recorded.
+// where the machine has one (`transforms`, recorder.h), in the precision of their type; its requests, and the kernels before and after it,
+// are in spectra.h. All others are our own: of complex numbers in double for every type, lengths are powers of two, and since the spectra
+// are only multiplied and go back they stay in the order in which the passes leave them, so no pass restores one. They need a table of
+// roots a length, and can be recorded.
 #pragma once
 
 #include <algorithm>
@@ -111,7 +111,7 @@ struct VandermondeAdjoint {
 
 // Our own Fourier transforms: in place, there by decimation in frequency, back by decimation in time, so that no order is ever restored.
 
-/// Where the sequences of a transform lie: number s = (c, b), element i at (c * channel + b * batch) + i * stride.
+/// The places of a transform's sequences: number s = (c, b), element i at (c * channel + b * batch) + i * stride.
 struct Layout {
   Index channel, batch, stride, batches;
   RECLAB_HD Index at(Index s, Index i) const { return s / batches * channel + s % batches * batch + i * stride; }
@@ -284,7 +284,7 @@ Fourier KernelBackend<Machine>::fourier_of(Index steps) {
       const double angle = -6.28318530717958647692 * static_cast<double>(i) / static_cast<double>(size);
       roots[static_cast<std::size_t>(i)] = {std::cos(angle), std::sin(angle)};
     }
-    // Not the recorder's: they stay, whatever is being recorded.
+    // The roots are the machine's and not the recorder's, since they outlive any recording.
     Machine& machine = machine_.machine();
     const std::size_t bytes = roots.size() * sizeof(Wave);
     const auto release = [&](void* memory) { machine.release(memory); };
@@ -295,7 +295,7 @@ Fourier KernelBackend<Machine>::fourier_of(Index steps) {
   return fourier;
 }
 
-/// How many channels are taken at a time: groups of one size whose spectra fit in `group_bytes`, at least one channel.
+/// The channels that are taken at a time: groups of one size whose spectra fit in `group_bytes`, at least one channel.
 template <class Machine>
 Index KernelBackend<Machine>::group_of(Index channels, Index bytes_each) {
   const Index most = std::clamp<Index>(group_bytes() / bytes_each, 1, std::max<Index>(channels, 1)), groups = (channels + most - 1) / most;
@@ -374,10 +374,10 @@ void KernelBackend<Machine>::convolve_adjoint(DType type, Index steps, Index bat
   });
 }
 
-// By a library. Recorded convolutions go by our own transforms and read the kernel itself, whether it has a spectrum or not. Spectra are
-// always a library's, so making one ends a recording.
+// Convolutions by a library. Recorded ones go by our own transforms and read the kernel itself, whether it has a spectrum or not. Spectra
+// are always a library's, so making one ends a recording.
 
-/// Whether a library makes the transforms of such sequences where nothing is recorded: the same for a spectrum and for what reads it.
+/// Whether a library makes the transforms of such sequences where nothing is recorded: the same for a spectrum and for its readers.
 template <class Machine>
 bool KernelBackend<Machine>::by_library(DType type, Index steps) const {
   return !is_complex(type) && machine_.has_transforms() && transform_length(steps) <= INT_MAX;
@@ -443,7 +443,7 @@ void KernelBackend<Machine>::convolve_adjoint_with(DType type, Index steps, Inde
   });
 }
 
-/// Of the kernel its spectrum is read, or itself where that is null.
+/// Reads the kernel's spectrum, or the kernel itself where that is null.
 template <class Machine>
 template <class T>
 void KernelBackend<Machine>::convolve_real(Index steps, Index batch, Index channels, const T* kernel, const Coefficient<T>* spectrum,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The CUDA backend: how kernels are launched on the first CUDA device, and how its memory is had. One stream, so that work is done in the
-// order it was asked for, whichever thread asks. What a thread records goes to a stream of its own that never runs, so that other threads
+// The CUDA backend: launches kernels on the first CUDA device and allocates its memory. One stream, so that work is done in the order it
+// was asked for, whichever thread asks. The launches that a thread records go to a stream of its own that never runs, so that other threads
 // can go on meanwhile.
 #include <cuda_runtime.h>
 

@@ -21,20 +21,20 @@ struct Line {
   RECLAB_HD T factor(Index t, Index i) const { return period ? a[i % period] : a[t * width + i]; }
   RECLAB_HD T coefficient(Index r, Index i) const {
     if (!backward) return factor(r, i);
-    return r ? conjugate(factor(steps - r, i)) : T(1);  // what is carried in was multiplied where it comes from
+    return r ? conjugate(factor(steps - r, i)) : T(1);  // the adjoint carried in is already multiplied
   }
   RECLAB_HD T first(Index i) const {
     return start ? coefficient(0, i) * (start_power ? scaled(start[i], start_power) : start[i]) + in[at(0, i)] : in[at(0, i)];
   }
 };
-/// How many steps of a loop over time are read before they are needed: with their factors, a quarter of a thread's registers.
+/// The steps of a loop over time that are read before they are needed: with their factors, a quarter of a thread's registers.
 template <class T>
 inline constexpr int ahead = 128 / static_cast<int>(sizeof(T));
-/// Where a step is long; what is too long for a compiler to write out `ahead` times has its numbers in memory.
+/// The same for long steps: more would be too long for a compiler to write out, and its numbers would lie in memory.
 template <class T>
 inline constexpr int fewer_ahead = ahead<T> / 2;
-/// use(step, numbers) for the steps 0 <= step < count in their order, numbers being read(step). What the next `together` steps need is on
-/// its way meanwhile, in four groups: when a group is used up it is read anew, while the others are used.
+/// use(step, numbers) for the steps 0 <= step < count in their order, numbers being read(step). The numbers of the next `together` steps
+/// are being read meanwhile, in four groups: when a group is used up it is read anew, while the others are used.
 template <class Numbers, int together, class Read, class Use>
 RECLAB_HD inline void read_ahead(Index count, const Read& read, const Use& use) {
   constexpr int groups = 4, each = together / groups;
@@ -78,8 +78,8 @@ RECLAB_HD inline void each_step(const Line<T>& line, Index i, Index from, Index 
   }
 }
 
-/// The steps from `from` on in stretches of `span`, a thread for each stretch and entry. A stretch starts from `carry`, or without one
-/// from what is already in `out`.
+/// The steps from `from` on in stretches of `span`, a thread for each stretch and entry. A stretch starts from `carry`, or without one from
+/// the value already in `out`.
 template <class T>
 struct RunLine {
   Line<T> line;
@@ -107,7 +107,7 @@ struct RunLine {
     });
   }
 };
-/// What a stretch does to the state before it: product * state + sum.
+/// The effect of a stretch on the state before it: product * state + sum.
 template <class T>
 struct SummariseLine {
   Line<T> line;
@@ -132,7 +132,7 @@ struct SummariseLine {
     sum[index] = state;
   }
 };
-/// From the stretches' effects the state before each of them.
+/// The state before each stretch, from the effects of the stretches.
 template <class T>
 struct CarryLine {
   Line<T> effects;  // products and sums, a step a stretch
@@ -206,7 +206,7 @@ struct TransitionTerm {
     return exponents ? scaled(product, exponents[i]) : product;
   }
 };
-/// What a step gives back where the factor varies with time and nothing is in units: gb += lambda, ga += lambda conj(s before).
+/// The adjoint of a step whose factor varies with time, with nothing in units: gb += lambda, ga += lambda conj(s before).
 template <class T>
 struct StepAdjoint {
   const T *lambda, *s, *initial;
@@ -261,7 +261,7 @@ struct RunIndependent {
 template <class Machine>
 template <class T>
 void KernelBackend<Machine>::run_line(const Line<T>& line, bool scan, T* out, const std::stop_token& stop) {
-  // So many entries side by side keep a device's memory busy, and so few steps are soon done: a loop over time reads everything once.
+  // Lines this wide keep a device's memory busy, and this few steps are soon done: a loop over time reads everything once.
   constexpr Index wide = 6144, soon = 256;
   if (!scan || line.width >= wide || line.steps <= soon) {
     for (Index from = 0; from < line.steps; from += stretch) {

@@ -172,7 +172,7 @@ struct GatedDecayAdjoint {
 };
 
 /// The same memory step by step, for steps in order: M = decay M + x_t y_t^T, out_t = (or +=) sum_r M[r, p] z_t[r], a thread a column (h,
-/// p). Backward in time what is written decays after it was read. `decayed` (may be null) gets decay M of steps from <= t < to.
+/// p). Backward in time a written product decays after it was read. `decayed` (may be null) gets decay M of steps from <= t < to.
 template <class T>
 struct GatedSteps {
   Gates<T> g;
@@ -253,7 +253,7 @@ struct AddTransposedInUnits {
   }
 };
 
-/// Where the memory is read before its update, what it is after a step is read by the next one, and the initial one by step 0: o_0.
+/// The read o_0 of the initial memory by step 0, where the memory is read before its update.
 template <class T>
 struct FirstRead {
   const T *q, *initial;
@@ -278,7 +278,7 @@ struct FirstReadQuery {
     gq[index] += sum;
   }
 };
-/// What it adds to the adjoint lambda 2^powers of the initial memory, [heads, key, value] or transposed.
+/// Adds the share of the first read to the adjoint lambda 2^powers of the initial memory, [heads, key, value] or transposed.
 template <class T>
 struct FirstReadMemory {
   const T *q, *go;
@@ -502,7 +502,7 @@ void KernelBackend<Machine>::gated_adjoint(DType type, const GatedDims& d, const
     }
     machine_.each(pairs, GatedScores<T>{g, as<T>(go), as<T>(v), gscores.data, d.value});
     if (gv) machine_.each(d.steps * d.heads * d.value, GatedValueAdjoint<T>{g, right.data, ends.data, scores.data, as<T>(go), as<T>(gv)});
-    // left and right are needed no more: what goes through the memory takes their place.
+    // left and right are needed no more: the terms through the memory take their place.
     machine_.each(keys, GatedKeyAdjoint<T>{g, as<T>(q), as<T>(k), as<T>(go), starts.data, gscores.data, as<T>(gq), left.data, true});
     machine_.each(keys, GatedKeyAdjoint<T>{g, as<T>(k), as<T>(q), as<T>(v), ends.data, gscores.data, as<T>(gk), right.data, false});
     if (glog_decay)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Chunks of the outer-product memory with decays. What decays from the start of a chunk or to its end is a sum of logarithms over the steps
+// Chunks of the outer-product memory with decays. The decay from the start of a chunk or to its end is a sum of logarithms over the steps
 // between, and between two steps of a chunk the product of their factors: no exponent is above 0 and no two sums are subtracted.
 #pragma once
 
@@ -26,9 +26,9 @@ struct Gates {
   RECLAB_HD T since_start(Index t, Index h, Index i) const { return fn::exp(between(t / chunk * chunk - 1, t, h, i)); }
   RECLAB_HD T until_end(Index t, Index h, Index i) const { return fn::exp(between(t, end(t / chunk) - 1, h, i)); }
 };
-/// What a chunk of steps of a head is made of, a block for each. left: q times what decays from the chunk's start, right: k times what
-/// decays to its end, decays [chunks, heads, key]: from start to end; scores [steps, heads, chunk]: sum_i q_t[i] k_u[i] decayed from step u
-/// to t, u <= t being a number within t's chunk; 0 elsewhere.
+/// The rows of a chunk of steps of a head, a block for each. left: q times the decay from the chunk's start, right: k times the decay to
+/// its end, decays [chunks, heads, key]: from start to end; scores [steps, heads, chunk]: sum_i q_t[i] k_u[i] decayed from step u to t, u
+/// <= t being a number within t's chunk; 0 elsewhere.
 template <class T>
 struct GatedRows {
   static constexpr int chunk = Gates<T>::chunk, lanes = 256 / chunk, slab = sizeof(T) == 4 ? 32 : 16;

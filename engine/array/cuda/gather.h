@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Boxes of strided arrays, and what else moves, fills or converts entries.
+// Boxes of strided arrays, and other kernels that move, fill or convert entries.
 #pragma once
 
 #include "array/cuda/kernel_backend.h"

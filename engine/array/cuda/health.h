@@ -19,7 +19,7 @@ class Health {
     const std::lock_guard lock(mutex_);
     return words_;
   }
-  /// Before every call: throws when the device is lost.
+  /// Checked before every call: throws when the device is lost.
   void require() const {
     if (lost()) fail_lost();
   }

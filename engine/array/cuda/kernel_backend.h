@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A Backend made of the kernels: what is launched, over how much, in which order. Machine knows how to launch; it has
+// A Backend made of the kernels: it chooses the launches, their sizes and their order. Machine knows how to launch; it has
 //   allocate, release, zero, upload, download, copy, finish, device, name   as Backend has them, and
 //   each(n, f)      f(i) for all i < n, in any order
 //   blocks(n, f)    f(block, i, shared) for all i < n
-// and runs one launch after the other. What it may have besides is in recorder.h, health() where the device can be lost, and
+// and runs one launch after the other. Its optional members are in recorder.h, health() where the device can be lost, and
 //   product(p)      whether a library makes this ColumnProduct (product.h); it may leave it to our kernels
 //   has_transforms(), transforms(t)   whether a library makes Fourier transforms, and has it make these RealTransforms (convolution.h)
-//   group_bytes     what the spectra of a convolution take at a time, at most
-// A family's kernels and what launches them are in the file of its name; families.h has them all.
+//   group_bytes     the bytes that the spectra of a convolution take at a time, at most
+// A family's kernels and their launches are in the file of its name; families.h has them all.
 #pragma once
 
 #include <algorithm>

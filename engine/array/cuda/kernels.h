@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The kernels of a device that runs many threads, as types without a CUDA word in them. Most are called once for every index, in any
-// order: `operator()(index)`. The rest work in blocks of threads that share memory: `operator()(block, index, shared)` is a row of
-// phases, and every thread has finished a phase before one begins the next. So a plain loop can run them too, which is how they are
-// tested on a machine without a device. No sum depends on how many threads there are or on who comes first: same input, same bits.
-// The kernels of a family are in the file of its name; here is what all of them calculate with.
+// The kernels of a device that runs many threads, as types without a CUDA word in them. Most are called once for every index, in any order:
+// `operator()(index)`. The rest work in blocks of threads that share memory: `operator()(block, index, shared)` is a row of phases, and
+// every thread has finished a phase before one begins the next. So a plain loop can run them too, which is how they are tested on a machine
+// without a device. No sum depends on how many threads there are or on who comes first: same input, same bits. The kernels of a family are
+// in the file of its name; here are the types and functions that all of them use.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@
 #include "array/backend.h"
 #include "array/functions.h"
 
-/// Before a loop whose steps are known to the compiler and are to be written out, so that what it indexes stays in registers.
+/// Stands before a loop whose steps are known to the compiler and are to be written out, so that the arrays it indexes stay in registers.
 #ifdef __CUDACC__
 #define RECLAB_UNROLL _Pragma("unroll")
 #else
@@ -57,7 +57,7 @@ using real_t = typename fn::RealOf<T>::type;
 template <class T>
 constexpr bool complex_v = !std::is_same_v<T, real_t<T>>;
 
-/// What long sums are kept in: double, or complex of it.
+/// The type of long sums: double, or complex of it.
 template <class T>
 using wide_t = std::conditional_t<complex_v<T>, Complex<double>, double>;
 template <class To, class From>
@@ -84,7 +84,7 @@ RECLAB_HD inline T scaled(T x, int exponent) {
     return std::ldexp(x, exponent);
 }
 
-/// The power of two just above |x| (of the larger part); no_exponent for zero, infinite_exponent for what is not finite.
+/// The power of two just above |x| (of the larger part); no_exponent for zero, infinite_exponent for a number that is not finite.
 template <class T>
 RECLAB_HD inline int exponent_of(T x) {
   real_t<T> magnitude;
@@ -118,7 +118,7 @@ RECLAB_HD inline void add_in_units(T fresh, T& state, int& power) {
   if (!is_zero(fresh)) state += power ? scaled(fresh, -power) : fresh;
 }
 
-/// What Fourier transforms are computed in.
+/// The type that Fourier transforms are computed in.
 using Wave = Complex<double>;
 
 }  // namespace reclab::kernel

@@ -12,7 +12,7 @@ namespace reclab::kernel {
 
 // ---- Kernels -----------------------------------------------------------------------------------------------------------------------
 
-/// Zeroes what lies above the diagonal of square attention, or on it too: entry (row, u) of a matrix whose first row is step `first`.
+/// Zeroes the entries above the diagonal of square attention, or on it too: entry (row, u) of a matrix whose first row is step `first`.
 template <class T>
 struct Causal {
   T* x;
@@ -25,7 +25,7 @@ struct Causal {
 
 /// M[h, r, p] += x_t[h, r] y_t[h, p], and out_t[h, p] = (or +=) sum_r M[h, r, p] z_t[h, r] after it or before it, for steps in order: a
 /// thread a column (h, p). Outputs, and the adjoints of queries, keys and values, are all of this kind. M is a sum over all of time: kept
-/// in double, or a long memory in float would lose what its reads differ in.
+/// in double, or a long memory in float would lose the differences of its reads.
 template <class T>
 struct OuterPass {
   const T *x, *y, *z;
@@ -168,7 +168,7 @@ void KernelBackend<Machine>::outer_adjoint(DType type, const OuterDims& d, bool 
         causal(h.keys(q, first, rows), h.keys(k, 0, columns), square, first);
         multiply(square.transposed(), h.values(go, first, rows), h.values(gv, 0, columns), true);
       }
-      // What flows through the initial and the final memory.
+      // The terms that pass through the initial and the final memory.
       if (initial) multiply(h.values(go, 0, d.steps), h.memory(initial).transposed(), h.keys(gq, 0, d.steps), true);
       if (carried) {
         multiply(h.values(v, 0, d.steps), h.memory(carried).transposed(), h.keys(gk, 0, d.steps), true);

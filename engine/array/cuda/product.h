@@ -63,8 +63,8 @@ struct Gemm {
   };
   RECLAB_HD Index tiles_m() const { return (m + tile - 1) / tile; }
   RECLAB_HD Index tiles_n() const { return (n + tile - 1) / tile; }
-  /// What a thread takes of the slice at `at` of the rows from `first` on of x: 4 numbers, zero beyond its ends. Neighbouring threads read
-  /// neighbouring numbers, which follow each other in k where k_first.
+  /// Fetches a thread's share of the slice at `at` of the rows from `first` on of x: 4 numbers, zero beyond its ends. Neighbouring threads
+  /// read neighbouring numbers, which follow each other in k where k_first.
   RECLAB_HD static void fetch(const T* x, Index ld, bool k_first, Index first, Index rows, Index at, Index to, int thread, T* numbers) {
     if (k_first) {
       const Index row = first + thread / depth, d = at + thread % depth;
@@ -145,7 +145,7 @@ struct FewRows {
   const T *few, *wide;
   T* c;
   Index rows, columns, k;
-  Index few_row, few_k, wide_k, wide_column, c_row, c_column;  // how far apart neighbours lie
+  Index few_row, few_k, wide_k, wide_column, c_row, c_column;  // distances between neighbours
   Index stride_few, stride_wide, stride_c, stride_split;
   Index batch, inner, splits;
   bool accumulate;
@@ -207,7 +207,7 @@ struct FewRowsProduct {
       for (auto& line : lane.sums)
         for (T& sum : line) sum = T(0);
       for (Index i = share.first; i < share.last; ++i) {
-        // What is beyond the ends is read at the ends, and not written.
+        // Beyond the ends the last numbers are read, and nothing is written.
         for (int r = 0; r < rows_each; ++r)
           lane.few[r] = p.few + (matrix * p.inner + i) * p.stride_few + least(row + r, p.rows - 1) * p.few_row;
         for (int q = 0; q < columns_each; ++q)
@@ -270,8 +270,8 @@ struct ColumnProduct {
   int batch;
   double multiplications() const { return static_cast<double>(m) * n * k * batch; }
 };
-/// The same product for a library; nothing where one call of it cannot say it. What lies row after row is, read column after column, the
-/// transposed matrix, and C^T = op(B)^T op(A)^T: the factors change places and keep their `transpose`.
+/// The same product for a library; nothing where one call of it cannot say it. A row-major matrix read column after column is its
+/// transpose, and C^T = op(B)^T op(A)^T: the factors change places and keep their `transpose`.
 template <class T>
 std::optional<ColumnProduct<T>> column_product(Gemm<T> g) {
   if (g.inner > 1) {
@@ -309,8 +309,8 @@ struct Matrices {
 
 // ---- Launches ----------------------------------------------------------------------------------------------------------------------
 
-/// By a library where the machine has one that is worth it. Else by our own kernels, which share the sum of a product with few blocks out
-/// among more of them. Which kernel and how many shares depends on the shape alone.
+/// Runs a library where the machine has one that is worth it, else our own kernels, which split the sum of a product with few blocks among
+/// more of them. The choice of the kernel and of the number of shares depends on the shape alone.
 template <class Machine>
 template <class T>
 void KernelBackend<Machine>::gemm(Gemm<T> g) {
@@ -318,7 +318,7 @@ void KernelBackend<Machine>::gemm(Gemm<T> g) {
   if (count == 0) return;
   if (const auto product = column_product(g); product && machine_.product(*product)) return;
   const Index few = std::min(g.m, g.n), many = std::max(g.m, g.n);
-  // Where there are tiles for the whole device, they read each number less often.
+  // Tiles read each number less often, where there are enough for the whole device.
   const bool has_few_rows = g.k > 16 && (few <= 8 || (few <= 32 && tiles <= 64));
   const Index rows = few == 1 ? 1 : few <= 4 ? 4 : 8, columns = few <= 4 ? 8 : 16;  // of a block
   const Index blocks = has_few_rows ? (few + rows - 1) / rows * ((many + columns - 1) / columns) * g.batch : tiles;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A machine (kernel_backend.h) whose work can be recorded and done again, where it knows how to:
-//   Recorded                       what was recorded; given up when it goes
+//   Recorded                       a recording; given up when it is destroyed
 //   begin_recording()              from here on this thread's launches, zeros and copies are kept and not done
 //   end_recording() -> Recorded
 //   abandon_recording() noexcept
 //   replay(Recorded&)
-// Memory that is taken and given back while recording stays with the recording, since each replay writes to it again; so does what was
-// taken before and is given back meanwhile. What is taken and not given back is its taker's, as it is without a recording.
+// Memory that is taken and given back while recording stays with the recording, since each replay writes to it again; so does memory that
+// was taken before and is given back meanwhile. Memory that is taken and not given back is its taker's, as it is without a recording.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sums over axes, norms and exponents. The reductions are our own, not CUB's: what is summed is a term that is made on the way and never
-// stored, over axes that lie apart, for many sums at once, in double for every type, and in an order that follows from the shape alone; and
-// the same kernels run on the host, where they are tested.
+// Sums over axes, norms and exponents. The reductions are our own, not CUB's: the terms of a sum are made on the way and never stored, over
+// axes that lie apart, for many sums at once, in double for every type, and in an order that follows from the shape alone; and the same
+// kernels run on the host, where they are tested.
 #pragma once
 
 #include "array/cuda/kernel_backend.h"
@@ -10,8 +10,8 @@ namespace reclab::kernel {
 
 // ---- Kernels -----------------------------------------------------------------------------------------------------------------------
 
-/// out[o] = scale * sum_r term(o, r) over r = c, c + chunks, ...; index = c * outputs + o. With one chunk this is the whole sum; with more,
-/// a second pass adds the chunks.
+/// out[o] = scale * sum_r term(o, r) over r = c, c + chunks, ...; index = c * outputs + o. One chunk gives the whole sum; with more, a
+/// second pass adds the chunks.
 template <class Term, class Out>
 struct Reduce {
   using Wide = wide_t<Out>;
@@ -109,7 +109,7 @@ struct NormAdjoint {
     }
   }
 };
-/// What the rows give the weight, or the bias, of one column.
+/// The terms of the gradient of the weight, or the bias, of one column.
 template <class T>
 struct NormWeightTerm {
   const T *x, *gy;
@@ -141,7 +141,7 @@ struct CumulativeSum {
   }
 };
 
-/// Of one stretch of an array, the power of two just above its largest entry and the sum of squares in units of that power.
+/// The magnitude of one stretch of an array: the power of two just above its largest entry, and the sum of squares in units of that power.
 struct Magnitude {
   double squares;
   Index exponent;  // as wide as the other, so that it is downloaded without bytes that nothing wrote
@@ -202,7 +202,7 @@ struct Magnitudes {
 
 // ---- Launches ----------------------------------------------------------------------------------------------------------------------
 
-/// Sums in two passes where one would keep few threads busy. How, depends on the shape alone.
+/// Sums in two passes where one would keep few threads busy. The split depends on the shape alone.
 template <class Machine>
 template <class Term, class T>
 void KernelBackend<Machine>::reduce(const Term& term, Index outputs, Index length, T* out, double scale, bool accumulate) {

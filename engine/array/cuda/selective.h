@@ -40,9 +40,9 @@ struct SelectiveFactor {
   }
 };
 
-/// How a block goes through time: with some channels of one sequence, `Parts` threads a channel, `Own` states a thread, in tiles of at most
-/// `Most` steps. What a tile needs is fetched into registers while the tile before it is computed; then it lies in shared memory. Beyond
-/// the last step, channel or state there are zeros, which change nothing.
+/// The tiles by which a block goes through time: some channels of one sequence, `Parts` threads a channel, `Own` states a thread, in tiles
+/// of at most `Most` steps. The inputs of a tile are fetched into registers while the tile before it is computed; then it lies in shared
+/// memory. Beyond the last step, channel or state there are zeros, which change nothing.
 template <class T, int Own, int Parts, int Most>
 struct SelectiveTile {
   static constexpr int width = Own * Parts, channels = 256 / Parts;
@@ -76,7 +76,7 @@ struct SelectiveTile {
   RECLAB_HD Index slabs() const { return (d.channels + channels - 1) / channels; }
   RECLAB_HD int count() const { return static_cast<int>(least(width, d.states - first)); }
 
-  /// Of a block.
+  /// The place of a block.
   struct Place {
     Index batch, channel;  // the first channel
   };
@@ -85,7 +85,7 @@ struct SelectiveTile {
   RECLAB_HD int steps_from(Index r) const { return static_cast<int>(least(steps, to - r)); }
   RECLAB_HD Index next_row() const { return backward ? -d.batch : d.batch; }
 
-  /// Of a thread.
+  /// The place of a thread.
   RECLAB_HD static int part(int thread) { return thread % Parts; }
   RECLAB_HD static int channel(int thread) { return thread / Parts; }
   RECLAB_HD int own(const Place& at, int thread) const {  // how many states it has
@@ -97,7 +97,7 @@ struct SelectiveTile {
   }
   RECLAB_HD Index state_at(Index in_row, const Place& at, int thread) const { return in_row * d.channels * d.states + rate_at(at, thread); }
 
-  /// Where a thread leaves its part of a sum over the states: those of a channel side by side, in different banks from channel to channel.
+  /// The slots of the threads' parts of a sum over the states: those of a channel side by side, in different banks from channel to channel.
   static constexpr int slot_count = 256 + 256 / 4;
   RECLAB_HD static int slot(int thread) { return thread + thread / (Parts > 4 ? Parts : 4); }
   RECLAB_HD static T total(const T* of_step, int of_channel) {
@@ -107,12 +107,12 @@ struct SelectiveTile {
     return sum;
   }
 
-  /// Where the thread's first entries of the tile lie that is fetched next.
+  /// Starts fetching: sets the indices of the thread's first entries of the first tile.
   RECLAB_HD void start(const Place& at, int thread, Fetched& fetched) const {
     fetched.wide_at = row(at, from) * d.channels + at.channel + thread % channels + thread / channels * next_row() * d.channels;
     fetched.narrow_at = row(at, from) * d.states + first + thread % width + thread / width * next_row() * d.states;
   }
-  /// f(k, step, index): the thread's kth entry in the tile at r of what is [steps, batch, channels], the first one at `index`.
+  /// f(k, step, index): the thread's kth entry in the tile at r of an array [steps, batch, channels], the first one at `index`.
   template <class F>
   RECLAB_HD void entries(const Place& at, Index r, int thread, Index index, const F& f) const {
     const int own_step = thread / channels, left = at.channel + thread % channels < d.channels ? steps_from(r) - own_step : 0;
@@ -248,7 +248,7 @@ struct SelectiveRun {
   template <class Place>
   RECLAB_HD void read_out(const Place& at, Index r, int thread, const typename Tile::Fetched& ahead, const Shared& shared) const {
     if (!y) return;
-    const Index two_tiles = 2 * Tile::steps * tile.next_row() * tile.d.channels;  // of which the second is fetched already
+    const Index two_tiles = 2 * Tile::steps * tile.next_row() * tile.d.channels;  // the second of the two is fetched already
     T sum[(Tile::wide + 255) / 256] = {};
     for (int k = 0; k < (Tile::wide + 255) / 256; ++k)
       if (const int e = thread + 256 * k; e < Tile::wide)
@@ -268,7 +268,7 @@ struct SelectiveFactors {
     factor[index] = fn::exp(dt[at] * a[at % d.channels * d.states + n]);
   }
 };
-/// What the readout gives back to each state.
+/// The adjoint of the states from the readout.
 template <class T>
 struct SelectiveReadAdjoint {
   SelectiveDims d;
@@ -279,8 +279,8 @@ struct SelectiveReadAdjoint {
     g[index] = gy[at] * c[row * d.states + n] + (gstates ? gstates[index] : T(0));
   }
 };
-/// The states' adjoints lambda 2^powers, a thread a state, back through steps from <= r < to, in place of what the steps give them. What
-/// some steps need is read before the first of them is gone: each by itself would wait for memory.
+/// The states' adjoints lambda 2^powers, a thread a state, back through steps from <= r < to, in place of the adjoints from the readout.
+/// The inputs of some steps are read before the first of them: each by itself would wait for memory.
 template <class T>
 struct SelectiveBack {
   static constexpr int together = 8;
@@ -306,7 +306,7 @@ struct SelectiveBack {
       const int here = static_cast<int>(least(together, to - r));
       for (int k = 0; k < together; ++k)
         if (k < here) {
-          along[k] = r + k ? factor[first - (k - 1) * width] : T(1);  // what is carried in was multiplied where it comes from
+          along[k] = r + k ? factor[first - (k - 1) * width] : T(1);  // the adjoint carried in is already multiplied
           fresh[k] = lambda[first - k * width];
         }
       for (int k = 0; k < together; ++k)
@@ -329,7 +329,7 @@ struct SelectiveLambda {
   RECLAB_HD T drive(Index index) const { return scaled(lambda[index], powers[index]); }
   RECLAB_HD T factor(Index index) const { return of_factors(index, 0); }
 };
-/// From them those of dt and x (either may be null).
+/// The adjoints of dt and x from those of the states (either may be null).
 template <class T>
 struct SelectiveInputAdjoint {
   SelectiveDims d;
@@ -348,7 +348,7 @@ struct SelectiveInputAdjoint {
     if (gdt) gdt[at] += x[at] * of_drive + of_rate;
   }
 };
-/// Of a: output [channels, states], over all steps and the batch.
+/// The adjoint of a: output [channels, states], over all steps and the batch.
 template <class T>
 struct SelectiveRateTerm {
   SelectiveDims d;
@@ -359,7 +359,7 @@ struct SelectiveRateTerm {
     return g.factor(index) * factor[index] * dt[at];
   }
 };
-/// Of b: output [steps, batch, states], over the channels.
+/// The adjoint of b: output [steps, batch, states], over the channels.
 template <class T>
 struct SelectiveDriveTerm {
   SelectiveDims d;
@@ -370,7 +370,7 @@ struct SelectiveDriveTerm {
     return g.drive(at * d.states + o % d.states) * (dt[at] * x[at]);
   }
 };
-/// Of c: likewise.
+/// The adjoint of c: output [steps, batch, states], over the channels.
 template <class T>
 struct SelectiveReadTerm {
   SelectiveDims d;
@@ -383,7 +383,7 @@ struct SelectiveReadTerm {
 
 // ---- Launches ----------------------------------------------------------------------------------------------------------------------
 
-/// f(own, parts): how many states a thread has, and how many threads a channel, by the shape alone. With four states a thread has less to
+/// Calls f(own, parts) with the states of a thread and the threads of a channel, by the shape alone. With four states a thread has less to
 /// do besides; where that would leave few threads each has one.
 template <class F>
 void with_parts(const SelectiveDims& d, const F& f) {

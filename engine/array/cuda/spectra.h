@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a library is asked for where it makes the Fourier transforms of real sequences, and the kernels around it: sequences lie time-major,
-// transforms want each of them contiguous and padded with zeros, so tiles are transposed in shared memory on the way there and back.
+// The Fourier transforms of real sequences that a library makes, and the kernels around them: sequences lie time-major, transforms want
+// each of them contiguous and padded with zeros, so tiles are transposed in shared memory on the way there and back.
 #pragma once
 
 #include "array/cuda/kernels.h"
@@ -9,7 +9,7 @@ namespace reclab::kernel {
 
 /// Transforms as cuFFT takes them, in place and not scaled: of `count` sequences of `size` numbers, each 2 * row numbers after the one
 /// before, to modes() coefficients each, `row` apart; or back from there, which takes the imaginary parts of the first and the last for
-/// zero. What lies beyond them in a row has no meaning.
+/// zero. The numbers beyond them in a row have no meaning.
 template <class T>
 struct RealTransforms {
   T* data;
@@ -17,7 +17,7 @@ struct RealTransforms {
   bool back;
   Index modes() const { return size / 2 + 1; }
 };
-/// How the spectra of a convolution's real sequences lie.
+/// The layout of the spectra of a convolution's real sequences.
 struct SpectrumLayout {
   Index size, row;
   RECLAB_HD Index modes() const { return size / 2 + 1; }
@@ -48,7 +48,7 @@ template <class T>
 T* numbers_of(Coefficient<T>* spectra) {
   return reinterpret_cast<T*>(spectra);
 }
-/// Which sequences of [steps, batch, channels] are transformed together: number b * some + c is channel c of the `some` that begin where
+/// The sequences of [steps, batch, channels] that are transformed together: number b * some + c is channel c of the `some` that begin where
 /// the arrays are pointed to, so that neighbours are neighbours in memory.
 struct Sequences {
   Index steps, batch, channels, some;

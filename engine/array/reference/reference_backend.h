@@ -26,7 +26,7 @@ class ReferenceBackend final : public HostMemoryBackend {
 
 using Index = std::int64_t;
 
-/// What is calculated with: double, or complex of it.
+/// The type of computations: double, or complex of it.
 template <class T>
 using wide_t = std::conditional_t<complex_v<T>, std::complex<double>, double>;
 template <class T>

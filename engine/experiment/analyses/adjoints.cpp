@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What an error at the last step sends back through a layer's states, factor by factor: dL/ds_T of the outputs of that step alone, passed
-// from Jacobian to Jacobian.
+// The adjoints of a layer's states from an error at the last step, factor by factor: dL/ds_T of the outputs of that step alone, passed from
+// Jacobian to Jacobian.
 //
-// Of a cell each Jacobian is told apart (recurrence/mixing/passed_back.h): what passes no matrix, a gate's doing, and what comes back
-// through the matrices, which is first scaled by slopes and then turned. Of a linear recurrence with a matrix all is the matrix's doing, of
-// one with a factor for each entry all the gate's. Where a layer names the one matrix W (recurrence/mixing/mixing.h) and keeps nothing
-// beside, W bounds ds_T/ds_t; any other has the bound of its Jacobians.
+// A cell's Jacobian is a sum (recurrence/mixing/passed_back.h): the part that passes no matrix, which is the gates', and the part through
+// the matrices, which is first scaled by slopes and then turned. In a linear recurrence with a matrix all is the matrix's part, in one with
+// a factor for each entry all the gates'. Where a layer names the one matrix W (recurrence/mixing/mixing.h) and keeps nothing beside, W
+// bounds ds_T/ds_t; any other has the bound of its Jacobians.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where an exponential has forgotten whole turns: the eigenvalues in continuous time that it was of.
+// The eigenvalues in continuous time, before an exponential that has forgotten whole turns.
 #include "experiment/record/analysis.h"
 
 namespace reclab {

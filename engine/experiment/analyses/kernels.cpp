@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Of every memory that is linear and the same at every step: the convolution kernel, the frequency response and the time constant of each
-// channel.
+// The convolution kernel, the frequency response and the time constant of each channel, for every memory that is linear and the same at
+// every step.
 #include <algorithm>
 #include <map>
 #include <numbers>

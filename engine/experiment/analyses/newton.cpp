@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How the Newton forms went, layer by layer.
+// The course of the Newton forms, layer by layer.
 #include <algorithm>
 #include <cmath>
 

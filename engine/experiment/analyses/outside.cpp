@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What goes in and what comes out: input, output, and the target with its mask.
+// The inputs and outputs of a run: input, output, and the target with its mask.
 #include <limits>
 
 #include "autodiff/normalised.h"

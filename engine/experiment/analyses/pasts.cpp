@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What states say of their signals' pasts, compared with those (Layer::reconstruction).
+// The reconstructions of signals' pasts from states, compared with those pasts (Layer::reconstruction).
 #include <algorithm>
 #include <chrono>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How much the input of each step moves the output of each: the Frobenius norms of the blocks dy_t/du_s of the Jacobian of all outputs by
+// The sensitivity of each step's output to each step's input: the Frobenius norms of the blocks dy_t/du_s of the Jacobian of all outputs by
 // all inputs.
 //
 // By forward mode: a direction in which the input of one step alone moves gives its column for all t at once. The copies of a batch, which
-// are all the sequence of the run, are moved in as many directions; what a segment leaves moved is how the next one begins. Segments are
-// short, and between them each direction gets a power of two of its own, so that what fades or grows beyond the range of numbers is told
-// apart from what is not there.
+// are all the sequence of the run, are moved in as many directions; the moves at the end of a segment are the start of the next one.
+// Segments are short, and between them each direction gets a power of two of its own, so that a move which fades or grows beyond the range
+// of numbers differs from none.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Reconstruction: what a memory's state says of its signal's past, followed through a run and compared with that signal.
+// Reconstruction of a signal's past from a memory's state, followed through a run and compared with that signal.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace reclab {
 
-/// Of one state of a network (Layer::reconstruction). Rows come as segments pass, so that the errors are there for as many of them as were
-/// run when a run is cancelled or diverges.
+/// The reconstruction of one state's signal (Layer::reconstruction). Rows come as segments pass, so that the errors are there for as many
+/// of them as were run when a run is cancelled or diverges.
 class Reconstruction {
  public:
   /// `number`: in the network's list of pasts. `rows`: how many will be recorded. `continued`: the run begins with a state, whose signal is
   /// not known.
   Reconstruction(const Network& network, std::size_t number, std::int64_t rows, bool continued);
 
-  /// For a window that is a parameter's (PastBasis::inverse_window): what that parameter is.
+  /// Sets the window from the parameter that has it (PastBasis::inverse_window).
   void measure(const Parameters& parameters);
   /// Takes the segment's signal, and the error after each of its recorded steps. Throws Cancelled.
   void add(const Rollout::Segment& segment, const std::function<bool(std::int64_t)>& recorded, const std::stop_token& stop);
@@ -31,7 +31,7 @@ class Reconstruction {
 
   /// Doubles that a row takes, for RecordingOptions::every.
   static std::int64_t row_size(const Network::HistoryVar& past) { return 2 * past.signal.dim(-1) + 1; }
-  /// What is to be said of a run of that many steps; empty when the reconstruction is known throughout.
+  /// The note for a run of that many steps; empty when the reconstruction is known throughout.
   static std::string note(const Network::HistoryVar& past, std::int64_t length, bool continued);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The record of one run: what was asked for, what is run, and the trace that its analyses fill.
+// The record of one run: the request, its preparation, and the trace that its analyses fill.
 #pragma once
 
 #include <complex>
@@ -16,7 +16,7 @@
 
 namespace reclab {
 
-/// What the analyses of one run share.
+/// The request, network and trace that the analyses of one run share.
 class Record {
  public:
   /// `at`: is kept up to date with where the run is, in words.
@@ -59,8 +59,8 @@ class Record {
       if (!fine(static_cast<std::size_t>(i)))
         return note_out_of_range(key, steps[static_cast<std::size_t>(i / (entries / std::ssize(steps)))]);
   }
-  /// Of the recorded steps those that an analysis is worth its time at; a note says which array has fewer rows. All where --every was
-  /// given: then it is known what is asked for.
+  /// The recorded steps at which an analysis is worth its time; a note says which array has fewer rows. All where --every was given, since
+  /// the user has then chosen.
   std::vector<std::int64_t> rows_within_budget(const std::string& key, const std::vector<std::int64_t>& steps, double seconds_row);
 
   bool reversed(std::size_t layer) const { return shape_network().layers()[layer].reversed; }
@@ -71,11 +71,11 @@ class Record {
   bool per_step(std::size_t layer) const { return trace.info.spectra[layer].per_step; }
   /// Whether a layer has states that could have a transition: all where none has, else those that do.
   bool carries(std::size_t layer) const;
-  /// No layer's transition changes with time or input: one network stands for all of time.
+  /// Whether no layer's transition changes with time or input, so that one network stands for all of time.
   bool all_invariant() const;
-  /// Some layer has a transition.
+  /// Whether some layer has a transition.
   bool any_transition() const;
-  /// What the run has of a layer's transition.
+  /// The transition of a layer in this run.
   Transition transition(std::size_t layer) const;
 
  private:
@@ -86,21 +86,21 @@ class Record {
 /// An array whose first axis is time: axes and data from the rest.
 TraceArray timed(std::string key, Shape shape, std::vector<Axis> axes, std::string unit, std::string text);
 std::vector<Axis> axes_of(const Shape& shape, const std::string& one);
-/// At most `most` of the recorded steps, evenly, the last one always (0: all of them).
+/// Thins the recorded steps evenly to at most `most`, the last one always kept (0: all of them).
 std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::int64_t most);
 /// "40 s", "12 minutes"
 std::string duration_text(double seconds);
 
-/// That of a layer: its one memory's, or that of several memories which are all diagonal.
+/// The transition of a layer: its one memory's, or that of several memories which are all diagonal.
 Transition transition_of(const std::vector<Memory*>& memories);
 void factors_at(const std::vector<Memory*>& memories, std::int64_t t, std::span<std::complex<double>> factors);
-/// What making the Jacobian of one step takes, in seconds: a pass forward and two back.
+/// The seconds that the Jacobian of one step takes: a pass forward and two back.
 double jacobian_seconds(const Memory& memory, std::int64_t steps);
 /// The last recorded step of a segment in `steps`; there is one in the last segment, which analyses visit first.
 std::int64_t last_of(const std::vector<std::int64_t>& steps, const Rollout::Segment& segment);
 
 inline constexpr std::int64_t sampled_blocks = 8;  ///< blocks of a transition, of which the others are thought to be like
-/// What some of a memory's blocks take, by the Jacobian of one step, for all of them; work(block, size).
+/// The cost of work(block, size) over all blocks of a memory, estimated from some of them with the Jacobian of one step.
 template <class F>
 double over_blocks(Memory& memory, std::int64_t step, const F& work) {
   const Transition own = memory.transition();

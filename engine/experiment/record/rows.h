@@ -20,7 +20,7 @@ class RecordedRows : public Analysis {
   /// `of`: the variable in the network of any segment, for the shorter last one's may be numbered otherwise. `backward`: its row 0 is the
   /// last step.
   void add(TraceArray array, const Network& network, std::function<Var(const Network&)> of, bool backward = false);
-  /// What there is of an array so far; null where it is not recorded.
+  /// The values of an array so far; null where it is not recorded.
   const std::vector<double>* values(std::string_view key) const;
 
  private:

@@ -12,12 +12,12 @@
 namespace reclab {
 
 struct LearnedWeights {
-  std::uint64_t training = 0;  ///< which, of those of this program
-  std::int64_t step = 0;       ///< how often they have been changed
+  std::uint64_t training = 0;  ///< its number, of those of this program
+  std::int64_t step = 0;       ///< changes that have been made to them
   Parameters values;           ///< in the order of the network's
-  std::string from;            ///< what was learned from, in words
+  std::string from;            ///< the training data, in words
   std::string command;         ///< the line that trains so far, with --export to the folder `folder`
-  std::string folder;          ///< whose weights.safetensors are these
+  std::string folder;          ///< the folder whose weights.safetensors they are
   std::int64_t bytes() const;
 };
 using LearnedPtr = std::shared_ptr<const LearnedWeights>;
@@ -31,7 +31,7 @@ class Checkpoints {
 
   /// Whether the weights after so many steps are to be kept, apart from being the newest.
   bool wants(std::int64_t step) const { return step % every_ == 0; }
-  /// In the order of their steps; the newest, which is kept though nobody wants it, goes as the next comes.
+  /// Adds weights, in the order of their steps; the newest, if wants() is false for it, goes as the next comes.
   void add(LearnedPtr weights);
   const std::vector<LearnedPtr>& all() const { return kept_; }
   /// The one nearest to a step, of two that are as near the later; null where there is none.

@@ -50,8 +50,9 @@ TrainingField always(TrainingField made) {
   made.always = true;
   return made;
 }
-TrainingField of_file(TrainingField made) {
-  made.of_file = true;
+TrainingField of_file(std::string why, TrainingField made) {
+  made.of = Field::Of::file;
+  made.why = std::move(why);
   return made;
 }
 TrainingField where(std::function<bool(const TrainingPlan&)> applies, TrainingField made) {
@@ -115,12 +116,14 @@ std::vector<TrainingField> made() {
              2,
              longest_sequence,
              {}},
-            always(of_file(count("--window", "T", "window", 1, longest, "Steps of a window",
-                                 [](auto& plan) -> auto& { return plan.windows.length; })))));
+            always(of_file("a task has a length of its own", count("--window", "T", "window", 1, longest, "Steps of a window",
+                                                                   [](auto& plan) -> auto& { return plan.windows.length; })))));
   add(shown({"steps ahead", "Of a file without a target: which of its coming values is to be foretold", 1, longest_sequence, {}},
-            always(of_file(count("--ahead", "K", "ahead", 1, longest, "The target is the file's own value so many steps later",
+            always(of_file("a task brings the target that it has",
+                           count("--ahead", "K", "ahead", 1, longest, "The target is the file's own value so many steps later",
                                  [](auto& plan) -> auto& { return plan.windows.ahead; })))));
-  add(always(of_file(real("--held-out-share", "held_out_share", 1.0, "Share of the file that is held out",
+  add(always(of_file("of a task a number of sequences is held out",
+                     real("--held-out-share", "held_out_share", 1.0, "Share of the file that is held out",
                           [](auto& plan) -> auto& { return plan.windows.held_out; }))));
   add(shown({"number of steps", "How often the weights are changed, a batch each", 1, most_steps, {}},
             always(count("--steps", "N", "length", 0, longest, "Batches to learn from", [](auto& plan) -> auto& { return plan.steps; }))));

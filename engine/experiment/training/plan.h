@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How a model is trained, apart from which model and on what. Its options are data, one row each: from the table come the options of
-// `reclab train` with their help, the command line that repeats a training, the form of the window, and what is kept of it.
+// Training plans, all of a training but the model and the data. The options are data, one row each: from the table come the options of
+// `reclab train` with their help, the command line that repeats a training, the form of the window, and kept files.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace reclab {
 struct TrainingPlan {
   std::int64_t steps = 2000;
   std::int64_t until = 0;        ///< where it ends before that, at a rate that is that of all steps; 0: it does not
-  std::int64_t judge_every = 0;  ///< steps between two judgements; 0: a twentieth of all steps
+  std::int64_t judge_every = 0;  ///< steps between two evaluations; 0: a twentieth of all steps
   WindowOptions windows;         ///< of a file
   TrainingOptions options;
   bool operator==(const TrainingPlan&) const = default;

@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* manifest = "training.json";
 constexpr int schema = 1;
 
-/// The columns of the history: of every step, and of every judgement.
+/// The columns of the history: of every step, and of every evaluation.
 struct HistoryColumn {
   const char* name;
   double (*of)(const TrainingStep& step);
@@ -198,7 +198,7 @@ void write_training(const Training& training, AtomicFolder& out) {
   json["command"] = command_of(training.request());
   json["arguments"] = arguments_of(training.request());
   json["learns_from"] = training.examples().text();
-  if (!training.request().file.empty()) json["input_sha256"] = sha256_of_file(training.request().file);
+  if (training.request().from.is_file()) json["input_sha256"] = sha256_of_file(training.request().from.file);
   json["device"] = training.device();
   json["steps"] = trainer.steps();
   json["changes"] = trainer.optimiser().steps();
@@ -263,9 +263,9 @@ void resume(Training& training, const std::filesystem::path& folder) {
     fail(folder / manifest,
          "has " + std::to_string(changes) + " changes of the weights in " + std::to_string(steps) + " steps, which are too many");
   try {
-    if (!training.request().file.empty() && json.at("input_sha256").get<std::string>() != sha256_of_file(training.request().file))
-      throw Error(training.request().file.string() + " has changed since it was learned from: begin anew, or bring back the file.",
-                  {.file = training.request().file.string()});
+    if (training.request().from.is_file() && json.at("input_sha256").get<std::string>() != sha256_of_file(training.request().from.file))
+      throw Error(training.request().from.file + " has changed since it was learned from: begin anew, or bring back the file.",
+                  {.file = training.request().from.file});
   } catch (const Json::exception&) {
     fail(folder / manifest, "does not say what was learned from");
   }

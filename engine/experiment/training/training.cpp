@@ -7,19 +7,20 @@
 #include "array/backend.h"
 #include "experiment/command.h"
 #include "experiment/prepared.h"
+#include "experiment/run_fields.h"
 
 namespace reclab {
 namespace {
 
 std::unique_ptr<Examples> examples_of(TrainingRequest& request) {
-  if (request.file.empty()) {
-    if (request.task.empty()) request.task = request.run.preset.task;
-    return task_examples(request.task, request.make);
+  SequenceChoice& from = request.from;
+  if (!from.is_file()) {
+    if (from.task.empty()) from.task = request.run.preset.task;
+    return task_examples(from.task, from.make);
   }
-  LoadOptions load = request.load;
-  load.standardise = false;
-  request.windows.standardise = request.load.standardise;
-  return window_examples(std::make_shared<const Sequence>(load_sequence(request.file, load)), request.windows);
+  LoadOptions load = from.load;
+  request.windows.standardise = std::exchange(load.standardise, false);
+  return window_examples(std::make_shared<const Sequence>(load_sequence(from.file, load)), request.windows);
 }
 
 }  // namespace
@@ -91,7 +92,7 @@ std::string Training::leave_device(const Registry& registry, const DeviceError& 
   const std::int64_t at = trainer_->steps() + 1;
   TrainingRequest request = request_;
   request.run.device = "cpu";
-  request.steps = request_.options.rate.steps;  // as many as at first: its rate and its judgements go by them
+  request.steps = request_.options.rate.steps;  // as many as at first: its rate and its evaluations go by them
   Training again(registry, request, state ? &state->weights : nullptr);
   if (state) again.go_on(*this, *state);
   trainer_ = std::move(again.trainer_);  // before what it stands on
@@ -142,24 +143,18 @@ void Training::advance(std::stop_token stop) {
 namespace {
 CommandLine line_of(const TrainingRequest& request) {
   CommandLine line;
-  const auto fields = [&](bool of_file) {
+  const auto fields = [&](Field::Of of) {
     for (const TrainingField& one : training_fields())
-      if (one.of_file == of_file) line.field(one, one.get(request));
+      if (one.of == of) line.field(one, one.get(request));
   };
   line.word(request.run.preset.id);
-  if (request.file.empty()) {
-    line.task(request.task, request.make, request.make.standardise, request.run.seed);
-  } else {
-    line.file(request.file.string(), request.load, request.load.standardise);
-    fields(true);
+  line.sequence(request.from, request.run.seed);
+  if (request.from.is_file()) {
+    fields(Field::Of::file);
     if (request.windows.seed != request.run.seed) line.option("--task-seed", request.windows.seed);
   }
-  line.changes(request.run);
-  line.option("--seed", request.run.seed);
-  if (request.run.device != "auto") line.option("--device", request.run.device);
-  if (request.run.dtype != "f64") line.option("--dtype", request.run.dtype);
-  if (request.run.form != "sequential") line.option("--form", request.run.form);
-  fields(false);
+  line.fields(run_fields(), request.run, {"state", "loss", "every", "record"});
+  fields(Field::Of::any);
   return line;
 }
 }  // namespace

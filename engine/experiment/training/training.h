@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A preset that learns: what is asked for, the model and its trainer, what came of it so far, and the folder that it is kept in and goes on
-// from.
+// A preset that learns: the request, the model and its trainer, the history so far, and the folder that it is kept in and goes on from.
 #pragma once
 
 #include <algorithm>
@@ -18,25 +17,24 @@
 #include "experiment/training/learned.h"
 #include "experiment/training/plan.h"
 #include "learning/trainer.h"
+#include "sequence/choice.h"
 
 namespace reclab {
 
 struct TrainingRequest : TrainingPlan {
-  /// Which model, with what settings, seed of the weights, weights to begin from (a file's, or those that another training came to), device
-  /// and precision, and `form`: that which it is trained in. Its sequence is not read.
+  /// The model with its settings, seed of the weights, weights to begin from (a file's, or those that another training came to), device and
+  /// precision; `form` is the form of the training. Its sequence is not read.
   RunRequest run;
-  /// What is learned from: a task, whose options' seed is that of all examples, or a file where `file` is not empty.
-  std::string task;
-  TaskOptions make;
-  std::filesystem::path file;
-  LoadOptions load;  ///< `standardise`: by mean and deviation of the part that is learned from
+  /// What is learned from: a task, whose options' seed is that of all examples and which is the preset's own where it is empty; or a file,
+  /// standardised by mean and deviation of the part that is learned from.
+  SequenceChoice from{.task = {}};
 };
 
-/// Where a training stands, in the computer's own memory.
+/// The state of a training, in the computer's own memory.
 struct TrainingState {
   std::int64_t steps = 0, changes = 0;
   Parameters weights;
-  std::map<std::string, std::vector<double>> memory;  ///< what the optimiser keeps
+  std::map<std::string, std::vector<double>> memory;  ///< the arrays that the optimiser keeps
 };
 
 /// A training that is under way. Everything is done on the caller's thread.
@@ -58,26 +56,26 @@ class Training {
   std::string device_name() const;
   const std::string& title() const { return title_; }
 
-  /// The next step; every judge_every-th is followed by a judgement, and so is the last. Throws TrainingDiverged, and Cancelled where a
-  /// stop is heard, in the judgement too. Step and judgement are one: whatever is thrown, the training stands where it stood before.
+  /// The next step; every judge_every-th is followed by an evaluation, and so is the last. Throws TrainingDiverged, and Cancelled where a
+  /// stop is heard, in the evaluation too. Step and evaluation are one: whatever is thrown, the training stands where it stood before.
   void advance(std::stop_token stop = {});
   /// Judges the weights as they are where nothing was judged yet.
   void begin(std::stop_token stop = {}) {
     if (evaluations_.empty()) evaluations_.push_back(trainer_->evaluate(stop));
   }
   bool done() const { return trainer_->steps() >= (request_.until > 0 ? std::min(request_.until, request_.steps) : request_.steps); }
-  /// So many steps more than it was to make. A schedule that falls to its least rate stays there.
+  /// Adds so many steps to those that it was to make. A schedule that falls to its least rate stays there.
   void extend(std::int64_t steps);
   /// The weights as they are now, under the number of the training.
   LearnedPtr learned(std::uint64_t number) const;
   TrainingState state() const;
-  /// After a step that threw `error`: it goes on on the CPU from `state`, or from its beginning where there is none, with its history until
-  /// then; its device is asked for nothing more. Returns a sentence that says so.
+  /// Leaves the device after a step that threw `error`: the training goes on on the CPU from `state`, or from its beginning where there is
+  /// none, with its history until then; its device is asked for nothing more. Returns a sentence that says so.
   std::string leave_device(const Registry& registry, const DeviceError& error, const std::optional<TrainingState>& state);
 
   const std::vector<TrainingStep>& history() const { return history_; }
   const std::vector<Evaluation>& evaluations() const { return evaluations_; }  ///< the first is of the weights as they were drawn
-  /// |change| / |weight| of the step before each judgement but the first, in the order of the model's weights.
+  /// |change| / |weight| of the step before each evaluation but the first, in the order of the model's weights.
   const std::vector<std::vector<double>>& changes() const { return changes_; }
   std::int64_t judge_every() const { return judge_every_; }
 
@@ -104,13 +102,13 @@ std::vector<std::string> arguments_of(const TrainingRequest& request);
 /// The command line, as a POSIX shell reads it.
 std::string command_of(const TrainingRequest& request);
 
-/// Writes the folder, all of it at once (AtomicFolder): weights.npz and weights.safetensors, by the names on the card; optimiser.npz, what
-/// it keeps; history.csv and history.npz; and training.json, which has the command, where it stands, and size and SHA-256 of the others.
-/// Throws Error where it cannot be written, and the folder is as it was.
+/// Writes the folder, all of it at once (AtomicFolder): weights.npz and weights.safetensors, by the names on the card; optimiser.npz, the
+/// optimiser's arrays; history.csv and history.npz; and training.json, which has the command, where it stands, and size and SHA-256 of the
+/// others. Throws Error where it cannot be written, and the folder is as it was.
 void export_training(const Training& training, const std::filesystem::path& folder);
 /// Throws Error where export_training would, for a disk without room too: everything is written beside the folder, and taken away again.
 void check_export(const Training& training, const std::filesystem::path& folder);
-/// What lies in a folder that a training is to be exported to.
+/// The contents of a folder that a training is to be exported to.
 struct TrainingFolder {
   enum class Holds : std::uint8_t {
     nothing,   ///< none of the files that an export would write
@@ -125,8 +123,8 @@ struct TrainingFolder {
 TrainingFolder training_in(const std::filesystem::path& folder);
 /// The words behind `reclab train` that a folder was made with. Throws Error for a folder that is none of a training.
 std::vector<std::string> arguments_in(const std::filesystem::path& folder);
-/// Takes a training, just made of the request that a folder was made with, to where the folder stands: what follows has the bits of one
-/// that was never interrupted. More steps may be asked for. Throws Error for a folder, or a file that it learns from, that has changed
+/// Takes a training, just made of the request that a folder was made with, to where the folder stands: its further steps have the bits of
+/// one that was never interrupted. More steps may be asked for. Throws Error for a folder, or a file that it learns from, that has changed
 /// since.
 void resume(Training& training, const std::filesystem::path& folder);
 

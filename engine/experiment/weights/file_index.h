@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The arrays of a file of weights by name and shape, the names cut once into a prefix that a wrapper may have put in front and what may be
-// the name of a parameter. Every network that is tried against the file looks its own names up here.
+// The arrays of a file of weights by name and shape, the names cut once into a prefix that a wrapper may have put in front and the part
+// that may be the name of a parameter. Every network that is tried against the file looks its own names up here.
 #pragma once
 
 #include <map>
@@ -34,17 +34,16 @@ class FileIndex {
   const Shape& shape(std::size_t entry) const { return entries_[entry]->second; }
 
   struct Hit {
-    std::size_t entry, prefix;  ///< how long what stands in front is
+    std::size_t entry, prefix;  ///< prefix: the length of the prefix in front
     bool dotted;                ///< with dots where the file has slashes, as trees of arrays are flattened in JAX
   };
   /// The entries that are called so below some prefix.
   const std::vector<Hit>& called(std::string_view name) const;
-  /// Those whose names end with "weight".
+  /// The entries whose names end with "weight".
   const std::vector<std::size_t>& weights() const { return weights_; }
-  /// For each entry, whether it is of no use to a network of these architectures and may be there all the same (ReferenceName without
-  /// `ours`).
+  /// Whether each entry is of no use to a network of these architectures and may be there all the same (ReferenceName without `ours`).
   const std::vector<char>& of_no_use(const std::vector<const Architecture*>& architectures) const;
-  /// What was made of the names that a network may have, for whoever asks again (match_names); null at first.
+  /// A cached result on the names that a network may have, by question (match_names); null at first.
   std::shared_ptr<const void>& answer(const std::string& question) const { return answers_[question]; }
   /// The part of the file below a prefix, without it.
   FileShapes below(std::string_view prefix) const;

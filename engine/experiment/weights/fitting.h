@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// For which sizes a file of weights was made: hyper-parameters under which every parameter has an entry of its shape and none is left.
+// The sizes that a file of weights was made for: hyper-parameters under which every parameter has an entry of its shape and none is left.
 #pragma once
 
 #include <set>
@@ -20,8 +20,9 @@ struct FittedSizes {
   bool found = false;                  ///< with these everything fits
   std::vector<SizeSettings> others{};  ///< other settings under which it fits as well: the shapes alone leave a choice
 };
-/// Looks for hyper-parameters under which the file fits, beginning from the given ones, and for the widths of input and head. Of several it
-/// takes those that depart least from the given ones. `kept`: hyper-parameters that stay as they are. The given ones need not go together.
+/// Looks for hyper-parameters under which the file fits, beginning from the given ones, and for the widths of input and head. If several
+/// fit, it takes those that depart least from the given ones. `kept`: hyper-parameters that stay as they are. The given ones need not go
+/// together.
 FittedSizes fit_to_file(const Architecture& architecture, const Hyper& hyper, std::int64_t input, std::int64_t head, const FileIndex& file,
                         const std::set<std::string>& kept = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which entry of a file of weights is which parameter of a model, by names and shapes alone: our own names, those of the architecture's
+// The match of a weights file's entries with a model's parameters, by names and shapes alone: our own names, those of the architecture's
 // reference implementation (Architecture::reference), ours without the number of the only layer, and each of them below a prefix that
 // wrappers put in front ("model.rnn.").
 #pragma once
@@ -28,15 +28,15 @@ struct NameMatch {
 };
 NameMatch match_names(const Network& network, const FileIndex& file, bool list = true);
 NameMatch match_names(const Network& network, const FileShapes& file);
-/// All that a file may call the parameters of this network's layers.
+/// All names that a file may have for the parameters of this network's layers.
 std::vector<std::string> names_in_files(const Network& network);
 
 /// The shape that the file's entries of parameter i make, as the network has it: of an entry that is transposed or of rows that have
 /// entries of their own; the wanted one where only axes of length 1 are more or fewer.
 Shape shape_in_file(const NameMatch& match, std::size_t i, const FileIndex& file, const Shape& wanted);
 
-/// By how much a file does not fit a network: 0 where every parameter has an entry of its shape and none is left; each missing or unknown
-/// entry and each axis of another length count.
+/// The distance of a file from a network's weights: 0 where every parameter has an entry of its shape and none is left; each missing or
+/// unknown entry and each axis of another length count.
 int misfit(const Network& network, const FileIndex& file);
 int misfit(const Network& network, const NameMatch& match, const FileIndex& file);
 

@@ -12,16 +12,16 @@
 
 namespace reclab {
 
-/// All parameters of `network`, from a file. Entries may have our names, with or without "param/", or those of the reference
+/// Loads all parameters of `network` from a file. Entries may have our names, with or without "param/", or those of the reference
 /// implementation, below any prefix (naming.h). Throws Error naming the entry that is missing, extra, of another shape, double or not
-/// finite. What fits other hyper-parameters, of the same architecture, is a MisfitError that has them. `file` may name a part of one,
+/// finite. A file that fits other hyper-parameters of the same architecture is a MisfitError that has them. `file` may name a part of one,
 /// "FILE:PART". `free_head`: no target says how wide the network's head is to be.
 Parameters load_weights(const std::filesystem::path& file, const Network& network, const Architecture& architecture, const Hyper& hyper,
                         bool free_head = false);
 /// Outputs of the head that a file of weights has behind a model with these hyper-parameters; 0: none.
 std::int64_t head_of_weights(const std::filesystem::path& file, const Architecture& architecture, const Hyper& hyper, std::int64_t input);
 
-/// What a run begins from.
+/// The state that a run begins from.
 struct InitialState {
   std::map<std::string, std::vector<std::complex<double>>> values;  ///< by key, for Rollout::set_initial
   std::int64_t cached_steps = 0;  ///< steps that have passed, for Rollout::Options; 0 where no state tells

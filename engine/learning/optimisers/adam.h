@@ -5,7 +5,7 @@
 
 namespace reclab {
 
-/// w -= rate m' / (sqrt(v') + epsilon), m' and v' the averages of g and g^2 over what they weigh so far; keeps m and v.
+/// w -= rate m' / (sqrt(v') + epsilon), m' and v' the averages of g and g^2 over their total weight so far; keeps m and v.
 void adam_step(const WeightStep& step, const DeviceArray& g);
 std::vector<Field> adam_fields();
 std::vector<std::string> adam_kept(const OptimiserOptions& options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the blocks of ReLiT and AReLiT are made of: the layers of flax, and the gates of GTrXL.
+// The parts of the blocks of ReLiT and AReLiT: the layers of flax, and the gates of GTrXL.
 #pragma once
 
 #include <numbers>

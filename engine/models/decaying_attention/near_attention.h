@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What attention within chunks, or within a window, is made of in Mega, GAU and FLASH: how far a step sees, and a bias by distance.
+// The parts of attention within chunks, or within a window, in Mega, GAU and FLASH: how far a step sees, and a bias by distance.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace reclab::parts {
 
-/// Which steps a step sees: those of its chunk that are not later, chunks being `length` steps, or the last `length`.
+/// The steps that a step sees: those of its chunk that are not later, chunks being `length` steps, or the last `length`.
 struct Reach {
   std::int64_t length;
   Var low;    ///< [steps]: the first visible column of each row, where length - 1 rows came before the first

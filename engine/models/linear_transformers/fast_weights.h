@@ -11,8 +11,8 @@ namespace reclab::parts {
 
 /// y = mixer(x) with norms, residuals and a feed-forward part: norm(x + y), then norm(x + W2 relu(W1 x)); with prenorm the norms come
 /// first. Reads the hyper-parameters block, prenorm, feed_forward and init_std; parameters dec_attn.layer_norm and
-/// pos_ff.{CoreNet.0,CoreNet.3,layer_norm}. `normalised_residual`: with prenorm the normalised input is what the mixer's output is added
-/// to.
+/// pos_ff.{CoreNet.0,CoreNet.3,layer_norm}. `normalised_residual`: with prenorm the normalised input is the one that the mixer's output is
+/// added to.
 inline Var programmer_block(Layer& l, Var u, const std::function<Var(Var x)>& mixer, bool normalised_residual = false) {
   const Hyper& h = l.hyper;
   const std::int64_t d = h.integer("width"), F = h.integer("feed_forward") ? h.integer("feed_forward") : 4 * d;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What RWKV's fifth and sixth versions share: tokens that are mixed with the one before, ways of starting, the norm by head and the
-// feed-forward part.
+// The parts that RWKV's fifth and sixth versions share: tokens that are mixed with the one before, ways of starting, the norm by head and
+// the feed-forward part.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 
 namespace reclab::parts::rwkv {
 
-/// Where a layer stands in its stack: up goes from 0 to 1, down from 1 to almost 0.
+/// The place of a layer in its stack: up goes from 0 to 1, down from 1 to almost 0.
 struct Depth {
   double up, down;
   explicit Depth(const Layer& l);
@@ -77,7 +77,7 @@ inline Var shifted(Layer& l, const std::string& buffer, Var x) {
   return slice(l.history(buffer, x, 1, "The input of the step before."), 0, 0, l.steps());
 }
 
-/// A parameter [1, 1, C]: the share of the current token in what a projection reads (version 5), or of the one before (6).
+/// A parameter [1, 1, C]: the share of the current token in the input of a projection (version 5), or of the one before (6).
 inline Var share(Layer& l, const std::string& name, bool of_before, const std::function<double(double)>& start_of_current,
                  std::int64_t channels) {
   const double n = static_cast<double>(channels);
@@ -98,7 +98,7 @@ inline double bonus_start(const Depth& depth, std::int64_t n, std::int64_t all) 
          0.1 * static_cast<double>((n + 1) % 3 - 1);
 }
 
-/// The norm by head of what was read [steps, batch, heads, size], divided by `divisor` before, flat, with name.weight and name.bias.
+/// The norm by head of the reads [steps, batch, heads, size], divided by `divisor` before, flat, with name.weight and name.bias.
 inline Var norm_by_head(Layer& l, const std::string& name, Var read, double divisor, double eps) {
   const std::int64_t all = read.dim(2) * read.dim(3);
   const double start = std::pow(static_cast<double>(l.index() + 1) / static_cast<double>(l.hyper.integer("layers")), 0.7);

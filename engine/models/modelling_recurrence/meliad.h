@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A transformer layer of google-research/meliad, transformer/{transformer_layer,transformer_base,nn_components}.py, without its recurrence:
-// what the block-recurrent and the block-state transformer have in common.
+// for the block-recurrent and the block-state transformer.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct Dense {
     return bias ? y + bias : y;
   }
 };
-/// One or two dense layers, and what joins their result with the state that goes round them.
+/// One or two dense layers, and the gate that joins their result with the state that goes round them.
 struct Mlp {
   Dense hidden, output, gate, input_gate;  ///< gate: of full, or the forget gate of lstm
   Var gate_bias;
@@ -61,7 +61,7 @@ struct Sizes {
         position(h.choice("position")) {}
 };
 
-enum class Crosses { nothing, state, context };  ///< what a stream attends to beside itself: a context has keys and a scale of its own
+enum class Crosses { nothing, state, context };  ///< the other input of a stream's attention: a context has keys and a scale of its own
 
 /// Reads a layer's parameters.
 struct Declare {
@@ -129,7 +129,7 @@ struct Declare {
     if (cell != "skip") b.feed_forward = mlp(name + ".ffn", cell == "single" ? of_attention : s.d, F, how, cell == "single");
     return b;
   }
-  /// What is added to the scores by distance: [heads, buckets], or [heads, twice the wavelengths], or none.
+  /// The parameter of the biases by distance: [heads, buckets], or [heads, twice the wavelengths], or none.
   Var rel(const std::string& at) const {
     if (s.position == "t5")
       return l.parameter(at + "relative_positions.rel_embedding", {s.heads, buckets},
@@ -181,8 +181,8 @@ class Stream {
     if (mask) scores = scores + mask;
     return matmul(softmax_rows(scores), v);
   }
-  /// Where `before` rows come before the first, a step sees those of the n before it that are there, and itself where `itself`; added to
-  /// scores.
+  /// A causal mask, added to scores: with `before` rows before the first, a step sees those of the n before it that are there, and itself
+  /// where `itself`.
   Var causal(Graph& graph, std::int64_t rows, std::int64_t before, bool itself) const {
     std::vector<double> mask;
     for (std::int64_t i = 0; i < rows; ++i)
@@ -192,8 +192,8 @@ class Stream {
       }
     return graph.constant({rows, before + rows}, std::move(mask));
   }
-  /// What each head adds to the scores by distance. Of T5: a number for each bucket of distances, exact for the nearest half of them and
-  /// logarithmic beyond. Of Fourier: a cosine and a sine of the distance for each wavelength.
+  /// The biases of each head by distance, added to the scores. T5: a number for each bucket of distances, exact for the nearest half of
+  /// them and logarithmic beyond. Fourier: a cosine and a sine of the distance for each wavelength.
   Var biases(Graph& graph, Var rel, std::int64_t rows, std::int64_t before) const {
     if (!rel) return {};
     const std::int64_t weights = rel.dim(1), exact = buckets / 2, waves = weights / 2, columns = before + rows;
@@ -263,7 +263,7 @@ class Stream {
   const Sizes& s;
 };
 
-/// What both offer of it.
+/// The hyper-parameters that both models have.
 inline std::vector<HyperSpec> hyper() {
   return {hyper_choice("activation", "relu", {"relu", "swish", "sigmoid", "tanh"}, "f."),
           hyper_flag("mlp_bias", false, "Whether dense layers behind attention and in feed-forward parts have biases."),

@@ -18,7 +18,7 @@ class Derivative {
   /// name.0.weight, name.0.bias, name.2.weight and so on, as in a torch Sequential. `x`: a sequence that the first layer reads in front of
   /// the state (none: the state alone).
   Derivative(Layer& l, const std::string& name, Var x, std::int64_t width);
-  /// What the first layer makes of x, a token for the cell; none without x.
+  /// The first layer's map of x, a token for the cell; none without x.
   Var token() const { return token_; }
   /// f(s); `given` is this step's token.
   Var operator()(Var s, Var given = {}) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Feature maps of queries and keys, and linear attention whose sum of weights is kept beside it: what the linear transformers share.
+// Feature maps of queries and keys, and linear attention whose sum of weights is kept beside it, for the linear transformers.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace reclab::parts {
 Var largest(Var x);
 /// |x|^2 of the last axis, which stays as a singleton.
 Var squared_norm(Var x);
-/// |x| of the last axis, likewise; of a vector of zeros it has no slope.
+/// |x| of the last axis, which stays as a singleton; of a vector of zeros it has no slope.
 Var length(Var x);
 
 /// Functions that act entry by entry as feature maps: relu, requ (relu squared), gelu, exp, elu+1, silu, sigmoid, identity.
@@ -23,7 +23,7 @@ Var entrywise(const std::string& name, Var x);
 /// relu(-z)], over the last axis; 2 nu times as long.
 Var dpfp(Var z, std::int64_t nu);
 
-/// Over the last axis, with eps added to the sum of the exponentials, the largest of which is 1.
+/// The softmax over the last axis, with eps added to the sum of the exponentials, the largest of which is 1.
 Var softmax(Var x, double eps = 0.0);
 
 /// x W^T - |x|^2/2, [.., m] for x [.., d] and W [m, d]: the mean of exp(of q) exp(of k) over Gaussian rows of W is exp(q.k).

@@ -18,7 +18,7 @@ struct Block {
 };
 /// The rows of the hyper-parameter table that the block needs, after width, layers and heads.
 std::vector<HyperSpec> hyper(bool attention);
-/// Those that stand after them: of what comes after the last block.
+/// The rows after those: of the output after the last block.
 std::vector<HyperSpec> hyper_after();
 Block block_of(const Hyper& h);
 std::vector<ReferenceName> reference();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Lower bounds of forget gates that rise over the layers of a stack: what HGRN's two implementations share.
+// Lower bounds of forget gates that rise over the layers of a stack, for HGRN's two implementations.
 #pragma once
 
 #include "models/architecture.h"

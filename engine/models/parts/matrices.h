@@ -12,9 +12,9 @@ namespace reclab::parts {
 
 /// I, [n, n], a constant.
 Var identity(Graph& graph, std::int64_t n);
-/// What stands above the diagonal of a [n, n], zeros elsewhere.
+/// The part of a [n, n] above the diagonal, zeros elsewhere.
 Var upper(Var a);
-/// U - U^T with U what stands above the diagonal of a [n, n]; the rest of a is not read.
+/// U - U^T with U the part of a [n, n] above the diagonal; the rest of a is not read.
 Var skew_of_upper(Var a);
 /// beta (B - B^T) + (1 - beta) (B + B^T) - gamma I: B [n, n] split into its skew and symmetric parts, shifted.
 Var mixture(Var B, double beta, double gamma);
@@ -23,7 +23,7 @@ Var mixture(Var B, double beta, double gamma);
 Var modrelu(Var x, Var b);
 /// The names that `nonlinearity` knows.
 std::vector<std::string> nonlinearities();
-/// One of them; b is that of modrelu, else none.
+/// The nonlinearity of that name; b is that of modrelu, else none.
 Var nonlinearity(const std::string& name, Var x, Var b);
 
 /// [n, n] of zeros but for 2 x 2 skew blocks (0, s; -s, 0) along the diagonal, each with a draw s of its own.

@@ -17,7 +17,7 @@ Init xavier_uniform(std::int64_t in, std::int64_t out, double gain = 1.0);
 /// W x [+ b] with the parameters name.weight [out, in] and name.bias [out].
 struct Linear {
   Init weight, bias;   ///< no bias where its init is empty
-  std::string role;    ///< "W_q, rows by head": what the card says of the weight
+  std::string role;    ///< "W_q, rows by head": the card's words on the weight
   std::string starts;  ///< "starts N(0, 0.02²)": of the weight
 };
 Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const Linear& how);
@@ -31,9 +31,8 @@ Var weight_normed(Layer& l, const std::string& name, Var x, std::int64_t out, co
 /// Starts as the norms of the rows of the parameter `of`.
 Init row_norms(const std::string& of, std::int64_t columns);
 
-/// f(x): identity, id or none, relu, leaky_relu and leak (both of slope 0.01 below 0), relu^2, tanh,
-/// lecun_tanh (1.7159 tanh(0.666 x)), sigmoid or logistic, silu or swish, gelu, elu, 1+elu, 2+elu, selu, softplus, exp, sin.
-/// Which of them a model takes is what its table says.
+/// f(x): identity, id or none, relu, leaky_relu and leak (both of slope 0.01 below 0), relu^2, tanh, lecun_tanh (1.7159 tanh(0.666 x)),
+/// sigmoid or logistic, silu or swish, gelu, elu, 1+elu, 2+elu, selu, softplus, exp, sin. A model's table has those that it takes.
 Var activation(const std::string& name, Var x);
 
 /// Layer norm over the last axis with name.weight and, with bias, name.bias.

@@ -20,10 +20,10 @@ struct OdeSolver {
 /// The rows of the hyper-parameter table: solver, unfolds, rtol, atol and max_steps.
 std::vector<HyperSpec> solver_hyper(const std::string& method, std::int64_t steps);
 OdeSolver solver_of(const Hyper& hyper);
-/// What the cards of all models with a solver say of it.
+/// The notes on the solver, for the cards of all models with one.
 std::vector<std::string> solver_notes();
 
-/// How long a step is: `length`, times the elapsed time [batch, 1] where there is one.
+/// The length of a step: `length`, times the elapsed time [batch, 1] where there is one.
 struct OdeSpan {
   double length = 1.0;
   Var elapsed{};
@@ -31,8 +31,8 @@ struct OdeSpan {
   Var times(Var x, double share) const { return elapsed ? (share * length) * elapsed * x : (share * length) * x; }
 };
 
-/// s [batch, n] after the span. `after` (may be empty) is what is done to s after each step of a fixed method, and after all of dopri5.
-/// dopri5 names the gate solver_steps: how many steps it tried.
+/// s [batch, n] after the span. `after` (may be empty) is applied to s after each step of a fixed method, and after all of dopri5. dopri5
+/// names the gate solver_steps: how many steps it tried.
 ///
 /// dopri5 is that of torchdiffeq: 0.9, 10 and 1/5 as safety factor and bounds of a change of the step, Hairer's first step, the root mean
 /// square of the error, and where its last step goes beyond the span a polynomial of degree 4. Here each sequence of a batch has steps of

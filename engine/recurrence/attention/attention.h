@@ -19,7 +19,7 @@ struct SoftmaxAttention {
   Var pair{};             ///< [steps, past + steps]: added to the score of each row and column, the same for all of the batch; none
   bool over_time = true;  ///< rows and columns are the steps of the sequence; else those of a segment, which are not drawn
   std::int64_t window =
-      0;  ///< no row sees more than so many columns, its own included (low must say so too); what is further back costs nothing. 0: none
+      0;  ///< no row sees more than so many columns, its own included (low must say so too); columns further back cost nothing. 0: no limit
 };
 Var softmax_attention(const SoftmaxAttention& a, bool streaming);
 
@@ -27,8 +27,8 @@ Var softmax_attention(const SoftmaxAttention& a, bool streaming);
 /// not seen.
 Var softmax_rows(Var scores);
 
-/// How a score becomes the weight of a value where no softmax goes over the scores of a row. laplace: Phi((x - 0.707107)/0.282095), the
-/// distribution of Mega's attention, with the digits of its code.
+/// The function from a score to the weight of a value, in place of a softmax over the scores of a row. laplace: Phi((x -
+/// 0.707107)/0.282095), the distribution of Mega's attention, with the digits of its code.
 enum class ScoreWeight : std::uint8_t { identity, relu_squared, laplace };
 /// o_i = sum_j f(q_i . k_j [+ q2_i . rel_{past + i - j}]) v_j over low_i <= j < high_i; arrays as above, low and high [steps] real, without
 /// gradient.
@@ -41,25 +41,25 @@ struct PointwiseAttention {
 };
 Var pointwise_attention(const PointwiseAttention& a, bool streaming);
 
-/// o_i = sum_{j <= i} (q_i . k_j) e^{row_i + column_j} v_j; row and column [batch, steps], their sums never far above 0 for j <= i. What
-/// their rounding left out, row_low and column_low, is added to the exponents; gradients go to row and column. `read`, for who draws it:
-/// before, where row i is what step i + 1 reads.
+/// o_i = sum_{j <= i} (q_i . k_j) e^{row_i + column_j} v_j; row and column [batch, steps], their sums never far above 0 for j <= i. The
+/// rounding errors of row and column, row_low and column_low, are added to the exponents; gradients go to row and column. `read` is for
+/// drawings alone: before, where row i is the read of step i + 1.
 Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Var column_low, ReadOrder read = ReadOrder::after);
 
-/// As a part of a layer: softmax attention over all that came before, or the last `window` steps (0: all): q [steps, batch, heads, key]
-/// with its scale, k and v [steps, batch, kv_heads, d], each kv head serving heads/kv_heads query heads in a row. The rows of k and v are
-/// the states that each step appends; where the specs are auxiliary they are buffers, neither recorded nor what takes the layer's
-/// transition away. Returns the reads [steps, batch, heads, value]. Forms: sequential (row by row over the cache), attention (quadratic).
+/// Softmax attention in a layer, over all earlier steps or the last `window` steps (0: all): q [steps, batch, heads, key] with its scale, k
+/// and v [steps, batch, kv_heads, d], each kv head serving heads/kv_heads query heads in a row. The rows of k and v are the states that
+/// each step appends; where the specs are auxiliary they are buffers, which are not recorded and leave the layer's transition as it is.
+/// Returns the reads [steps, batch, heads, value]. Forms: sequential (row by row over the cache), attention (quadratic).
 Var attention(Layer& layer, const StateSpec& key, const StateSpec& value, Var q, Var k, Var v, std::int64_t window);
 /// softmax_attention, row by row in the sequential form, in blocks of rows in the form attention.
 Var attention(Layer& layer, const SoftmaxAttention& a);
-/// pointwise_attention likewise.
+/// pointwise_attention in the same two forms.
 Var attention(Layer& layer, const PointwiseAttention& a);
 
 /// [steps, batch, heads, d] -> [batch * heads, steps, d] and back.
 Var heads_first(Var x);
 Var heads_last(Var x, std::int64_t batch, std::int64_t heads);
-/// Each head of [rows, batch, heads, d] `times` times in a row.
+/// Repeats each head of [rows, batch, heads, d] `times` times in a row.
 Var repeated_heads(Var x, std::int64_t times);
 
 }  // namespace reclab

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the operations of attention share: products between blocks of rows of one array and all columns that they see.
+// The base of the attention operations: products between blocks of rows of one array and all columns that they see.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct AttentionSizes {
   std::int64_t far_key = 0;  ///< width of the rows of q2 and rel
 };
 
-/// What both kinds share: matrix products between blocks of rows of one array and all columns that they see.
+/// The base of both kinds of attention: matrix products between blocks of rows of one array and all columns that they see.
 class Blocks : public Operation {
  public:
   Blocks(DType type, const AttentionSizes& s) : type_(type), s_(s) {}
@@ -26,7 +26,7 @@ class Blocks : public Operation {
  protected:
   DType type_;
   AttentionSizes s_;
-  /// Of the batch, those that a block is made for at a time: on the CPU so many that the caches hold their pairs.
+  /// The sequences of the batch whose blocks are computed at a time: on the CPU so many that the caches hold their pairs.
   std::int64_t from_ = 0, some_ = 0;
   bool at_once_ = false;  ///< whether a block is always made for all of the batch
 

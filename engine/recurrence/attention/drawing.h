@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How attention goes over time.
+// The evaluation order of attention.
 #pragma once
 
 #include "recurrence/plan.h"
 
 namespace reclab::drawing {
 
-/// Each step reads all that came before: inputs q, k, v. All at once,
+/// Attention in which each step reads all earlier ones: inputs q, k, v. All steps at once,
 void pairs(Plan& plan, const Drawn& drawn);
 /// or one step after another.
 void rows(Plan& plan, const Drawn& drawn);

@@ -12,8 +12,8 @@ Var convolve(Var kernel, Var u);
 /// taps.
 Var convolve_directly(Var kernel, Var u, std::int64_t steps);
 
-/// As a part of a layer: y_t[c] = sum_{j < taps} kernel[c, j] u_{t-j}[c]: kernel [channels, taps], u [steps, batch, channels]. All inputs
-/// that came before are the growing buffer `name`, and the sequence is then run as one segment. Forms: sequential (the sum itself),
+/// A convolution in a layer, y_t[c] = sum_{j < taps} kernel[c, j] u_{t-j}[c]: kernel [channels, taps], u [steps, batch, channels]. All
+/// earlier inputs are the growing buffer `name`, and the sequence is then run as one segment. Forms: sequential (the sum itself),
 /// convolution (by FFT).
 Var convolution(Layer& layer, const std::string& name, Var kernel, Var u, const std::string& text);
 /// The same with the last taps - 1 inputs as the buffer `name`, of a fixed length: a sequence may be run in segments. kernel [copies *

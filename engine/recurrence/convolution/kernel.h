@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which operations of a graph are convolutions over time, for who looks at their kernels.
+// The operations of a graph that are convolutions over time, for analyses of their kernels.
 #pragma once
 
 #include <optional>

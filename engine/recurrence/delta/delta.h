@@ -6,12 +6,12 @@
 
 namespace reclab {
 
-/// What a delta rule reads at each step: S_t = (I - beta_t k_t r_t^T) G_t S_{t-1} + beta_t k_t v_t^T, o_t = S_t^T q_t: what r_t recalls is
-/// taken away at k_t, and v_t is written there, by the share beta_t. q, k [steps, batch, heads, key], v [steps, batch, heads, value].
+/// The inputs of a delta rule: S_t = (I - beta_t k_t r_t^T) G_t S_{t-1} + beta_t k_t v_t^T, o_t = S_t^T q_t: the value that r_t recalls is
+/// removed at k_t, and v_t is written there, by the share beta_t. q, k [steps, batch, heads, key], v [steps, batch, heads, value].
 ///
-/// The decay G_t = exp(log_decay) comes first, so that what is taken away is what is still there: with beta_t |k_t|^2 = 1 and r = k the
-/// memory then answers k_t with v_t, whatever G_t is. So do S. Yang et al., Gated delta networks, ICLR 2025 (one factor a head, where the
-/// order is the same for what is kept), and Kimi Team, Kimi Linear, 2025 (a factor for each key dimension).
+/// The decay G_t = exp(log_decay) comes first, so that the value removed is the decayed one: with beta_t |k_t|^2 = 1 and r = k the memory
+/// then answers k_t with v_t, whatever G_t is. So do S. Yang et al., Gated delta networks, ICLR 2025 (one factor a head, which commutes
+/// with the removal), and Kimi Team, Kimi Linear, 2025 (a factor for each key dimension).
 struct DeltaInputs {
   Var q, k, v;
   Var beta = {};             ///< [steps, batch, heads, 1]; none: 1
@@ -30,7 +30,7 @@ OuterVars delta(Graph& graph, Form form, const DeltaInputs& in);
 /// chunkwise.
 OuterVars delta_by_entry(Graph& graph, Form form, Var q, Var k, Var v);
 
-/// As parts of a layer: the reads.
+/// The delta rule in a layer; returns the reads.
 Var delta(Layer& layer, const StateSpec& state, const DeltaInputs& in);
 Var delta_by_entry(Layer& layer, const StateSpec& state, Var q, Var k, Var v);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How the delta rule goes over time.
+// The evaluation order of the delta rule.
 #pragma once
 
 #include "recurrence/plan.h"

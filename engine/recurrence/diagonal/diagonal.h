@@ -13,8 +13,8 @@ namespace reclab {
 MemoryVars diagonal(Graph& graph, Form form, Var a, Var b, Var shown = {});
 /// The same from an initial state that the graph has made.
 MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var shown = {});
-/// The states before each step, the initial one first, of what one of these made in a form that goes over the states: what reads them adds
-/// to the adjoint of the initial state, in the unit that it has.
+/// The states before each step, the initial one first, for the result of one of these in a form that goes over the states: their readers
+/// add to the adjoint of the initial state, in the unit that it has.
 Var states_before(const MemoryVars& vars);
 
 /// The time-invariant diagonal system of a bank of single-input single-output channels, read out:
@@ -26,7 +26,7 @@ struct BankVars : MemoryVars {
 };
 BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u);
 
-/// As a part of a layer: the trajectory.
+/// A diagonal recurrence in a layer; returns the trajectory.
 Var diagonal(Layer& layer, const StateSpec& state, Var a, Var b, Var shown = {});
 /// The reads.
 Var diagonal_bank(Layer& layer, const StateSpec& state, Var a, Var b, Var w, Var u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How diagonal recurrences go over time.
+// The evaluation order of diagonal recurrences.
 #pragma once
 
 #include "recurrence/plan.h"

@@ -13,7 +13,7 @@ enum class Activation : std::uint8_t { identity, relu, sigmoid, tanh };
 /// damped_newton, each a scan an iteration.
 MemoryVars independent(Graph& graph, Form form, Activation f, Var x, Var u);
 
-/// As a part of a layer: the states.
+/// An independent recurrence in a layer; returns the states.
 Var independent(Layer& layer, const StateSpec& state, Activation f, Var x, Var u);
 
 }  // namespace reclab

@@ -17,7 +17,7 @@ struct LightVars : MemoryVars {
 };
 LightVars light(Graph& graph, Form form, Var u, Var a, Var b, Var v = {}, Var w = {}, ResetSees sees = ResetSees::before);
 
-/// As a part of a layer, which gets the gates "forget" and "reset".
+/// A light recurrence in a layer, which gets the gates "forget" and "reset".
 struct LightReads {
   Var state, reset;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the linear recurrences that go step by step share.
+// Helpers that the step-by-step linear recurrences share.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class Carried {
   Carried(Backend& backend, DType type, std::int64_t n) : backend_(backend), type_(type), n_(n) {}
   int power = 0;
 
-  /// Adds what enters at a step in plain units; both come to the larger one's power. Returns log2 of the sum's norm.
+  /// Adds the adjoint that enters at a step in plain units; both come to the larger one's power. Returns log2 of the sum's norm.
   double add(const void* fresh, void* lambda) {
     const int own = backend_.exponent(type_, n_, lambda), entering = backend_.exponent(type_, n_, fresh);
     const bool finite = own != infinite_exponent && entering != infinite_exponent;

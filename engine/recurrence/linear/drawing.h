@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How dense linear recurrences go over time.
+// The evaluation order of dense linear recurrences.
 #pragma once
 
 #include "recurrence/plan.h"

@@ -41,8 +41,8 @@ struct DenseBankVars : MemoryVars {
 };
 DenseBankVars dense_bank(Graph& graph, Form form, Var A, Var B, Var C, Var u);
 
-/// As parts of a layer: the trajectory, the trajectory, the reads, the reads. `driven` [steps, batch, copies], where b is made of it: the
-/// one number that all of a copy's entries are driven by at a step, whose weights are then what is told of the memory as a mixing matrix.
+/// The same in a layer; the first two return the trajectory, the others the reads. `driven` [steps, batch, copies], where b is made of it:
+/// the one number that drives all of a copy's entries at a step, and whose weights are the memory's mixing matrix.
 Var linear(Layer& layer, const StateSpec& state, Var A, Var b, Var driven = {});
 Var linear_driven(Layer& layer, const StateSpec& state, Var A, Var B, Var u);
 Var low_rank_bank(Layer& layer, const StateSpec& state, const LowRankSystem& system, Var u);

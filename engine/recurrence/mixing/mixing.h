@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a layer says of its memory for who looks at what it does to a sequence and not at how: which weights the steps before have in what
-// is read, and which matrix its state is multiplied with. Computing reads neither.
+// The mixing matrix of a layer's memory, the weights that earlier steps have in its reads, and the matrix that its state is multiplied
+// with, for analyses. Computing reads neither.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace reclab {
 
-/// What divides weights that are shares, as an operation knows it that keeps none of them: a softmax.
+/// An interface for an operation that divides weights into shares and keeps none of them: a softmax.
 class HasNormaliser {
  public:
   virtual ~HasNormaliser() = default;
-  /// ln Σ_s exp(score[t, s]) over what is read at each step, of the last forward, [batch * groups * reads, steps]: a weight before it was
-  /// divided is the share times the exponential of this.
+  /// ln Σ_s exp(score[t, s]) over the steps that each step reads, of the last forward, [batch * groups * reads, steps]: a weight before it
+  /// was divided is the share times the exponential of this.
   virtual std::vector<double> log_normalisers() = 0;
 };
 
-/// A memory that is linear in what is written into it, all else held (keys, queries, gates, decays), and starts at 0:
+/// A memory that is linear in the values written into it, all else held (keys, queries, gates, decays), and starts at 0:
 ///   output[t, g, r, d] = sum_s M[t, s, g, r] value[s, g, d]
 /// Each group is written apart from the others and may be read several times; the entries d of a value have the same weights. Where a
 /// matrix turns them into one another on the way (`joined`), each read is a sum over them, and they have weights of their own:
@@ -27,22 +27,22 @@ class HasNormaliser {
 struct Mixing {
   std::string name;    ///< of the memory, as its state
   Var value, output;   ///< [steps, batch, groups, d], [steps, batch, groups, reads, d], in any shape of as many entries
-  Var unnormalised{};  ///< the output before it is divided by what its keys weigh; none where nothing is divided
+  Var unnormalised{};  ///< the output before it is divided by the weight of its keys; none where nothing is divided
   std::int64_t groups = 1, reads = 1;
-  std::string group{};     ///< what a group is: "head", "channel", "unit"
+  std::string group{};     ///< the kind of group: "head", "channel", "unit"
   bool rows_first = true;  ///< false: [batch * groups, steps, d] both
   bool is_share = false;   ///< the weights of a step are shares that sum to one
   bool joined = false;
-  HasNormaliser* normaliser = nullptr;  ///< of shares, where no array is what they would read without it
+  HasNormaliser* normaliser = nullptr;  ///< of shares, where there is no array of the reads without it
 };
 
 /// s_t = f(W s_{t-1} + ...), or a step that keeps some of each entry and adds that: ds_t/ds_{t-1} = diag(gate) + diag(slope) W.
 struct RecurrentMatrix {
-  Var matrix;          ///< [n, n], rows by what they make
+  Var matrix;          ///< [n, n], rows by the entries of the new state
   double slope = 1.0;  ///< the largest that f has
 };
 
-/// What hears of them: a Layer that is one too.
+/// The receiver of declare_mixing and declare_matrix: an interface beside Layer.
 class MixingListener {
  public:
   virtual ~MixingListener() = default;

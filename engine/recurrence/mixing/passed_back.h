@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The adjoint of one step, told apart at the matrices that it passes (products, and sums over units that have weights of their own), for
-// who asks what a gate keeps and what comes back through the recurrent weights. Computing does not read it.
+// analyses of the part that gates keep and of the part that passes the recurrent weights. Computing does not read it.
 #pragma once
 
 #include <cmath>
@@ -18,11 +18,11 @@ struct PassedBack {
   std::vector<double>
       kept;  ///< along the ways without one, from each unit to itself: gates, leaks, identities, weights that a unit has for itself alone
   std::vector<double>
-      sloped;  ///< at what the last matrices of the step made, all of them one after another: slopes of activations, times gates
+      sloped;  ///< at the results of the last matrices of the step, all of them one after another: slopes of activations, times gates
   std::vector<double> returned;  ///< from there through the matrices
 };
 
-/// The Euclidean norm of what may be as small as numbers are: no entry is squared.
+/// The Euclidean norm of numbers that may be as small as there are: no entry is squared.
 template <class T>
 double length_of(const std::vector<T>& x) {
   double length = 0.0;
@@ -30,12 +30,12 @@ double length_of(const std::vector<T>& x) {
   return length;
 }
 
-/// What a memory whose step is a cell is, beside a Memory. Its transition is one block of the whole state.
+/// An interface beside Memory, for a memory whose step is a cell. Its transition is one block of the whole state.
 class TellsApart {
  public:
   virtual ~TellsApart() = default;
-  /// At step t of the segment last run forward, of the first sequence of the batch; x [n]. None where units see others without a matrix, as
-  /// their neighbours by the taps of a kernel.
+  /// The adjoint at step t of the segment last run forward, for the first sequence of the batch; x [n]. None where units see others without
+  /// a matrix, as their neighbours by the taps of a kernel.
   virtual std::optional<PassedBack> pass_back(std::int64_t t, std::span<const double> x) = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How matrix memories go over time.
+// The evaluation order of matrix memories.
 #pragma once
 
 #include "recurrence/plan.h"

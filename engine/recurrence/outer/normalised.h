@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Matrix memories whose reads are divided by what their keys weigh, and gates that would leave the range kept in units of a running
+// Matrix memories whose reads are divided by the weight of their keys, and gates that would leave the range kept in units of a running
 // maximum.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace reclab {
 
-/// What a read is divided by, of w_t = q_t . z_t, the weight of all keys that it sees; [steps, batch, heads, 1].
+/// The divisor of a read as a function of w_t = q_t . z_t, the weight of all keys that it sees; [steps, batch, heads, 1].
 using Denominator = std::function<Var(Var weight)>;
 namespace denominator {
 Denominator plus(double eps);                               ///< w + eps
@@ -18,8 +18,8 @@ Denominator size_at_least(double least, double eps = 0.0);  ///< max(|w|, least)
 Denominator size_at_least(Var least, double eps);           ///< least broadcasts with w
 }  // namespace denominator
 
-/// As a part of a layer: the reads of the memory, divided by the denominator of what `normaliser` holds: z [heads, key], decayed, written
-/// with k and read with q as the memory is, its values all 1.
+/// A normalised matrix memory in a layer; returns its reads divided by the denominator. The state `normaliser` is z [heads, key], decayed,
+/// written with k and read with q as the memory is, its values all 1.
 Var normalised_outer(Layer& layer, const StateSpec& memory, const StateSpec& normaliser, const OuterInputs& in,
                      const Denominator& denominator);
 
@@ -28,7 +28,7 @@ Var normalised_outer(Layer& layer, const StateSpec& memory, const StateSpec& nor
 struct StabilisedGates {
   Var m;      ///< after the step
   Var keep;   ///< log_forget_t + m_{t-1} - m_t, a logarithm: the memory's decay
-  Var write;  ///< exp(input_t - m_t): what the key is multiplied with
+  Var write;  ///< exp(input_t - m_t): the factor of the key
   /// e^-m as a least denominator, in the units that the memory is in; neither 0, which would leave 0/0 where nothing was recalled, nor
   /// infinite, which has no slope.
   Var unit() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How a recurrence over segments goes over time.
+// The evaluation order of a recurrence over segments.
 #pragma once
 
 #include "recurrence/plan.h"
@@ -8,7 +8,7 @@ namespace reclab::drawing {
 
 /// Memory of one segment after another.
 void segments(Plan& plan, const Drawn& drawn);
-/// Of segments that do not wait for one another.
+/// Reads of segments that do not wait for one another.
 void contexts(Plan& plan, const Drawn& drawn);
 
 }  // namespace reclab::drawing

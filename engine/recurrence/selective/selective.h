@@ -14,7 +14,7 @@ struct SelectiveVars : MemoryVars {
 };
 SelectiveVars selective(Graph& graph, Form form, Var dt, Var a, Var x, Var b, Var c, bool record);
 
-/// As a part of a layer: the reads.
+/// A selective state space in a layer; returns the reads.
 Var selective(Layer& layer, const StateSpec& state, Var dt, Var a, Var x, Var b, Var c);
 
 }  // namespace reclab

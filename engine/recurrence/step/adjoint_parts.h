@@ -14,16 +14,16 @@ class AdjointParts {
  public:
   /// A cell of one row, whose graph has memory and is bound to a step; it is kept by whoever made it.
   explicit AdjointParts(CellGraph& cell);
-  /// At what the graph was last run forward with; x [entries of all states].
+  /// The parts of the adjoint where the graph last ran forward; x [entries of all states].
   std::optional<PassedBack> pass_back(std::span<const double> x);
 
  private:
   CellGraph& cell_;
   struct Mixed {
     Var made;
-    Var added;  // what depends on a state and is added to a product by the product itself: a way around its matrix; or none
+    Var added;  // a summand of the product itself that depends on a state, a way around its matrix; or none
   };
-  std::vector<Mixed> mixed_;   // what products and sums of something that depends on a state make, in the order in which they are run
+  std::vector<Mixed> mixed_;   // results of products and sums that depend on a state, in the order in which they are run
   std::optional<bool> apart_;  // units see no others but through these
 
   PassedBack parts_of(std::span<const double> x);

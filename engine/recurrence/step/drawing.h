@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How the Newton forms of a stepped recurrence go over time.
+// The evaluation order of the Newton forms of a stepped recurrence.
 #pragma once
 
 #include "recurrence/plan.h"

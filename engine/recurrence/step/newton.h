@@ -11,10 +11,10 @@
 //   damped-newton  A = J, and d = 1, 1/2, 1/4, ... until the residual is below the largest of the last four (L. Grippo et al., A
 //                  nonmonotone line search technique for Newton's method, SIAM J. Numer. Anal. 23, 1986). It stands for Gonzalez et
 //                  al.'s ELK, which damps by a trust region instead: a Levenberg-Marquardt step, computed by a Kalman smoother.
-// The residual is told relative to the size of the states: max_t |f_t - s_t| / max_t max(|s_t|, |f_t|), of the worst state.
-// A small one says that each step is right by itself; e with A = J says how far the trajectory is from the recurrence's own, however
-// much the recurrence amplifies errors. So an iteration ends with both small, which for quasi-newton takes one step with A = J at the end.
-// A chaotic recurrence amplifies them beyond measure: what does not converge is left to the sequential loop, and the report says why.
+// The residual is told relative to the size of the states: max_t |f_t - s_t| / max_t max(|s_t|, |f_t|), of the worst state. A small one
+// says that each step is right by itself; e with A = J says how far the trajectory is from the recurrence's own, however much the
+// recurrence amplifies errors. So an iteration ends with both small, which for quasi-newton takes one step with A = J at the end. A chaotic
+// recurrence amplifies them beyond measure: a form that does not converge is left to the sequential loop, and the report says why.
 #pragma once
 
 #include <functional>
@@ -31,12 +31,12 @@ struct CellGraph {
 };
 
 /// Makes the outputs of a stepped recurrence: the trajectories of the states, of the gates and of the reads. Inputs: tokens, initial
-/// states, what the cell's graph captures. `build`: the cell for so many rows (steps times batch), captures frozen. `diagonal`: the
+/// states, the captures of the cell's graph. `build`: the cell for so many rows (steps times batch), captures frozen. `diagonal`: the
 /// Jacobian of the one state is, so that all its rows are one evaluation, and every form takes A = J by a scan. Unless the report says
 /// converged, the outputs are not to be used.
 NewtonReport run_newton(Form form, const ForwardCall& call, std::int64_t steps, std::int64_t batch,
                         const std::function<CellGraph(std::int64_t)>& build, bool diagonal, const NewtonWatch& watch = {});
-/// How many steps' Jacobians are multiplied one after another; such stretches run side by side.
+/// The steps of a stretch, within which Jacobians are multiplied one after another; stretches run side by side.
 inline constexpr std::int64_t newton_stretch = 16;
 
 }  // namespace reclab

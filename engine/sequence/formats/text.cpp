@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Tables of text: CSV, TSV and their like (sequence/table.h). What no other format recognises is one, or is refused as none.
+// Tables of text: CSV, TSV and their like (sequence/text/table.h). What no other format recognises is one, or is refused as none.
 #include "files/files.h"
 #include "sequence/format.h"
-#include "sequence/table.h"
+#include "sequence/text/table.h"
 #include "trace/writers.h"
 
 namespace reclab::sequence_formats_by_name {

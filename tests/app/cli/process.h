@@ -105,7 +105,7 @@ class Process {
     return true;
   }
   void send(int signal) const { ::kill(pid_, signal); }
-  /// As a reader of its standard output that has seen enough.
+  /// Closes its standard output, as a reader that has seen enough.
   void stop_reading() {
     close(out_);
     out_ = -1;

@@ -29,7 +29,7 @@ inline Result reclab_says(const std::vector<std::string>& arguments, const Proce
   return {status, process.output, process.error, process.peak_bytes};
 }
 
-/// What it writes where all is well.
+/// The output of a command that succeeds.
 inline std::string good(const std::vector<std::string>& arguments, const Process::Options& options = {}) {
   const Result result = reclab_says(arguments, options);
   CHECK_SAYS(result.status == 0 && result.error.empty(), arguments[0] + ": " + std::to_string(result.status) + ": " + result.error);
@@ -72,7 +72,7 @@ inline std::string contents(const std::filesystem::path& file) {
   return buffer.str();
 }
 
-/// Without line breaks: paragraphs and cells of tables are wrapped.
+/// The text without line breaks: paragraphs and cells of tables are wrapped.
 inline std::string flat(const std::string& text) {
   std::string one;
   for (const char c : text) {

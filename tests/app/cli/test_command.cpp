@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "experiment/command.h"
+#include "experiment/run_fields.h"
 #include "files/npz.h"
 #include "models/registry.h"
 #include "options.h"
@@ -96,7 +97,9 @@ TEST_CASE("names of a list: commas part them, and one behind a backslash does no
   CHECK(names_of_list("a,b") == (Names{"a", "b"}));
   CHECK(names_of_list("a\\,b,c") == (Names{"a,b", "c"}));
   CHECK(names_of_list("a\\b,c\\") == (Names{"a\\b", "c\\"}));
-  CHECK(names_of_list("\\\\,") == (Names{"\\,"}));
+  CHECK(names_of_list("\\\\,") == (Names{"\\"}));
+  CHECK(names_of_list("\\\\\\,") == (Names{"\\,"}));
+  CHECK(names_of_list(list_of_names(odd_names)) == odd_names);
   CHECK(names_of_list(",a,,").size() == 1);
 }
 
@@ -164,14 +167,14 @@ TEST_CASE("trained weights come with a command that asks for their model and the
     for (const HyperSpec& row : said.table())
       CHECK_SAYS(asked.text(row.key) == said.text(row.key),
                  preset.id + ": " + row.key + " is " + asked.text(row.key) + " in the command, " + said.text(row.key) + " in the preset");
-    CHECK_SAYS(request.file.empty() &&
-                   make_task(request.task, request.make).names == make_task(trained.task, trained.task_options()).names &&
-                   request.task == trained.task,
+    CHECK_SAYS(!request.from.is_file() &&
+                   make_task(request.from.task, request.from.make).names == make_task(trained.task, trained.task_options()).names &&
+                   request.from.task == trained.task,
                preset.id);
-    CHECK_SAYS(
-        settings_of(task_parameters(request.task, request.make.set)) == settings_of(task_parameters(trained.task, trained.task_set)) &&
-            request.make.length == trained.task_length,
-        preset.id);
+    CHECK_SAYS(settings_of(task_parameters(request.from.task, request.from.make.set)) ==
+                       settings_of(task_parameters(trained.task, trained.task_set)) &&
+                   request.from.make.length == trained.task_length,
+               preset.id);
   }
   CHECK(found >= 2);
 }
@@ -184,8 +187,8 @@ TEST_CASE("the claims of the literature are commands that can be given") {
       const TrainingRequest request =
           cli::training_request_of(cli::train_options(arguments_of("reclab train " + words.get<std::string>(), "train")), presets());
       hyper_of(builtin_registry(), request.run.preset, request.run.set);
-      CHECK_SAYS(request.make.seed == 1 && request.run.seed == 1 && request.steps > 0, name);
-      make_task(request.task, request.make);
+      CHECK_SAYS(request.from.make.seed == 1 && request.run.seed == 1 && request.steps > 0, name);
+      make_task(request.from.task, request.from.make);
     }
     for (const auto& condition : claim.at("holds")) CHECK_SAYS(claim.at("runs").contains(condition.at(0)), condition.dump());
   }
@@ -268,18 +271,65 @@ TEST_CASE("the command of a timing makes an equal one") {
   request.state = "my state.npz";
   TimingRequest timing{.forms = {"sequential", "newton"}, .lengths = {16, 64}, .batch = 2, .backward = false};
   const cli::StudyOptions options = cli::study_options("time", arguments_of(command_of(request, timing, "cpu"), "bench"));
-  using Names = std::vector<std::string>;
   CHECK_EQUAL(options.id, "gru");
-  CHECK_EQUAL(options.input, request.sequence->source);
-  CHECK(options.target == (Names{"a b"}) && options.columns.empty());
-  CHECK_EQUAL(options.standardise, "no");
-  CHECK(options.set == (Names{"width=8"}));
-  CHECK_EQUAL(options.seed, "3");
-  CHECK_EQUAL(options.weights, "my weights.npz");
-  CHECK_EQUAL(options.state, "my state.npz");
-  const std::map<std::string, std::string> given{{"--forms", "sequential,newton"}, {"--lengths", "16,64"}, {"--batch", "2"},
-                                                 {"--forward-only", "true"},       {"--json", ""},         {"--export", ""}};
+  std::map<std::string, std::string> given{{"--input", request.sequence->source},
+                                           {"--target", "a b"},
+                                           {"--standardise", "no"},
+                                           {"--set", "width=8"},
+                                           {"--seed", "3"},
+                                           {"--weights", "my weights.npz"},
+                                           {"--state", "my state.npz"},
+                                           {"--forms", "sequential,newton"},
+                                           {"--lengths", "16,64"},
+                                           {"--batch", "2"},
+                                           {"--forward-only", "true"}};
+  for (const auto& [flag, text] : options.given) given.try_emplace(flag);  // nothing was said of the others
   CHECK(options.given == given);
+}
+
+namespace {
+/// Another value than a plan has, as text.
+template <class Plan>
+std::string another(const PlanField<Plan>& field, const Plan& plan) {
+  const std::string now = as_text(field.get(plan));
+  if (field.row.kind == HyperKind::integer) return now == "3" ? "4" : "3";
+  std::vector<std::string> texts = field.row.choices;
+  texts.insert(texts.end(), {"7", "delay=9", "no", "yes", "state", "x y"});
+  for (const std::string& text : texts)
+    if (text != now && (!field.wanted || field.wanted(text).empty())) return text;
+  test::fail(__FILE__, __LINE__, "there is no other value of " + field.flag);
+}
+}  // namespace
+
+TEST_CASE("each value of a run and of its sequence is in its line where it is none of its own accord, and is read back") {
+  const auto of_line = [](const CommandLine& line) { return cli::run_options(arguments_of(line.text("reclab run"), "run")); };
+  for (const PlanField<SequenceChoice>& field : sequence_fields()) {
+    SequenceChoice choice;
+    if (field.of == Field::Of::file) choice.file = "a file.csv";
+    const HyperValue usual = field.get(choice);
+    field.set(choice, value_of(field, another(field, choice)));
+    CommandLine line;
+    line.word("lstm");
+    line.sequence(choice, 1);
+    const SequenceChoice again = cli::sequence_of(of_line(line), presets().find("lstm"), 1);
+    CHECK_SAYS(again == choice, field.flag + ": " + line.text("reclab run"));
+    CHECK_SAYS(field.get(again) == field.get(choice) && field.get(choice) != usual, field.flag);
+  }
+  for (const PlanField<RunRequest>& field : run_fields()) {
+    if (field.row.kind == HyperKind::flag) continue;  // of presets that bring trained weights: below
+    RunRequest request;
+    request.preset = presets().find("lstm");
+    const HyperValue usual = field.get(request);
+    field.set(request, value_of(field, another(field, request)));
+    CHECK_SAYS(field.get(request) != usual, field.flag);
+    CommandLine line;
+    line.word("lstm");
+    line.fields(run_fields(), request);
+    cli::RunOptions options = of_line(line);
+    options.sizes = "weights";  // of no preset's settings is it asked whether they are there
+    const RunRequest again = cli::model_request_of(options, request.preset, builtin_registry());
+    CHECK_SAYS(field.get(again) == field.get(request), field.flag + ": " + line.text("reclab run"));
+  }
 }
 
 TEST_CASE("running the manifest's command gives the same bits") {
@@ -337,10 +387,10 @@ TEST_CASE("every option of a training is in the line that repeats it where it is
     CHECK_SAYS(flags.insert(field.flag).second && keys.insert(field.row.key).second, field.flag);
     TrainingRequest request;
     request.run.preset = presets().find("lstm");
-    if (field.of_file)
-      request.file = "a file.csv";
+    if (field.of == Field::Of::file)
+      request.from.file = "a file.csv";
     else
-      request.task = "adding";
+      request.from.task = "adding";
     const auto said = [&] { return std::ranges::count(reclab::arguments_of(request), field.flag) > 0; };
     CHECK_EQUAL(said(), field.always);
     if (field.flag == "--nesterov") {

@@ -143,7 +143,7 @@ TEST_CASE("a training on a file with missing cells repeats, and goes on as one t
         json.at("learns_from").dump());
     const TrainingRequest request =
         cli::training_request_of(cli::train_options(json.at("arguments").get<std::vector<std::string>>()), presets());
-    CHECK(request.load.missing == *missing_choice(choice));
+    CHECK(request.from.load.missing == *missing_choice(choice));
     good(with({"--steps", "5", "--export", out + "-cut"}));
     good({"train", "--resume", out + "-cut", "--steps", "8"});
     CHECK(NpzFile(out + "-cut/weights.npz").read("param/0/weight_ih").real == NpzFile(out + "/weights.npz").read("param/0/weight_ih").real);

@@ -74,9 +74,9 @@ class TestAnyOrder : public test::TrainingTest {
     deeds_.clear();
     Options options;
     options.model = "elman";
-    options.task = "adding";
-    options.length = 20;
-    options.set = {{"width", "6"}};
+    options.given["--task"] = "adding";
+    options.given["--length"] = "20";
+    options.given["--set"] = "width=6";
     WindowTest::open(options);
     settled();
   }

@@ -263,8 +263,8 @@ class TestRuns : public test::TrainingTest {
   void whatCannotBeginIsNoTraining() {
     Options options;
     options.model = "elman";
-    options.input = written("waves.csv", test::twoWaves(60));
-    options.set = {{"width", "4"}};
+    options.given["--input"] = written("waves.csv", test::twoWaves(60)).toStdString();
+    options.given["--set"] = "width=4";
     WindowTest::open(options);
     TrainingChoice choice = bar()->settings()->choice();
     choice.windows.length = 10;
@@ -291,8 +291,8 @@ class TestRuns : public test::TrainingTest {
   void aShortFileIsLearnedFromInWindowsThatFit() {
     Options options;
     options.model = "elman";
-    options.input = written("short.csv", test::twoWaves(60));
-    options.set = {{"width", "4"}};
+    options.given["--input"] = written("short.csv", test::twoWaves(60)).toStdString();
+    options.given["--set"] = "width=4";
     WindowTest::open(options);
     TrainingChoice choice;
     choice.steps = 5;

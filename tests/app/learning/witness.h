@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a window shows, held against runs, trainings and panels that are made anew of what it says that it shows. Nothing of the window's
+// A check of the contents of a window against runs, trainings and panels that are made anew from its own settings. Nothing of the window's
 // own traces, weights and curves goes into them: trainings are made again from their settings and seed, runs of the weights that these come
 // to, and panels that never showed anything else are given those runs.
 #pragma once
@@ -33,8 +33,7 @@
 
 namespace reclab::test {
 
-/// Everything that is written in a panel, but for what it paints by itself: labels, sentences, legends, names of axes; and which of its
-/// sliders move.
+/// The texts in a panel, without those that it paints by itself: labels, sentences, legends, names of axes; and which of its sliders move.
 inline QStringList textsOf(const QWidget* panel) {
   QStringList texts;
   for (const QLabel* label : panel->findChildren<QLabel*>())
@@ -52,7 +51,7 @@ inline QStringList textsOf(const QWidget* panel) {
       if (const auto* title = qobject_cast<QCPTextElement*>(element)) texts << title->text();
       if (const auto* rect = qobject_cast<QCPAxisRect*>(element))
         for (const QCPAxis* axis : rect->axes())
-          if (axis->axisType() == QCPAxis::atLeft) texts << axis->label();  // that of time has its room or none by what is drawn around it
+          if (axis->axisType() == QCPAxis::atLeft) texts << axis->label();  // that of time has its room or none by the texts around it
     }
   }
   return texts;
@@ -60,9 +59,9 @@ inline QStringList textsOf(const QWidget* panel) {
 
 class Witness {
  public:
-  /// By what the next training learns: said before it is asked for, as a person chose it.
+  /// Notes the choice of the next training before it begins, as a person made it.
   void chose(const TrainingChoice& choice) { choice_ = choice; }
-  /// These weights were written to a file: whoever reads it shows what was shown then.
+  /// Notes that these weights were written to a file: a window that reads it shows the same.
   void wrote(const QString& file, const MainWindow& window) {
     const TracePtr& trace = window.session()->trace();
     auto& kept = files_[file.toStdString()];
@@ -90,7 +89,7 @@ class Witness {
                                [](const PanelDock* dock) { return !dock->inSight() || dock->formerName().isEmpty(); });
   }
 
-  /// What is not so, a line each; none where everything that is shown is true.
+  /// The faults found, a line each; none where everything that is shown is true.
   QStringList look(MainWindow& window) {
     wrong_.clear();
     window_ = &window;
@@ -126,7 +125,7 @@ class Witness {
   void same(const QString& where, const QString& shown, const QString& is) {
     ++compared_;
     if (shown == is) return;
-    // From a little before where they part.
+    // The excerpt begins a little before the first difference.
     const auto parts = std::ranges::mismatch(shown, is).in1 - shown.begin();
     const qsizetype from = std::max<qsizetype>(0, parts - 60);
     say(QStringLiteral("%1: shown is \"%2\", it is \"%3\"").arg(where, shown.mid(from, 300), is.mid(from, 300)));
@@ -142,7 +141,7 @@ class Witness {
     return all;
   }
 
-  /// Trainings that are new are noted, with what they were begun by.
+  /// Notes new trainings, with the choice that they were begun by.
   void follow(const Learning& learning) {
     for (const LearningCurvePtr& curve : learning.trainings) {
       const QString id = window_->session()->idOfTraining(curve->training);
@@ -159,7 +158,7 @@ class Witness {
     }
   }
 
-  /// Those of a training made anew.
+  /// The weights of a training made anew.
   LearnedPtr weightsOf(const QString& id, std::int64_t step) {
     const auto found = trainings_.find(id);
     if (found == trainings_.end()) return say(QStringLiteral("weights of a training that nobody began: %1").arg(id)), nullptr;
@@ -189,7 +188,7 @@ class Witness {
     one.weights[step] = std::move(weights);
   }
 
-  /// What the engine has of it: null where it has nothing.
+  /// The engine's own run of a setup; null where it has none.
   TracePtr runOf(const Setup& setup, const LearnedPtr& learned) {
     Setup its = setup;
     its.learned.clear();
@@ -198,7 +197,7 @@ class Witness {
       key += QStringLiteral(" %1=%2").arg(QString::fromStdString(name), QString::fromStdString(value));
     const SequenceChoice& from = setup.sequence->choice;
     key += QStringLiteral(" %1 %2 %3 %4")
-               .arg(QString::fromStdString(from.isFile ? from.file : from.task))
+               .arg(QString::fromStdString(from.is_file() ? from.file : from.task))
                .arg(setup.sequence->sequence.length)
                .arg(setup.seed)
                .arg(setup.sequence->sequence.sha256.c_str());
@@ -224,7 +223,7 @@ class Witness {
     }
   }
 
-  /// Each array that is shown is what it should be, to the bit.
+  /// Compares each array that is shown with the expected one, to the bit.
   void alike(const QString& name, const Trace& shown, const Trace& is) {
     int arrays = 0;
     for (const auto& array : shown.arrays()) {
@@ -310,7 +309,7 @@ class Witness {
       Setup setup = pin.setup;
       setup.sequence = window_->session()->shownSetup().sequence;
       LearnedPtr weights = pin.weights ? pin.weights : setup.learnedWeights();
-      // One that learns beside is of the weights that are kept nearest to the step at which the time of training stands.
+      // A run that learns beside has the kept weights nearest to the step at which the time of training stands.
       if (const std::uint64_t training = window_->session()->trainingOf(pin.id); training != 0) {
         const LearningCurve* curve = window_->session()->learning()->find(training);
         const std::int64_t line = window_->session()->trainingStep();
@@ -356,7 +355,7 @@ class Witness {
       again->loss.clear();
       again->norm.clear();
       for (const TrainingStep& step : one.training->history()) again->loss.push_back(step.loss), again->norm.push_back(step.norm);
-      // Where a judgement falls depends on when more steps were asked for; what it says does not.
+      // The place of an evaluation depends on when more steps were asked for; its values do not.
       for (const Evaluation& judgement : one.training->evaluations())
         for (std::size_t i = 0; i < again->judged.size(); ++i)
           if (again->judged[i] == one.first + judgement.step)
@@ -371,7 +370,7 @@ class Witness {
     return truth;
   }
 
-  /// What is chosen in its boxes, which is seen there.
+  /// Makes the choices of the shown panel's boxes in the fresh one's.
   static void chooseAs(const Panel& shown, const Panel& fresh) {
     for (const QComboBox* theirs : shown.findChildren<QComboBox*>()) {
       auto* ours = theirs->objectName().isEmpty() ? nullptr : fresh.findChild<QComboBox*>(theirs->objectName());
@@ -386,7 +385,7 @@ class Witness {
               const std::shared_ptr<const Learning>& curves) {
     const QString id = dock.panel()->id();
     if (id == "timing" || id == "steps" || id == "composer")
-      return;  // what they show is no run's: times of this machine, pieces of work, a model that is put together
+      return;  // they show no run: times of this machine, pieces of work, a model that is put together
     const PanelInfo& info = *std::ranges::find(panels(), id, &PanelInfo::id);
     const std::unique_ptr<Panel> fresh(info.make(nullptr));
     fresh->setAttribute(Qt::WA_DontShowOnScreen);  // it has its room, and lays itself out
@@ -425,7 +424,7 @@ class Witness {
         same(QStringLiteral("%1, line %2 of its data").arg(id).arg(i), data.value(i), expected.value(i));
         break;
       }
-    // Where eigenvalues were at steps of training that were looked at before: no other panel has seen those.
+    // The trail of eigenvalues at steps of training that were looked at before: no other panel has seen those.
     static const QRegularExpression trail(QStringLiteral(" Small dots: where they were at [^.]*\\."));
     const QStringList texts = textsOf(dock.panel()).replaceInStrings(trail, {}), should = textsOf(fresh.get()).replaceInStrings(trail, {});
     for (qsizetype i = 0; i < std::max(texts.size(), should.size()); ++i) same(id + ", its words", texts.value(i), should.value(i));

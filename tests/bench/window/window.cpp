@@ -105,9 +105,9 @@ class Bench : public test::WindowTest {
     for (const auto& [model, key] : {std::pair{"elman", "spectral_radius"}, {"lstm", "forget_bias"}}) {
       Options options;
       options.model = model;
-      options.task = "noise";
-      options.length = 500;
-      options.set = {{"width", "64"}};
+      options.given["--task"] = "noise";
+      options.given["--length"] = "500";
+      options.given["--set"] = "width=64";
       open(options, {1600, 1000});
       QTest::qWait(1500);
       QString wanted;
@@ -329,9 +329,9 @@ class Bench : public test::WindowTest {
   void open(const char* model, int length, std::int64_t steps, std::int64_t batch, int width = 0) {
     Options options;
     options.model = model;
-    options.task = "adding";
-    options.length = length;
-    if (width > 0) options.set = {{"width", std::to_string(width)}};
+    options.given["--task"] = "adding";
+    options.given["--length"] = std::to_string(length);
+    if (width > 0) options.given["--set"] = "width=" + std::to_string(width);
     open(options, {1600, 1000});
     TrainingChoice choice;
     choice.steps = steps;

@@ -211,8 +211,8 @@ TEST_CASE("a training is stopped in a step and in a judgement, and stands where 
   TrainingRequest request;
   request.run.preset.id = request.run.preset.architecture = "lstm";
   request.run.set = {{"width", "256"}};
-  request.task = "adding";
-  request.make.length = 400;
+  request.from.task = "adding";
+  request.from.make.length = 400;
   request.options.batch = 32;
   request.options.held_out = 512;
   request.judge_every = 1;
@@ -238,7 +238,7 @@ TEST_CASE("a training is stopped in a step and in a judgement, and stands where 
   };
   auto before = weights();
   auto memory = training.trainer().optimiser().memory();
-  // The step alone is measured, so that the stop comes in it, or in the judgement after it.
+  // The step alone is measured, so that the stop comes in it, or in the evaluation after it.
   Training step_alone(builtin_registry(), request);
   const auto begin = std::chrono::steady_clock::now();
   step_alone.trainer().step();
@@ -246,7 +246,7 @@ TEST_CASE("a training is stopped in a step and in a judgement, and stands where 
   const auto after = std::chrono::steady_clock::now();
   step_alone.trainer().evaluate();
   const auto judgement = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - after);
-  // The machine is not equally fast each time: a step first, then places along the judgement until the stop comes in one.
+  // The machine is not equally fast each time: a step first, then places along the evaluation until the stop comes in one.
   std::int64_t at = 0;
   int judging = 0;
   for (int place = 0; place < 8 && judging == 0; ++place) {

@@ -288,8 +288,8 @@ TrainingRequest training_for(const std::string& device, reclab::test::FaultyBack
   request.run.sequence = {};
   request.run.device = device;
   request.run.cuda = cuda;
-  request.task = "adding";
-  request.make.length = 6;
+  request.from.task = "adding";
+  request.from.make.length = 6;
   request.steps = 12;
   request.options.batch = 2;
   request.options.rate.shape = schedule_shape("cosine");

@@ -25,8 +25,8 @@ TrainingRequest small(std::int64_t steps) {
   TrainingRequest request;
   request.run.preset.id = request.run.preset.title = request.run.preset.architecture = "gru";
   request.run.set = {{"width", "6"}};
-  request.task = "adding";
-  request.make.length = 12;
+  request.from.task = "adding";
+  request.from.make.length = 12;
   request.options.batch = 4;
   request.options.held_out = 8;
   request.options.rate.rate = 0.01;
@@ -48,7 +48,7 @@ bool same(const Parameters& a, const Parameters& b) {
 
 RunRequest run_of(const TrainingRequest& trained) {
   RunRequest request = trained.run;
-  request.sequence = make_task(trained.task, trained.make);
+  request.sequence = load_sequence(trained.from);
   return request;
 }
 

@@ -163,10 +163,10 @@ double held_out(const Subject& subject, const Arguments& arguments, bool of_base
   TrainingRequest request;
   request.run.preset = subject.preset;
   use_trained(request.run);
-  request.task = subject.preset.task;
-  request.make = subject.preset.task_options();
-  request.make.seed = 0x6a09e667;  // of no command
-  if (!arguments.empty()) request.make.length = std::stol(arguments[0]);
+  request.from.task = subject.preset.task;
+  request.from.make = subject.preset.task_options();
+  request.from.make.seed = 0x6a09e667;  // of no command
+  if (!arguments.empty()) request.from.make.length = std::stol(arguments[0]);
   Training training(builtin_registry(), request);
   const double metric = training.trainer().evaluate().metric;
   return of_baseline ? metric / training.trainer().baseline().metric : metric;

@@ -62,7 +62,7 @@ inline void columns_parity(Backend& other) {
     }
 }
 
-/// Exponents of a million and more whose differences are what counts.
+/// Exponents of a million and more of which only differences count.
 inline void weigh_parity(Backend& other) {
   for (const DType type : real_types)
     for (const double decay : {0.01, 3.0, 1e4}) {

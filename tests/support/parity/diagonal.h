@@ -49,7 +49,7 @@ inline void diagonal_parity(Backend& other) {
         }
 }
 
-/// Adjoints far below and far above what the type can hold, with one term at the last step.
+/// Adjoints far below and far above the range of the type, with one term at the last step.
 inline void renormalised_parity(Backend& other) {
   for (const DType type : every_type)
     for (const bool explode : {false, true})

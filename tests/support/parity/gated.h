@@ -21,8 +21,7 @@ inline void gated_parity(Backend& other, ScanMethod method, ReadOrder read) {
           if (decays == 0 && (strength != 0.2 || method == ScanMethod::steps)) continue;
           const bool started = strength != 1e-6, far = strength >= 5.0;
           const int unit = strength == 5.0 || decays == 0 ? 90 : 0;
-          // What comes in within a chunk decays in plain units up to its start: what it leaves below the type's range is compared as what
-          // it is, zero.
+          // Inputs within a chunk decay in plain units up to its start: remains below the type's range are compared as zeros.
           const bool in_units = method == ScanMethod::steps || strength != 300.0;
           const GatedDims d{s.steps, s.heads, s.key, s.value, decays == 0 ? 1 : decays, method, read};
           const std::int64_t keys = s.steps * s.heads * s.key, values = s.steps * s.heads * s.value, size = s.heads * s.key * s.value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What holds a Backend to the reference: an operation is called on both, on random data, with what is added to filled beforehand. Every
-// call is made twice on the other backend and must give the same bits.
+// Parity of a Backend with the reference: an operation is called on both, on random data, with filled arrays to add to. Every call is made
+// twice on the other backend and must give the same bits.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ struct ParityCase {
   std::function<void(Backend& other)> body;  ///< throws Failure
 };
 
-/// How far a backend may be from the reference, relative to an array's largest entry.
+/// The largest error that a backend may have against the reference, relative to an array's largest entry.
 inline double parity_tolerance(DType type) { return real_of(type) == DType::f32 ? 2e-5 : 1e-12; }
 
 inline std::string name_of(DType type) {

@@ -6,7 +6,7 @@
 
 namespace reclab::test {
 
-/// Rates from near 0 to far beyond what a step leaves over, slabs of channels that are full, over-full and not full.
+/// Rates from near 0 to far beyond full decay in a step, slabs of channels that are full, over-full and not full.
 inline void selective_parity(Backend& other) {
   struct Size {
     std::int64_t steps, batch, channels, states;
@@ -64,7 +64,7 @@ inline void selective_parity(Backend& other) {
       }
 }
 
-/// Of so many channels, or steps, that a device shares them out otherwise; states that lie anywhere.
+/// Cases with so many channels, or steps, that a device shares them out otherwise; and states that lie anywhere.
 inline void wide_selective_parity(Backend& other) {
   struct Size {
     DType type;

@@ -13,7 +13,7 @@ namespace reclab::test {
 
 class TestApplication {
  public:
-  /// `settings`: the folder that they are in, and what the window keeps in the user's data folder; empty for one that goes with the
+  /// `settings`: the folder that they are in, and the window's files in the user's data folder; empty for one that goes with the
   /// application.
   TestApplication(int& argc, char** argv, const char* name, const QString& settings = {}) : application_((prepareOpenGl(), argc), argv) {
     QSettings::setDefaultFormat(QSettings::IniFormat);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What tests of training in the window have in common: how it begins and pauses, and what is read of it.
+// Helpers of tests of training in the window: its start and pause, and reads of it.
 #pragma once
 
 #include <QToolButton>
@@ -19,9 +19,9 @@ class TrainingTest : public WindowTest {
   void open(const QString& model = "gru", const QString& task = "adding", std::int64_t steps = 100'000) {
     Options options;
     options.model = model;
-    options.task = task;
-    options.length = 20;
-    options.set = {{"width", "8"}};
+    options.given["--task"] = task.toStdString();
+    options.given["--length"] = "20";
+    options.given["--set"] = "width=8";
     WindowTest::open(options);
     TrainingChoice choice;
     choice.steps = steps;

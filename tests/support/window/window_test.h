@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a test of the window is made on: one window at a time, a folder of the test's own, and how to wait for a run.
+// The base of tests of the window: one window at a time, a folder of the test's own, and waits for runs.
 #pragma once
 
 #include <QFile>
@@ -69,7 +69,7 @@ class WindowTest : public QObject {
   }
 
   SessionController& session() const { return *window_->session(); }
-  /// A run at rest: nothing computing, the trace that of what is set.
+  /// Whether a run is at rest: nothing computing, the trace that of the setup.
   bool atRest() const {
     const TracePtr& trace = session().trace();
     return !session().running() && trace && trace->info.preset == session().setup().preset && trace->info.seed == session().setup().seed;
@@ -90,7 +90,7 @@ class WindowTest : public QObject {
   /// Two short waves, so that a test is about the window and not about the patience of a machine.
   Options onWaves(int rows = 120) const {
     Options options;
-    options.input = written("start.csv", twoWaves(rows));
+    options.given["--input"] = written("start.csv", twoWaves(rows)).toStdString();
     return options;
   }
   void clickModel(const QString& id) const {
@@ -101,7 +101,7 @@ class WindowTest : public QObject {
     QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, tree->visualItemRect(item).center());
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == id.toStdString(), patience);
   }
-  /// As the run says it; empty where the model has none of that key.
+  /// The value in the run's info; empty where the model has none of that key.
   static QString hyperOf(const TracePtr& trace, const std::string& key) {
     if (trace)
       for (const auto& [name, value] : trace->info.hyper)

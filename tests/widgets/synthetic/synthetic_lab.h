@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A mixing matrix of two heads, and what a gradient lab is made of, by formulas that a test can recompute.
+// A mixing matrix of two heads, and the arrays of a gradient lab, by formulas that a test can recompute.
 #pragma once
 
 #include <cmath>
@@ -31,7 +31,7 @@ inline void put_mixing(Trace& trace, const std::string& kind = "mixing", double 
 /// fourth step where it is a map.
 inline double synthetic_pair(double t, double s) { return s > t ? -std::numeric_limits<double>::infinity() : (t - s) * std::log10(0.95); }
 
-/// `products`: ds_T/ds_t too; `gated`: a gate keeps 0.6 of what passes a step.
+/// `products`: ds_T/ds_t too; `gated`: a gate keeps 0.6 of the adjoint that passes a step.
 inline void put_lab(Trace& trace, bool products = true, bool gated = false) {
   const double last = static_cast<double>(trace.info.length - 1);
   const std::vector<std::int64_t>& all = trace.steps;
@@ -46,7 +46,7 @@ inline void put_lab(Trace& trace, bool products = true, bool gated = false) {
   if (products) of_time("jacobian/0", 1, {{"rank", "", {}}}, [&](double t, std::int64_t) { return synthetic_pair(last, t); });
   of_time("jacobian_bound/0", 2, {{"bound", "", {"singular value", "eigenvalue"}}},
           [&](double t, std::int64_t j) { return j == 0 ? 0.0 : (last - t) * std::log10(0.97); });
-  // Of a network with gates a part passes beside the matrix, in the same direction.
+  // In a network with gates a part passes beside the matrix, in the same direction.
   const double slope = 0.97, matrix = (gated ? 0.35 : 0.95) / slope, gate = gated ? 0.6 : 0.0;
   of_time("jacobian_factor/0", 4, {{"factor", "", {"gate", "slope", "matrix", "step"}}}, [&](double, std::int64_t j) {
     return std::log10(j == 0 ? gate : j == 1 ? slope : j == 2 ? matrix : gate + slope * matrix);

@@ -53,7 +53,7 @@ inline void put_schedule(Trace& trace, const Made& made, std::int64_t steps) {
   trace.put(real_array("schedule/steps", {1}, {{"steps", "", {}}}, {static_cast<double>(steps)}));
 }
 
-/// Of 8 steps: one after another; a tree of neighbours, pairs and halves; a triangle in two chunks; an iteration of 3.
+/// Schedules of 8 steps: one after another; a tree of neighbours, pairs and halves; a triangle in two chunks; an iteration of 3.
 inline void put_schedules(Trace& trace, std::int64_t steps = 8) {
   const auto T = static_cast<double>(steps);
   Made chain{.form = "sequential", .unit = "steps", .kinds = {"input", "step"}, .places = {0, 0}};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Sensitivities of a hand-made model that is causal, fades by `decay` decades a step, and does not see what is more than `reach` steps
-// back.
+// Sensitivities of a hand-made model that is causal, fades by `decay` decades a step, and does not see inputs more than `reach` steps back.
 #pragma once
 
 #include <cmath>
@@ -15,7 +14,7 @@ inline double synthetic_sensitivity(double t, double s, double decay = 0.05, dou
   return s > t || t - s > reach ? -std::numeric_limits<double>::infinity() : 0.4 * std::sin(0.05 * s) - decay * (t - s);
 }
 
-/// Of every `every`-th input.
+/// Puts the sensitivity to every `every`-th input.
 inline void put_sensitivity(Trace& trace, double decay = 0.05, double reach = 200.0, std::int64_t every = 4) {
   std::vector<std::string> labels;
   std::vector<std::int64_t> columns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A hand-made Trace for widget tests: what a run of a gated cell would have recorded, by formulas that a test can recompute.
+// A hand-made Trace for widget tests: the record of a run of a gated cell, by formulas that a test can recompute.
 #pragma once
 
 #include <cmath>

@@ -19,7 +19,7 @@
 namespace reclab {
 
 /// A model is put together from rows of tiles; at once there are its code, its equation, the named model that it is or is nearest to, its
-/// exact forms and their cost, what its memory is multiplied with and what it keeps of each token. It can be opened as a model.
+/// exact forms and their cost, the factors of its memory and the share that it keeps of each token. It can be opened as a model.
 class ComposerPanel : public Panel {
   Q_OBJECT
  public:
@@ -48,7 +48,7 @@ class ComposerPanel : public Panel {
   const CompositionPtr& composition() const { return composition_; }
   TileRow* row(const QString& key) const;
   FactorsView* factors() const { return factors_; }
-  QString words() const;  ///< what is said of the model, as rich text
+  QString words() const;  ///< the text on the model, as rich text
   QString verdict() const;
   /// Why no code says the model that runs, a sentence; empty where one does, or where it is no model of the composer.
   QString runWithoutCode() const { return without_code_; }
@@ -86,8 +86,9 @@ class ComposerPanel : public Panel {
   std::shared_ptr<const Trace> trace_;
   CompositionPtr composition_;
   QString problem_, without_code_;
-  bool composes_ = false;                       ///< by hand, though what runs is said by no code
-  std::optional<Settings> asked_, kept_, ran_;  ///< of what is on its way; as they were kept; of the last run that was one of these models
+  bool composes_ = false;  ///< by hand, though no code says the model that runs
+  /// The settings of the request under way, those that were restored, and those of the last run that was one of these models.
+  std::optional<Settings> asked_, kept_, ran_;
   std::map<std::string, TileRow*> tiles_;
   QStackedWidget* pages_;
   QLabel *sentence_, *code_, *verdict_, *words_, *number_name_;

@@ -14,7 +14,7 @@ inline QString plain(const std::string& text) { return QString::fromStdString(te
 
 /// "is GLA (GateLoop)". A model that has a preset is a link to it where a colour for links is given.
 QString composedVerdict(const Composition& c, const QColor& link = {});
-/// Everything that is said of the model. `links`: on the screen, where some of it can be clicked and the verdict stands above.
+/// The text on the model. `links`: on the screen, where some of it can be clicked and the verdict stands above.
 QString composedWords(const Composition& c, const QPalette& palette, const Theme& theme, bool links);
 
 }  // namespace reclab

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a composed model multiplies its memory with, in the unit disk, and what it has kept of each past token when a later one is read.
+// The factors that a composed model multiplies its memory with, in the unit disk, and the share of each past token that it has kept when a
+// later one is read.
 #pragma once
 
 #include "plot/plot.h"
@@ -17,11 +18,11 @@ class FactorsView : public Plot {
   void setToken(int token);
   int token() const { return token_; }
 
-  /// What is kept of one token, over the entries of the memory. Where factors turn that is the real part, which is read.
+  /// The share of one token that is kept, over the entries of the memory. Where factors turn it is the real part, which is read.
   struct Kept {
     double least, low, median, high, most;  ///< low and high: the quantiles 0.1 and 0.9
   };
-  /// Of token 0 to the one that is read.
+  /// The shares of all tokens, from token 0 to the one that is read.
   const std::vector<Kept>& kept() const { return kept_; }
   bool turns() const { return turns_; }
   QString note() const { return note_->text(); }

@@ -21,7 +21,7 @@ class TileRow : public QWidget {
   void setCompact(bool compact);
   bool isCompact() const { return compact_; }
   int chosen() const { return static_cast<int>(row_.chosen); }
-  /// Where a tile is, in the row's pixels.
+  /// The place of a tile, in the row's pixels.
   QRect placeOf(int tile) const;
   QString tipOf(int tile) const;  ///< rich text
   int heightForWidth(int width) const override;

@@ -90,7 +90,7 @@ class GatingPanel : public PlotPanel {
 };
 
 QString gatePercent(double share);  ///< "62 %"; below one percent with a digit more
-/// "unit", or what the engine calls the entries of a gate: "head".
+/// "unit", or the engine's name for the entries of a gate: "head".
 QString entryOf(const TraceArray& gate);
 QString entriesOf(const TraceArray& gate);
 QString gateName(const TraceArray& gate);                       ///< "forget"

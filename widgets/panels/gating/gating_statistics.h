@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a gate does at a step, over its units: pure functions of a row of numbers.
+// Statistics of a gate at a step, over its units: pure functions of a row of numbers.
 #pragma once
 
 #include <span>
@@ -12,10 +12,11 @@ struct GateStatistics {
   double below = 0.0, above = 0.0;          ///< share of units below 0.1 and above 0.9 of the range; 0 for an unbounded gate
 };
 
-/// Of one row; quantiles are interpolated between order statistics (type 7 of Hyndman and Fan, NumPy's default). `scratch` is overwritten.
+/// The statistics of one row; quantiles are interpolated between order statistics (type 7 of Hyndman and Fan, NumPy's default). `scratch`
+/// is overwritten.
 GateStatistics gateStatistics(std::span<const double> row, double low, double high, std::vector<double>& scratch);
 
-/// How many entries fall into each of `bins` equal bins of [low, high]; what lies outside counts to the first or the last.
+/// The number of entries in each of `bins` equal bins of [low, high]; entries outside count to the first or the last.
 std::vector<int> gateHistogram(std::span<const double> row, double low, double high, int bins);
 
 }  // namespace reclab

@@ -11,8 +11,8 @@
 
 namespace reclab {
 
-/// What becomes of a gradient on its way back: ds_T/ds_t beside its bounds and the factors of each step, |ds_t/ds_s| of all pairs, and how
-/// far the gradients of different steps are alike; with the settings of the model beside it.
+/// The gradient on its way back: ds_T/ds_t beside its bounds and the factors of each step, |ds_t/ds_s| of all pairs, and the likeness of
+/// the gradients of different steps; with the settings of the model beside it.
 class GradientLabPanel : public PlotPanel {
   Q_OBJECT
  public:
@@ -88,7 +88,7 @@ class GradientLabPanel : public PlotPanel {
   QCPItemRect* window_;                 ///< the steps that truncated backpropagation sees from the end
   std::vector<std::int64_t> rows_;      ///< steps of the map's rows, and its columns'
   const TraceArray* map_ = nullptr;
-  bool norms_ = true, low_ = false;  ///< whether ds_T/ds_t is drawn; what isLow() said
+  bool norms_ = true, low_ = false;  ///< whether ds_T/ds_t is drawn; the last isLow()
   PowerColours colours_;             ///< of the map of pairs
   bool by_hand_ = false;
 };

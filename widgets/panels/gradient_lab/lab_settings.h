@@ -17,7 +17,7 @@ class LabSettings : public QScrollArea {
   Q_OBJECT
  public:
   explicit LabSettings(QWidget* parent = nullptr);
-  /// One slider or list each; what is being held keeps its place.
+  /// Sets one slider or list each; one that is being held keeps its place.
   void setSettings(const std::vector<Panel::Setting>& settings);
 
   /// Truncated backpropagation goes back over so many steps after every so many; 0: over all of them.

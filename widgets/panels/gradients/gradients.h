@@ -54,7 +54,7 @@ class GradientsPanel : public PlotPanel {
   ValueAxis* values_;
   StraightLine* one_;  ///< where a gradient is as large as it was
   QAction* lag_;
-  Paragraph* loss_;  ///< what the gradients are of
+  Paragraph* loss_;  ///< names the loss that the gradients are of
   Verdict verdict_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a curve of gradient norms says, in words: a pure function of the numbers.
+// The verdict on a curve of gradient norms, in words: a pure function of the numbers.
 #pragma once
 
 #include <QString>
@@ -18,11 +18,11 @@ struct Verdict {
   QString sentence;
 };
 
-/// The verdict on log10 norms at rising steps (of dL/ds_t, or of singular values of ds_T/ds_t). The part that is looked
-/// at reaches back from the last finite entry to the first, or to one that is NaN or too large; entries that are -inf, exact zeros, are
-/// left out of it. The slope is the median of the slopes between pairs of points (Theil and Sen), so that a few outliers do not turn it. It
-/// holds when the line changes by less than one decade over that part. `subject` begins the sentence: "The gradient". Of a layer that runs
-/// `backward` all of this is from the earliest step on.
+/// The verdict on log10 norms at rising steps (of dL/ds_t, or of singular values of ds_T/ds_t). The part that counts reaches back from the
+/// last finite entry to the first, or to one that is NaN or too large; entries that are -inf, exact zeros, are left out of it. The slope is
+/// the median of the slopes between pairs of points (Theil and Sen), so that a few outliers do not turn it. It holds when the line changes
+/// by less than one decade over that part. `subject` begins the sentence: "The gradient". For a layer that runs `backward` all of this is
+/// from the earliest step on.
 Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const double> log10_norms, const QString& subject,
                         bool backward = false);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a trace has of kernels and frequency responses, in numbers that are drawn.
+// The kernels and frequency responses of a trace, as the numbers that are drawn.
 #pragma once
 
 #include <QString>
@@ -14,7 +14,7 @@
 
 namespace reclab {
 
-/// One time-invariant memory of a run. What was not recorded is null.
+/// One time-invariant memory of a run. Arrays that were not recorded are null.
 struct KernelMemory {
   QString key;  ///< "0/h"
   const TraceArray *kernel = nullptr, *response = nullptr, *constants = nullptr;

@@ -73,7 +73,7 @@ class KernelsPanel : public PlotPanel {
   ValueAxis *kernel_values_, *gain_values_, *phase_values_;
   StraightLine* constant_;  // the time constant, in the kernel
   Paragraph* note_;
-  KernelMemory memory_;  // of trace_, what is shown
+  KernelMemory memory_;  // of trace_, the one shown
   std::span<const double> frequencies_;
   std::optional<StepTime> time_;
   QString view_ = QStringLiteral("kernel"), key_;
@@ -81,7 +81,7 @@ class KernelsPanel : public PlotPanel {
   struct Left {
     QString view, key;
   };
-  std::optional<Left> left_;                      // what was looked at before a preset named a place of its own
+  std::optional<Left> left_;                      // the view before a preset named a place of its own
   QMap<QString, QStringList> by_hand_;            // by preset: the view and the memory that were chosen
   QMap<QString, std::int64_t> channels_by_hand_;  // by preset
 };

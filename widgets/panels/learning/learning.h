@@ -9,8 +9,8 @@ namespace reclab {
 
 class StraightLine;
 
-/// How trainings go, step by step: loss or metric beside what the best constant has, and below it the gradient's norm before and after
-/// clipping, how much each weight changes, or the rate. A click looks at the weights of that step.
+/// The course of trainings, step by step: loss or metric beside that of the best constant, and below it the gradient's norm before and
+/// after clipping, the change of each weight, or the rate. A click looks at the weights of that step.
 class LearningPanel : public PlotPanel {
   Q_OBJECT
  public:

@@ -9,8 +9,8 @@
 
 namespace reclab {
 
-/// What the run returns over time, beside what it was to return and what the best constant would: some channels in colour, all others in
-/// grey behind them; of classes the probabilities or the logits.
+/// The outputs of the run over time, beside the target and the best constant: some channels in colour, all others in grey behind them; for
+/// classes the probabilities or the logits.
 class OutputPanel : public PlotPanel {
   Q_OBJECT
  public:
@@ -67,8 +67,8 @@ class OutputPanel : public PlotPanel {
   OutputData data_;  // of trace_
   std::optional<OutputScore> score_;
   std::vector<std::int64_t> chosen_;
-  QStringList unknown_;              ///< what was asked for and is no output
-  QHash<QString, QString> by_hand_;  ///< what was typed, by preset
+  QStringList unknown_;              ///< names asked for that are no outputs
+  QHash<QString, QString> by_hand_;  ///< typed texts, by preset
   std::vector<OutputData> pins_;     ///< of the runs with a trace, in their order
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a run returned, with the target that it was to return: values, probabilities of classes, and how far off it is.
+// The outputs of a run with their target: values, probabilities of classes, and errors.
 #pragma once
 
 #include <QString>
@@ -12,8 +12,8 @@
 
 namespace reclab {
 
-/// How far the output is from its target over the recorded steps that count, and how far the best constant is: the target's mean, or the
-/// frequencies of its classes.
+/// The errors of the output over the recorded steps that count, and those of the best constant: the target's mean, or the frequencies of
+/// its classes.
 struct OutputScore {
   std::int64_t counted = 0;    ///< recorded steps that count
   double loss = 0.0;           ///< half the squared error, or the cross-entropy in nats, in the mean; NaN where an output is not finite
@@ -26,7 +26,7 @@ struct OutputScore {
 class OutputData {
  public:
   OutputData() = default;
-  /// Of a run; null and one without an output give none.
+  /// The outputs of a run; null and one without an output give none.
   explicit OutputData(std::shared_ptr<const Trace> trace);
 
   bool some() const { return rows_ > 0 && channels_ > 0; }
@@ -42,15 +42,15 @@ class OutputData {
   QString name(std::int64_t channel) const;
   double value(std::int64_t row, std::int64_t channel) const { return (*values_)[static_cast<std::size_t>(row * channels_ + channel)]; }
   double probability(std::int64_t row, std::int64_t channel) const;  ///< of classes()
-  /// How much the target of a row counts: 0 where it does not.
+  /// The weight of a row's target: 0 where it does not count.
   double weight(std::int64_t row) const;
-  /// What the channel should be: of classes the probability, 1 or 0. Nothing where the target does not count.
+  /// The target of a channel: for classes the probability, 1 or 0. Nothing where the target does not count.
   std::optional<double> target(std::int64_t row, std::int64_t channel) const;
   std::int64_t targetClass(std::int64_t row) const;  ///< of classes(); -1 where it does not count
   bool anyFinite() const;
   /// Channels by how much they vary, the most first.
   std::vector<std::int64_t> byVariance() const;
-  /// Nothing without a target that counts at a recorded step.
+  /// The score; nothing without a target that counts at a recorded step.
   std::optional<OutputScore> score() const;
 
  private:

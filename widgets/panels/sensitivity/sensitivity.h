@@ -59,8 +59,8 @@ class SensitivityPanel : public PlotPanel {
   void drawRow(QCPGraph* curve, const Trace& trace, const SensitivityBlocks& blocks) const;
   void fitHeight();
   void fillControls();
-  SensitivityChoice choice() const;  ///< by hand, or what the preset names
-  QString symbol() const;            ///< of what is looked at
+  SensitivityChoice choice() const;  ///< by hand, or the preset's
+  QString symbol() const;            ///< of the quantity that is shown
   QString valueText(const SensitivityBlocks& blocks, std::int64_t row, std::int64_t column) const;
 
   MapPicture map_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the steps of a run have of each other: |dy_t/du_s|, or the weights of a mixing matrix.
+// The data of the sensitivity panel: |dy_t/du_s|, or the weights of a mixing matrix.
 #pragma once
 
 #include <QString>
@@ -11,14 +11,14 @@
 
 namespace reclab {
 
-/// What is looked at: the sensitivities, or of a mixing matrix one head or channel.
+/// The choice of the array: the sensitivities, or one head or channel of a mixing matrix.
 struct SensitivityChoice {
   bool mixing = false;
   QString memory;  ///< "0/S": the key of the mixing matrix without its kind; empty: the last one of the first layer
   std::int64_t group = 0;
   bool normalised = true;  ///< where there are both
 };
-/// The array of a run, which steps its rows and columns are of, and what of it is looked at: the values, and log10 of their moduli.
+/// The array of a run, the steps of its rows and columns, and the part that is shown: the values, and log10 of their moduli.
 struct SensitivityBlocks {
   const TraceArray* array = nullptr;
   std::vector<std::int64_t> rows, columns;
@@ -30,20 +30,20 @@ struct SensitivityBlocks {
     return (*values)[static_cast<std::size_t>(row * std::ssize(columns) + column)];
   }
   std::int64_t columnNear(std::int64_t step) const;
-  /// How far back the inputs are that move the output of a row by a hundredth of what the strongest does, and which that is.
+  /// The distance back to the inputs that move the output of a row by a hundredth of the strongest's effect, and the strongest.
   struct Reach {
     std::int64_t strongest = -1, back = 0, ahead = 0;  // -1: none moves it
     double largest = 0.0;                              // log10
   };
   Reach reachOf(std::int64_t row) const;
 };
-/// Without an array where the run has none of it.
+/// The blocks of a run; without an array where the run has none of it.
 SensitivityBlocks sensitivityBlocks(const Trace& trace, const SensitivityChoice& choice);
 
-/// "0/S" of the mixing matrix that is looked at: that which is wanted, or else the last of the first layer that has one, for what stands
-/// before the memory in a layer (a short convolution) is no memory to look at.
+/// "0/S" of the mixing matrix that is looked at: the wanted one, or else the last of the first layer that has one, since the parts before a
+/// layer's memory (a short convolution) are no memories to look at.
 QString mixingMemory(const Trace& trace, const QString& wanted);
-/// The same before it is normalised; null where there is none.
+/// The mixing matrix before it is normalised; null where there is none.
 const TraceArray* mixingUnnormalised(const Trace& trace, const QString& memory);
 
 }  // namespace reclab

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// From continuous to discrete: eigenvalues in the half-plane, and where each rule puts them in the disk after a step of a chosen length.
+// Discretisation: eigenvalues in the half-plane, and their places in the disk by each rule, after a step of a chosen length.
 #pragma once
 
 #include <array>
@@ -21,19 +21,19 @@ class FlowView : public QObject {
 
   /// `plane` and `disk` are rects of the plot; the disk's own ground is drawn by whoever owns it.
   FlowView(Plot* plot, Legend* legend, QCPAxisRect* plane, QCPAxisRect* disk);
-  /// Eigenvalues times the sequence's own step, by which `own` makes what runs.
+  /// Eigenvalues times the sequence's own step, from which the rule `own` makes the eigenvalues that run.
   void set(std::vector<std::complex<double>> exponents, const Discretisation& own, const StepTime& time);
   void clear();
   bool shown() const { return shown_; }
-  /// How long the step is, in steps of the sequence; and the share of the generalised rule.
+  /// Sets the length of the step, in steps of the sequence; and the share of the generalised rule.
   void setStep(double steps);
   void setShare(double share);
   double step() const { return step_; }
 
   void addToLegend();
-  QCPRange planeRe() const { return plane_re_; }  ///< what holds all eigenvalues, and some of the unstable side
+  QCPRange planeRe() const { return plane_re_; }  ///< a range with all eigenvalues, and some of the unstable side
   QCPRange planeIm() const { return plane_im_; }
-  double diskReach() const;                     ///< what holds what runs, at most 4
+  double diskReach() const;                     ///< of the eigenvalues by the rule that runs, at most 4
   QString rateName(const QString& part) const;  ///< "Re λ (1/year)"
   QString stepText() const;                     ///< "0.083 year, 1 step"
   QString note() const;
@@ -46,7 +46,7 @@ class FlowView : public QObject {
 
  private:
   friend class FlowPicture;
-  int own() const;  ///< which of the rules
+  int own() const;  ///< index of the run's own rule
   std::complex<double> placed(int rule, std::size_t i) const {
     return discrete(rules_[static_cast<std::size_t>(rule)], exponents_[i] * step_);
   }

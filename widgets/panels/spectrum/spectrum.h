@@ -16,7 +16,7 @@ namespace reclab {
 class SpectrumPicture;
 
 /// Eigenvalues in the complex plane, against the unit circle; those of the cursor's step over a cloud of all steps. Where they come from
-/// continuous time, a second view has them in the half-plane, and what rules make of them in the disk.
+/// continuous time, a second view has them in the half-plane, and their places in the disk by each rule.
 class SpectrumPanel : public PlotPanel {
   Q_OBJECT
  public:
@@ -37,7 +37,7 @@ class SpectrumPanel : public PlotPanel {
   QString tipAt(const QPointF& position) const;
   QCPAxisRect* rect() const { return rect_; }
   QAction* lockAction() const { return lock_; }
-  /// Where an eigenvalue is drawn, in the plot's pixels.
+  /// The place of an eigenvalue, in the plot's pixels.
   QPointF pixelOf(std::complex<double> eigenvalue) const;
   QString note() const { return note_->text(); }
   const SpectrumTrail& trail() const { return trail_; }
@@ -84,13 +84,13 @@ class SpectrumPanel : public PlotPanel {
   FlowView* flow_;
   QHash<QString, bool> by_hand_;       ///< by preset: whether the view from continuous time was picked
   const TraceArray* array_ = nullptr;  // of trace_, the layer that is shown
-  /// Whose rows are the cloud: array_, or, while that has the cursor's step alone, the same layer's of the run before.
+  /// The array whose rows are the cloud: array_, or, while that has the cursor's step alone, the same layer's of the run before.
   const TraceArray* cloudArray_ = nullptr;
   SpectrumInfo info_;
   SpectrumTrail trail_;
   QString layer_ = QStringLiteral("0");
-  QCPRange home_re_, home_im_;  // what holds all eigenvalues but those that are far from all others
-  QCPRange kept_re_, kept_im_;  // what keepRound() left
+  QCPRange home_re_, home_im_;  // a range with all eigenvalues but those that are far from all others
+  QCPRange kept_re_, kept_im_;  // the ranges that keepRound() set
   bool imposed_ = false;        // they were changed since by somebody else, and not by a hand, which locks them
   bool continuous_ = false;     // it was the disk of a flow
   std::int64_t far_rows_ = 0;   // the rows that have such

@@ -35,7 +35,7 @@ class SpectrumPicture : public QCPLayerable {
   bool now_;
   std::shared_ptr<const Trace> pinned_;
   QColor ink_;
-  QImage image_;  ///< of the cloud, and what it was drawn for
+  QImage image_;  ///< of the cloud, with the ranges and colour that it was drawn for
   QCPRange re_, im_;
   QColor colour_;
 };

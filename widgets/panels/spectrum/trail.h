@@ -19,7 +19,7 @@ class SpectrumTrail {
     std::int64_t steps = 0;  ///< of training
     std::vector<std::complex<double>> values;
   };
-  /// Those of a run; what was before is of it too, or is forgotten.
+  /// Takes the eigenvalues of a run; those before are kept if they are of it too.
   void take(const RunInfo& run, const QString& layer, std::int64_t step, std::span<const std::complex<double>> values);
   void clear() { past_.clear(); }
   const std::vector<Past>& past() const { return past_; }  ///< by their steps of training

@@ -34,13 +34,13 @@ struct StepSchedule {
   double work = 0, depth = 0;
   std::vector<double> error;  ///< [iterations + 1, steps]; empty where the form is none of iteration
   int iterations() const { return error.empty() ? 0 : static_cast<int>(error.size()) / steps - 1; }
-  /// What the animation goes through: rounds, or iterations.
+  /// The number of positions of the animation: rounds, or iterations.
   int positions() const { return drawing == Drawing::iterations ? iterations() : rounds; }
-  /// Of the first steps of the sequence, how many are right to 12 digits after an iteration.
+  /// The number of first steps of the sequence that are right to 12 digits after an iteration.
   int exactAfter(int iteration) const;
   /// The node and all that it hangs on.
   std::vector<bool> cone(int node) const;
-  QString tip(int node) const;  ///< rich text: what it computes, from what, and its values
+  QString tip(int node) const;  ///< rich text: its computation, its inputs, and its values
 
   static std::vector<QString> forms(const Trace& trace);  ///< that the trace has a schedule of
   static std::optional<StepSchedule> read(const Trace& trace, const QString& form);

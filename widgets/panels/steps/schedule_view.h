@@ -16,17 +16,17 @@ class ScheduleView : public QCPLayoutElement {
   explicit ScheduleView(Plot* plot);
   void setSchedule(std::optional<StepSchedule> schedule);
   const std::optional<StepSchedule>& schedule() const { return schedule_; }
-  /// What has been done: rounds before it, the one under way, and later ones are told apart. Of an iteration, the last one that is shown.
+  /// The position of the animation: rounds before it, the one under way, and later ones differ. For iterations, the last one that is shown.
   void setPosition(int position) { position_ = position; }
   int position() const { return position_; }
   void setStep(std::int64_t step) { step_ = step; }
   /// The node whose cone is shown; -1: none.
   void setChosen(int node);
   int chosen() const { return chosen_; }
-  /// What is drawn where there is no schedule.
+  /// The text that is drawn where there is no schedule.
   void setNote(const QString& note) { note_ = note; }
 
-  /// In the plot's pixels.
+  /// Positions are in the plot's pixels.
   int nodeAt(const QPointF& position) const;
   QPointF placeOf(int node) const;
   QString tipAt(const QPointF& position) const;

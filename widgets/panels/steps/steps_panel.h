@@ -11,7 +11,7 @@
 
 namespace reclab {
 
-/// Why a form is parallel: for a short sequence, which pieces of work it falls into, which wait for which, and round by round what can run
+/// The reason why a form is parallel: for a short sequence, its pieces of work, their dependencies, and round by round those that can run
 /// side by side.
 class StepsPanel : public PlotPanel {
   Q_OBJECT

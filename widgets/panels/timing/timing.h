@@ -14,7 +14,7 @@ namespace reclab {
 
 class PointNames;
 
-/// A laboratory for the execution forms: how long each takes, what memory, how near the machine's roof, how exactly, against the length.
+/// A laboratory for the execution forms: the time, memory, distance to the machine's roof and error of each, against the length.
 class TimingPanel : public PlotPanel {
   Q_OBJECT
  public:
@@ -43,12 +43,12 @@ class TimingPanel : public PlotPanel {
   void setStudyState(const std::string& study, const StudyState& state) override;
   void setNoCuda(const QString& why) override { choices_->setNoCuda(why); }
   const TimingChoices::Values& choice() const { return choices_->choice(); }
-  /// What stands under the plot: the circumstances of the timing, or what it is doing.
+  /// The text under the plot: the circumstances of the timing, or its progress.
   QString caption() const { return caption_->text(); }
   QString sentence() const { return said_->text(); }
   /// The tooltip at a position of the plot.
   QString tipAt(const QPointF& position) const;
-  /// Where a form was drawn last at a length, in the plot's pixels; null when it is not there.
+  /// The last place of a form at a length, in the plot's pixels; null when it is not there.
   QPointF pixelOf(const QString& form, double length) const;
 
  protected:
@@ -95,7 +95,7 @@ class TimingPanel : public PlotPanel {
   bool changed_ = false;
   StudyState state_;
   std::vector<Point> points_;
-  double least_x_ = 0, most_x_ = 0, least_y_ = 0, most_y_ = 0;  ///< what has been drawn
+  double least_x_ = 0, most_x_ = 0, least_y_ = 0, most_y_ = 0;  ///< the ranges of the drawn points
 
   QCPAxisRect* rect_;
   Paragraph *said_, *caption_;

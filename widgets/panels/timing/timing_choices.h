@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What to time: forms, lengths, batch, width, device, precision and passes, in a row or, where there is little room, under each other.
+// The choices of a timing: forms, lengths, batch, width, device, precision and passes, in a row or, where there is little room, under each
+// other.
 #pragma once
 
 #include <QCheckBox>
@@ -29,16 +30,16 @@ class TimingChoices : public QWidget {
   Q_OBJECT
  public:
   explicit TimingChoices(QWidget* parent = nullptr);
-  /// By the fields of the study: "forms" (empty: all) and "lengths", between commas, "batch", "width", "device" and "dtype" (empty: as the
-  /// run), "forward_only".
+  /// Values by the fields of the study: "forms" (empty: all) and "lengths", between commas, "batch", "width", "device" and "dtype" (empty:
+  /// as the run), "forward_only".
   using Values = std::map<std::string, std::string>;
   static Values usual();
   const Values& choice() const { return choice_; }
-  /// What can be chosen for this run. Another model begins with all of its forms and its own width.
+  /// Sets the choices that this run has. Another model begins with all of its forms and its own width.
   void setRun(const RunInfo& info, const QStringList& forms);
   void setNoCuda(const QString& why);
   void setColumn(bool column);
-  int rowWidth() const;  ///< what it takes in a row
+  int rowWidth() const;  ///< the width of all choices in a row
   QVariantMap saved() const;
   void restore(const QVariantMap& saved);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a timing recorded, read out of a Trace. Any of it may be missing: a column that is not there holds NaN.
+// The columns of a timing, read out of a Trace. Any of them may be missing: a column that is not there holds NaN.
 #pragma once
 
 #include <QString>
@@ -46,7 +46,7 @@ struct Timings {
   double lyapunov = unknown, noise = unknown, between = unknown;
   RunInfo info;  ///< of the timing
   double batch() const { return static_cast<double>(info.batch); }
-  /// What the machine can do at most at so many operations a byte.
+  /// The most operations a second of the machine at so many operations a byte.
   double roof(double intensity, double bandwidth) const;
 };
 Timings timingsOf(const Trace& trace);
@@ -54,9 +54,9 @@ Timings timingsOf(const Trace& trace);
 /// Steps a second of all sequences of the batch together.
 Measured throughputOf(const TimedForm& form, const Measured& seconds, double batch);
 
-/// Who is best at the longest length, and where it overtook the one that was before: between the last length at which it has more and the
-/// next, on the straight lines of the plot, or nowhere where the bands do not show it. The texts take two names and a length, or one of
-/// each.
+/// A sentence on the best form at the longest length, and the length at which it overtook the one before: between the last length at which
+/// it has more and the next, on the straight lines of the plot, or nowhere where the bands do not show it. The texts take two names and a
+/// length, or one of each.
 QString leader(const std::vector<std::pair<const TimedForm*, Measured>>& curves, const QString& overtakes, const QString& best);
 
 /// "8 ms", "3.2 MiB", "41 Gflop/s", "3.1 %".
@@ -65,9 +65,9 @@ QString storage(double bytes);
 QString scaled(double value, const QString& unit);
 QString percentage(double share);
 
-/// Everything about a form at a length, in lines.
+/// The description of a form at a length, in lines.
 QString described(const Timings& timings, const TimedForm& form, std::size_t row);
-/// Where it was timed: "CPU, float64, batch 1, width 32, seed 1".
+/// The circumstances of a timing: "CPU, float64, batch 1, width 32, seed 1".
 QString circumstances(const RunInfo& info);
 QByteArray timingsAsCsv(const Timings& timings);
 

@@ -7,7 +7,7 @@
 
 namespace reclab {
 
-/// Names beside points of an axis rect; those that would overlap move apart, and what is hidden has none.
+/// Names beside points of an axis rect; those that would overlap move apart, and hidden points have none.
 class PointNames : public QCPLayerable {
   Q_OBJECT
  public:
@@ -29,7 +29,7 @@ class PointNames : public QCPLayerable {
   std::vector<Name> names_;
 };
 
-/// What the views are called.
+/// The names of the views.
 struct TimingViewText {
   TimingPanel::View view;
   const char *name, *text, *tip;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a state still says of its signal's past: the signal over time, and over it what is read back from the state at the cursor.
+// A signal's past as a state holds it: the signal over time, and over it the reconstruction from the state at the cursor.
 #pragma once
 
 #include <QComboBox>
@@ -14,7 +14,7 @@
 
 namespace reclab {
 
-/// A view of the trajectory panel. Of a trace it needs state/, signal/, basis/ and reconstruction/<layer>/<state>.
+/// A view of the trajectory panel. It needs of a trace state/, signal/, basis/ and reconstruction/<layer>/<state>.
 class PastView : public Plot {
   Q_OBJECT
  public:
@@ -29,7 +29,7 @@ class PastView : public Plot {
   QString headline() const { return headline_; }
   QString dataAsCsv() const;
   QString stateName() const { return name_; }
-  /// To be put into the panel's row; visible when there is more than one copy.
+  /// A box for the panel's row; visible when there is more than one copy.
   QComboBox* copyChoice() const { return copy_; }
   bool severalCopies() const { return copies_ > 1; }
   QCPGraph* signalCurve() const { return signal_; }
@@ -39,8 +39,8 @@ class PastView : public Plot {
   void headlineChanged();
 
  private:
-  void rebuild();   ///< what stands still: the signal and the errors
-  void moveTime();  ///< what moves with the cursor
+  void rebuild();   ///< the parts that stand still: the signal and the errors
+  void moveTime();  ///< the parts that move with the cursor
   void fitValues();
   void say(std::int64_t row, double error);
   QString tipAt(const QPointF& at) const;

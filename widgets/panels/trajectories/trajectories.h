@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the state goes: a tube through its principal components, all units as a map, chosen units as lines; and the past that it holds.
+// The trajectory of the state: a tube through its principal components, all units as a map, chosen units as lines; and the past that it
+// holds.
 #pragma once
 
 #include <QComboBox>
@@ -118,10 +119,10 @@ class TrajectoriesPanel : public Panel {
     View view;
     QString state;  ///< empty: whichever
   };
-  QHash<QString, Place> chosen_by_hand_, wanted_places_;  ///< by preset: what was picked, and what it says itself to look at
+  QHash<QString, Place> chosen_by_hand_, wanted_places_;  ///< by preset: the picked place, and the one that it names
   QString placed_;                                        ///< the preset whose place was taken last
-  StateColumns wanted_;                                   ///< what was asked for last
-  StateColumns columns_;                                  ///< what picture_ is of
+  StateColumns wanted_;                                   ///< as asked for last
+  StateColumns columns_;                                  ///< of picture_
   StatePicture picture_;
   View view_ = View::scene;
   std::optional<View> left_for_preset_;  ///< the view before a preset's wish took its place
@@ -137,7 +138,7 @@ class TrajectoriesPanel : public Panel {
   QComboBox *array_, *axes_;
   QWidget* axisRow_;
   QBoxLayout* viewRow_;
-  QWidget* choiceRow_;  ///< what is chosen, under the views where both do not fit beside each other
+  QWidget* choiceRow_;  ///< the boxes of choices, under the views where both do not fit beside each other
   std::array<QComboBox*, 3> axis_{};
   QStringListModel* axisNames_;
   QStandardItemModel* units_;

@@ -21,7 +21,7 @@ inline const std::vector<std::int64_t>& stepsOf(const Trace& trace, const TraceA
   return array.steps.empty() ? trace.steps : array.steps;
 }
 
-/// Where it has an entry for each row and column, the entry; row-major.
+/// An entry of an array that has one for each row and column; row-major.
 inline double entryOf(const TraceArray& array, std::int64_t row, std::int64_t column = 0) {
   return (*array.real)[static_cast<std::size_t>(row * array.row_size() + column)];
 }
@@ -58,13 +58,13 @@ void fillCurve(QCPGraph* graph, const Keys& keys, std::int64_t rows, const Value
 /// A column of an array over its steps, each drawn so many steps later.
 void fillCurve(QCPGraph* graph, const Trace& trace, const TraceArray& array, std::int64_t column = 0, std::int64_t later = 0);
 
-/// What the curves that are seen in a rect span, over all keys or those of a range; nothing where none has a point there.
+/// The range of the curves that are seen in a rect, over all keys or those of a range; nothing where none has a point there.
 std::optional<QCPRange> spanOf(const QCPAxisRect* rect, const std::optional<QCPRange>& keys = {});
 /// Makes a range hold a curve too. False where the curve has no point.
 bool expandTo(QCPRange& range, const QCPGraph* graph);
-/// With a part of it more at both ends, and at least so much.
+/// The range with a part of it more at both ends, and at least so much.
 QCPRange padded(const QCPRange& range, double part, double least);
-/// With a part of it more at both ends; where it is one value, a part of that.
+/// The range with a part of it more at both ends; where it is one value, a part of that.
 QCPRange widened(const QCPRange& range, double part);
 
 }  // namespace reclab

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How the pictures of a plot lie: under each other, their edges in line, some of them put away; straight lines across them, and maps.
+// The layout of the pictures of a plot: under each other, their edges in line, some of them put away; straight lines across them, and maps.
 #pragma once
 
 #include <initializer_list>
@@ -24,12 +24,12 @@ struct PictureCell {
   int row = 0, column = 0;
   double stretch = 1.0;  ///< of the row
 };
-/// Of all that a grid is for, these alone are shown, each in its cell: what has no cell takes no room.
+/// Shows these alone of all elements of a grid, each in its cell: an element without a cell takes no room.
 void showCells(QCPLayoutGrid* grid, std::initializer_list<QCPLayoutElement*> all, const std::vector<PictureCell>& shown);
 
 /// Names the value axis of a rect, whose height is known, in brief where there is no room for all of the name.
 void nameValues(QCPAxisRect* rect, const QString& name, const QString& brief);
-/// Without the lines at the ticks.
+/// Hides the lines at the ticks.
 void hideGrid(QCPAxisRect* rect);
 
 /// A line from edge to edge of a rect.
@@ -40,7 +40,7 @@ class StraightLine : public QCPItemStraightLine {
   void setUpright(double key);  ///< at one step
 };
 
-/// A heatmap in a rect of its own, and a bar that says what its colours stand for, of the same height.
+/// A heatmap in a rect of its own, and a bar with the values of its colours, of the same height.
 struct MapPicture {
   /// `shape` as Plot::makeRect takes it.
   explicit MapPicture(Plot* plot, std::function<void()> shape = {});

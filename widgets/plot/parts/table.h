@@ -18,7 +18,7 @@ QString csvCell(const QString& text);
 QByteArray csvNumber(double value);
 inline QByteArray csvNumber(std::int64_t value) { return QByteArray::number(static_cast<qlonglong>(value)); }
 
-/// A line a step: the step, its time, and columns of what may have been recorded at other steps, whose cells are empty between its own.
+/// A line a step: the step, its time, and columns of arrays that may have been recorded at other steps, with empty cells between those.
 class StepTable {
  public:
   /// `named`: the column of time has the name that the sequence gives it, and is left out where times are counted in steps.
@@ -38,7 +38,7 @@ class StepTable {
     std::function<QByteArray(std::int64_t row)> cell;
   };
   const Trace& times_;
-  QString time_;  ///< what its column is called; empty: there is none
+  QString time_;  ///< the name of its column; empty: there is none
   std::vector<std::int64_t> lines_;
   std::vector<Column> columns_;
 };

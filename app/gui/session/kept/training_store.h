@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where trainings lie from one start of the window to the next: in the user's data folder, a folder each, and beside them the weights that
-// setups and pins were left with.
+// The files of trainings from one start of the window to the next: in the user's data folder, a folder each, and beside them the weights of
+// setups and pins.
 #pragma once
 
 #include <QJsonObject>
@@ -22,11 +22,11 @@ class Learner;
 void writeWeights(const std::filesystem::path& file, const Parameters& weights);
 Parameters readWeights(const std::filesystem::path& file);
 
-/// What was kept.
+/// The contents of a store.
 struct KeptTrainings {
   std::vector<std::shared_ptr<Learner>> learners;  ///< the newest last
   std::map<QString, Parameters> weights;           ///< of setups and pins, by the names of their files
-  QStringList problems;                            ///< of what cannot be read, a sentence each; it stays where it lies
+  QStringList problems;                            ///< on files that cannot be read, a sentence each; they stay where they lie
 };
 
 class TrainingStore {
@@ -40,15 +40,15 @@ class TrainingStore {
   const QString& folder() const { return folder_; }
   QString folderOf(const QString& id) const { return folder_ + "/" + id; }
   QString fileOf(const QString& name) const { return folder_ + "/weights/" + name; }
-  /// Whether no other window has it. One that does not have it leaves alone what it has not written.
+  /// Whether no other window has it. One that does not have it leaves files of others alone.
   bool isMine() const { return mine_; }
-  /// In any thread.
+  /// Reads the store, in any thread.
   static KeptTrainings read(const QString& folder, const LibraryPtr& library);
-  /// Of trainings that were forgotten.
+  /// Removes trainings that were forgotten.
   void remove(const QStringList& ids) const;
   /// The oldest, where there are more than `most` and no other window has them.
   QStringList oldest() const;
-  /// All files of weights but these.
+  /// Removes all files of weights but these.
   void removeOthers(const QSet<QString>& weights) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Two presets beside one another: their cards, what they are, what a step costs, and their spectra on the tasks that they are shown on.
+// Two presets beside one another: their cards, properties, costs of a step, and spectra on the tasks that they are shown on.
 #pragma once
 
 #include <array>

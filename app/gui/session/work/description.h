@@ -12,7 +12,7 @@ struct DescriptionKey {
   std::string preset;
   Settings settings;
   std::int64_t inputWidth = 1;
-  bool trained = false;  ///< what is said is of the trained weights that came with it
+  bool trained = false;  ///< of the trained weights that came with it
   bool operator==(const DescriptionKey&) const = default;
 };
 

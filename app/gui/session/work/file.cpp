@@ -34,7 +34,7 @@ void FileWork::open(const SequenceChoice& choice) {
 }
 
 void FileWork::loadSequence(const SequenceChoice& choice) {
-  if (choice.isFile) emit said(tr("Reading %1…").arg(QFileInfo(QString::fromStdString(choice.file)).fileName()), Tone::busy);
+  if (choice.is_file()) emit said(tr("Reading %1…").arg(QFileInfo(QString::fromStdString(choice.file)).fileName()), Tone::busy);
   loading_.start({choice, FileKind::sequence}, [choice](const auto&, std::stop_token) -> Loaded {
     try {
       return loadChoice(choice);
@@ -52,7 +52,6 @@ void FileWork::loadFile(FileKind kind, const QString& file, const LibraryPtr& li
   with.learned.clear();
   with.files(kind)[with.preset] = file.toStdString();
   LoadKey key{{}, kind, QString::fromStdString(setup.preset)};
-  key.choice.isFile = true;
   key.choice.file = file.toStdString();
   loading_.start(std::move(key), [library, with](const auto&, std::stop_token) -> Loaded {
     try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Files that are read: a sequence, weights or an initial state that are to fit the model; and files that are written. What is read last
-// counts; all is written, and nothing is read meanwhile.
+// Files that are read: a sequence, weights or an initial state that are to fit the model; and files that are written. The last file to be
+// read counts; all files are written, and none is read meanwhile.
 #pragma once
 
 #include <variant>
@@ -13,7 +13,7 @@ namespace reclab {
 
 struct LoadKey {
   SequenceChoice choice;         ///< of a file that is opened, or of a sequence
-  std::optional<FileKind> kind;  ///< what it is to be; nothing: what is in it
+  std::optional<FileKind> kind;  ///< the kind wanted; nothing: by the file's content
   QString preset = {};           ///< that weights or a state are to fit
   bool operator==(const LoadKey&) const = default;
 };
@@ -29,7 +29,7 @@ class FileWork : public QObject {
   void saveState(const std::shared_ptr<const FinalState>& state, const QString& file);
 
  signals:
-  void isOf(reclab::FileKind kind, reclab::SequenceChoice choice);  ///< what was opened
+  void isOf(reclab::FileKind kind, reclab::SequenceChoice choice);  ///< the kind of the opened file
   void sequenceLoaded(reclab::LoadedSequencePtr sequence);
   void sequenceRefused();  ///< after the sentence that says why
   void cellsMissing(reclab::SequenceChoice choice,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The run of what is set, and how it follows a slider that moves. It gives way to nothing; a newer one ends an older one.
+// The run of the present setup, which follows a slider that moves. It gives way to nothing; a newer one ends an older one.
 #pragma once
 
 #include <QTimer>
@@ -33,7 +33,7 @@ class RunWork : public QObject {
     LibraryPtr library;
     RunKey key;
   };
-  /// `subject`: what is to be run now; nothing where something is missing.
+  /// `subject`: the run to be made now; nothing where something is missing.
   RunWork(Scheduler& scheduler, std::function<std::optional<Subject>(bool live)> subject);
 
   void start(bool live);
@@ -44,11 +44,11 @@ class RunWork : public QObject {
   const JobBase& job() const { return job_; }
   bool running() const { return job_.running(); }
   bool handMoves() const { return rest_.isActive(); }           ///< it moved, and has not rested yet
-  bool hasShown() const { return !running() || !firstStage_; }  ///< what is shown is of this run, or of none that goes on
-  bool complete() const { return complete_; }                   ///< all stages of what is shown are there
-  bool settled() const { return settled_; }                     ///< and what follows a run has begun
+  bool hasShown() const { return !running() || !firstStage_; }  ///< the trace is of this run, or no run goes on
+  bool complete() const { return complete_; }                   ///< all stages of the shown run are there
+  bool settled() const { return settled_; }                     ///< and the work that follows a run has begun
   const RecordingOptions& asked() const { return asked_; }
-  /// While a slider moves: all runs so far were soon at their end, so that what is computed late can be waited for.
+  /// Whether all runs while a slider moves were soon at their end, so that late kinds can be waited for.
   bool keepsUp() const { return keepsUp_; }
 
  signals:
@@ -70,7 +70,7 @@ class RunWork : public QObject {
   RecordingOptions asked_;
   bool live_ = false;        ///< the newest is one
   bool liveWaits_ = false;   ///< the newest place of the slider has no run yet
-  bool firstStage_ = false;  ///< of which nothing has come
+  bool firstStage_ = false;  ///< nothing of the newest has come
   bool keepsUp_ = true;
   bool complete_ = false, settled_ = false;
   Outcome outcome_ = Outcome::finished;

@@ -10,7 +10,8 @@ namespace reclab {
 
 StudyKey::StudyKey(const Study& study, const Setup& of, FieldTexts with)
     : setup(study.takes_model ? of : Setup()), values(std::move(with)) {
-  setup.form = setup.loss = {};
+  setup.form.clear();
+  setup.loss = LossKind::automatic;
 }
 
 StudyWork::StudyWork(const Study& study, Scheduler& scheduler, std::function<Subject()> subject)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A study beside the run, as a panel asked for it: of what is looked at, or of a model of its own.
+// A study beside the run, as a panel asked for it: of the present setup, or of a model of its own.
 #pragma once
 
 #include "gui/jobs/job.h"
@@ -9,7 +9,7 @@
 
 namespace reclab {
 
-/// What decides what it comes to: its values, and of what is set all but the form and the loss.
+/// The key of a study's result: its values, and all of the setup but the form and the loss.
 struct StudyKey {
   Setup setup;  ///< nothing for one that takes no model
   FieldTexts values;
@@ -28,16 +28,16 @@ class StudyWork : public QObject {
   StudyWork(const Study& study, Scheduler& scheduler, std::function<Subject()> subject);
 
   const Study& study() const { return study_; }
-  /// Computed now, or as soon as there is what it is of.
+  /// Computes it now, or as soon as its run is there.
   void choose(const FieldTexts& values);
   void start();  ///< unless it is there, or on its way
   void setupChanged();
-  bool isAtIt() const { return job_.isAt(key()); }                                   ///< at what is set now
-  StudyResult result() const { return foundOf_ == key() ? found_ : StudyResult(); }  ///< of what is set now, where it is there
+  bool isAtIt() const { return job_.isAt(key()); }                                   ///< for the present setup
+  StudyResult result() const { return foundOf_ == key() ? found_ : StudyResult(); }  ///< for the present setup, where it is there
   TracePtr trace() const { return result().get<Trace>(); }
 
  signals:
-  /// There is a result, or why there is none.
+  /// Emitted with a result, or with the reason why there is none.
   void came(QString problem);
   void said(QString sentence, reclab::Tone tone);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Timings of the forms, which nothing may disturb: asked for by hand, or taken by themselves when the panel is in sight and no hand has
-// moved for a while. They are kept as long as what they cost is what the present setup costs.
+// moved for a while. They are kept as long as the present setup has the same costs.
 #pragma once
 
 #include <QTimer>
@@ -14,8 +14,8 @@
 
 namespace reclab {
 
-/// What can change what a form costs. Weights, and so seeds and files, change no cost; nor do real numbers but where they are sizes, which
-/// shows in the shapes, nor what the weights begin with.
+/// The settings that the cost of a form depends on. Weights, and so seeds and files, change no cost; nor do real numbers but where they are
+/// sizes, which shows in the shapes, nor initial values.
 struct TimingKey {
   std::string preset, device, dtype;
   std::string ranOn;  ///< of the automatic choice
@@ -26,7 +26,7 @@ struct TimingKey {
 /// `model`: which of the settings are real numbers; null while it is not known.
 TimingKey timingKeyOf(const Setup& setup, const ModelPtr& model, const std::string& ranOn);
 
-/// As it was timed: that and the sizes of everything that is computed with.
+/// The key of a timing that was made: the cost's key and the sizes of everything that is computed with.
 struct TimedKey {
   TimingKey cost;
   std::string shapes;
@@ -47,18 +47,18 @@ class TimingWork : public QObject {
 
   const Study& study() const { return study_; }
   void setChoice(const FieldTexts& choice) { choice_ = choice; }
-  void want(const FieldTexts& choice);  ///< now, or as soon as what runs is done; instead of what is being timed
-  void stop();                          ///< by hand: what was timed until now stays, and it is not timed by itself again
+  void want(const FieldTexts& choice);  ///< now, or as soon as the running work is done; instead of a timing under way
+  void stop();                          ///< by hand: the timings until now stay, and it is not timed by itself again
   void setInSight(bool inSight);
   void touched() { touched_ = std::chrono::steady_clock::now(); }
   void setPatience(std::chrono::milliseconds idle, std::chrono::milliseconds first);
   void setupChanged();
-  bool modelChanged();  ///< whether what was timed holds no more
+  bool modelChanged();  ///< whether the former timing holds no more
 
   bool running() const { return job_.running(); }
   bool wanted() const { return job_.running() || job_.waiting(); }
   bool awaited() const { return wanted() || soon_.isActive(); }
-  TracePtr trace() const { return holds() ? timed_ : TracePtr(); }  ///< as far as it is of what is set now
+  TracePtr trace() const { return holds() ? timed_ : TracePtr(); }  ///< as far as it is of the present setup
 
  signals:
   void moved(const reclab::StudyState& state);
@@ -68,8 +68,8 @@ class TimingWork : public QObject {
 
  private:
   void begin(bool byHand);
-  void end();       // what is being timed
-  void forget();    // and what was
+  void end();       // the timing under way
+  void forget();    // and the former one
   void consider();  // now, later or not at all
   void schedule();
   bool holds() const { return timed_ && timedOf_ == subject_().key; }

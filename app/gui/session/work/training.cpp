@@ -32,19 +32,15 @@ TrainingRequest trainingRequestFor(const Setup& setup, const Preset& preset, con
   request.run.sequence = {};
   request.run.state.clear();
   if (request.run.form == "auto") request.run.form = "sequential";
-  const SequenceChoice& from = setup.sequence->choice;
-  if (from.isFile) {
-    request.file = from.file;
-    request.load = from.load;
-    std::erase(request.load.target, "next");
+  SequenceChoice& from = request.from;
+  from = setup.sequence->choice;
+  if (from.is_file()) {
+    std::erase(from.load.target, "next");
     // Of a file that is too short for them windows are as long as they can be.
-    if (const std::int64_t longest = longest_window(setup.sequence->sequence.length, !request.load.target.empty(), request.windows);
+    if (const std::int64_t longest = longest_window(setup.sequence->sequence.length, !from.load.target.empty(), request.windows);
         longest > 0)
       request.windows.length = std::min(choice.windows.length, longest);
     request.windows.seed = setup.seed;
-  } else {
-    request.task = from.task;
-    request.make = from.options;
   }
   return request;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Trainings: models that learn, one or several on the same batches, each with the weights that it had on its way. What is looked at of them
-// is a run like any other, of weights that are kept.
+// Trainings: models that learn, one or several on the same batches, each with the weights that it had on its way. A view of one is a run
+// like any other, of weights that are kept.
 #pragma once
 
 #include <QElapsedTimer>
@@ -25,7 +25,7 @@
 
 namespace reclab {
 
-/// What a setup is trained by. Throws Error for a sequence that nothing can be learned from.
+/// The request that trains a setup. Throws Error for a sequence that nothing can be learned from.
 TrainingRequest trainingRequestFor(const Setup& setup, const Preset& preset, const TrainingChoice& choice);
 
 /// A model that learns, between its thread and the window's.
@@ -39,30 +39,30 @@ class Learner {
   std::uint64_t number() const { return number_; }
   std::uint64_t run() const { return run_; }
   void setRun(std::uint64_t run) { run_ = run; }  ///< of one that was kept
-  const QString& id() const { return id_; }       ///< its own among all that there ever are: what its folder is called
+  const QString& id() const { return id_; }       ///< its own among all that there ever are, and the name of its folder
   const TrainingChoice& choice() const { return choice_; }
 
-  // In the thread that trains.
-  /// A step; false where there is nothing more to do. Throws Error, and Cancelled with everything as it was before the step.
+  // For the thread that trains.
+  /// Makes a step; false where there is nothing more to do. Throws Error, and Cancelled with everything as it was before the step.
   bool advance(std::stop_token stop);
   void rest();  ///< keeps the weights as they are
   /// Writes the folder of the training. Throws Error.
   void write(const QString& folder);
-  /// Writes what kept() makes it of again, where it changed since; false where it has learned nothing yet. Throws Error.
+  /// Writes the files that kept() reads, where it changed since; false where it has learned nothing yet. Throws Error.
   bool keep(const QString& folder);
-  /// As it was when it was kept, under the number that `number` makes of the one that it had; the training itself goes on from its files
-  /// when it is asked to. Throws Error.
+  /// Restores a training that was kept, under the number that `number` makes of the one that it had; the training itself goes on from its
+  /// files when it is asked to. Throws Error.
   static std::shared_ptr<Learner> kept(const QString& folder, const std::function<std::uint64_t(std::uint64_t before)>& number,
                                        const LibraryPtr& library, const std::function<LoadedSequencePtr(const SequenceChoice&)>& load);
 
-  // In the window's.
+  // For the window's thread.
   LearningCurvePtr curve();  ///< as it is now; the same while nothing happens
   LearnedPtr newest();       ///< weights
   LearnedPtr nearest(std::int64_t step);
   void wantNewest() { wanted_ = true; }       ///< those after the next step
   bool over();                                ///< it came to its end, or diverged
   bool waits();                               ///< it has not been asked to go on yet
-  void choose(const TrainingChoice& choice);  ///< by which it will, while it waits
+  void choose(const TrainingChoice& choice);  ///< for its start, while it waits
   void goOn(std::int64_t steps);              ///< so many more than it has done
 
  private:
@@ -85,8 +85,8 @@ class Learner {
   QElapsedTimer sinceState_;
   std::atomic<bool> wanted_{false};
   std::atomic<std::int64_t> more_{0};  ///< steps that were asked for beyond those of the choice
-  std::mutex mutex_;  ///< of all below; held for moments alone, since the window's thread waits for it. What is kept changes in the thread
-                      ///< that trains
+  /// The mutex of all below is held for moments alone, since the window's thread waits for it. kept_ changes in the thread that trains.
+  std::mutex mutex_;
   LearningCurve curve_;
   LearningCurvePtr told_;  ///< curve_, copied when it was asked for last
   bool changed_ = true, over_ = false;
@@ -109,19 +109,20 @@ class TrainingWork : public QObject {
   void setChoice(const TrainingChoice& choice) { choice_ = choice; }
   const TrainingChoice& choice() const { return choice_; }
 
-  /// Trains what is set, and others beside it on the same batches: goes on where that is one of those that were trained last, or a fork
-  /// that waits; else from the beginning. `steps`: then it pauses; 0: until the end.
+  /// Trains the setup, and others beside it on the same batches: goes on where that is one of those that were trained last, or a fork that
+  /// waits; else from the beginning. `steps`: then it pauses; 0: until the end.
   void train(const LibraryPtr& library, const Setup& setup, const std::vector<RunBeside>& beside, std::int64_t steps = 0);
-  /// Trainings that learn in turn, with all that they kept, which of them is current, and by what they were begun.
+  /// Trainings that learn in turn, with all that they kept, the current one, and the choice that they were begun by.
   struct Forgotten {
     std::vector<std::shared_ptr<Learner>> together;
     std::shared_ptr<Learner> current;
     TrainingChoice begunBy;
   };
-  /// From the weights that the setup has learned, when train() is asked for it, with what is chosen then. Null where it has learned none.
+  /// A training from the weights that the setup has learned, for train() to begin with the choice then. Null where the setup has learned
+  /// none.
   std::shared_ptr<Forgotten> fork(const LibraryPtr& library, const Setup& setup);
-  /// Those that learned in turn before the fork was made are current again, where they are still there. A fork that waits goes; one that
-  /// has learned stays in the list.
+  /// Makes those that learned in turn before the fork current again, where they are still there. A fork that waits goes; one that has
+  /// learned stays in the list.
   void leave(const std::shared_ptr<Forgotten>& fork, const Forgotten& before);
   void comeBackTo(const std::shared_ptr<Forgotten>& fork);
   Forgotten inTurn() const { return {together_, current_, begunBy_}; }
@@ -129,13 +130,13 @@ class TrainingWork : public QObject {
   static constexpr std::size_t mostForgotten = 4;  ///< that can be brought back; of older ones the trainings go
   /// The current training and those beside it, or those that were forgotten before and brought back.
   std::shared_ptr<Forgotten> forget(const std::shared_ptr<Forgotten>& again = {});
-  /// All of it is there again, as if it had never been forgotten; false where it is no more kept.
+  /// Brings trainings back as if they had never been forgotten; false where they are no more kept.
   bool bringBack(const std::shared_ptr<Forgotten>& forgotten);
   void exportTo(const QString& folder);  ///< the current training, when its step is done
 
-  /// Those that were kept, at the start.
+  /// Takes the trainings that were kept, at the start.
   void takeBack(const std::vector<std::shared_ptr<Learner>>& learners);
-  /// Those that learn together, by their ids, the current first; and that they do, of those that there are.
+  /// The ids of those that learn together, the current first; and has them learn together, of those that there are.
   QStringList together() const;
   void goOnWith(const QStringList& ids);
   const std::vector<std::shared_ptr<Learner>>& all() const { return all_; }
@@ -154,7 +155,7 @@ class TrainingWork : public QObject {
   std::shared_ptr<Learner> of(std::uint64_t run) const;  ///< the newest of a run beside; null where it has learned nothing
   std::shared_ptr<Learner> of(
       const Setup& setup) const;  ///< that whose weights it has, or else the newest that began as this is set; null: none
-  std::shared_ptr<Learner> among(const Setup& setup) const;   ///< likewise, of those that learn in turn
+  std::shared_ptr<Learner> among(const Setup& setup) const;   ///< the same, of those that learn in turn
   std::shared_ptr<Learner> beside(const Setup& setup) const;  ///< the newest of the runs beside that is so; null: none
   void wantNewest();                                          ///< of all that learn in turn
   /// Everything, for the panel; which weights are looked at is the caller's to say.

@@ -5,7 +5,7 @@
 
 namespace reclab {
 
-/// How a model is to be trained, as a person chose it; one that nobody changed is quick to see.
+/// A training's options as a person chose them; the defaults make a short one.
 struct TrainingChoice : TrainingPlan {
   bool beside = true;  ///< pinned runs are trained beside it, on the same batches
   TrainingChoice() {

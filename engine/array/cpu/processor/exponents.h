@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How large numbers are, by their bits: without their signs floating-point numbers are ordered as the integers of the same bits, infinities
+// Magnitudes of numbers by their bits: without their signs floating-point numbers are ordered as the integers of the same bits, infinities
 // and NaNs last.
 #pragma once
 
@@ -22,7 +22,7 @@ template <class R>
 Bits<R> magnitude(R x) {
   return std::bit_cast<Bits<R>>(x) & (~Bits<R>{0} >> 1);
 }
-/// As exponent_of, of what has this largest magnitude.
+/// The exponent_of numbers whose largest magnitude this is.
 template <class R>
 int exponent_of_bits(Bits<R> largest) {
   if (largest >= std::bit_cast<Bits<R>>(std::numeric_limits<R>::infinity())) return infinite_exponent;
@@ -35,7 +35,7 @@ int exponent_of(std::int64_t n, const R* x) {
   for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, magnitude(x[i]));
   return exponent_of_bits<R>(largest);
 }
-/// Of the real and imaginary parts.
+/// The exponent_of the real and imaginary parts.
 template <class R>
 int exponent_of(std::int64_t n, const std::complex<R>* x) {
   return exponent_of(2 * n, reinterpret_cast<const R*>(x));

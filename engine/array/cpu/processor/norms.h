@@ -15,7 +15,7 @@
 
 namespace reclab::cpu {
 
-/// The sum of the squares of what `part` says of n entries: eight sums side by side, so that none waits for the last addition.
+/// The sum of the squares of part(entry) over n entries: eight sums side by side, so that none waits for the last addition.
 template <class F>
 double sum_of_squares(std::int64_t n, const F& part) {
   constexpr std::int64_t lanes = 8;
@@ -50,7 +50,7 @@ T scaled(T x, int exponent) {
     return std::ldexp(x, exponent);
 }
 
-/// log2 of the norm at step t of what consists of parts whose norms have these logarithms.
+/// log2 of the norm at step t of a vector whose parts have norms with these logarithms.
 template <class Norms>
 double joined_norm(const std::vector<Norms>& parts, std::size_t t) {
   if (parts.size() == 1) return parts[0][t];

@@ -61,7 +61,7 @@ void multiply_add(std::int64_t n, const std::complex<R>* a_, const std::complex<
   std::int64_t i = 0;
   for (; i + P::lanes <= 2 * n; i += P::lanes) P::store(out + i, P::product(P::load(x + i), P::load(a + i), false) + P::load(y + i));
   i /= 2;
-  // Without a look at how far apart the arrays lie, on which the rounding would depend: entries are independent of each other.
+  // No run-time check of the distance between the arrays, on which the rounding would depend: entries are independent of each other.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC ivdep
 #endif

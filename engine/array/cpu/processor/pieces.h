@@ -20,7 +20,7 @@ void in_pieces(std::int64_t n, std::int64_t unit, std::int64_t piece, const F& f
   }
   cpu::parallel((n + size - 1) / size, [&](std::int64_t i) { f(i * size, std::min(n, (i + 1) * size)); });
 }
-/// So many entries of an operation take as long as several rendezvous of threads.
+/// Entries of an operation that take as long as several rendezvous of threads.
 inline constexpr std::int64_t piece_of_sums = std::int64_t{1} << 13, piece_of_exponentials = std::int64_t{1} << 11;
 
 }  // namespace reclab::cpu

@@ -16,7 +16,7 @@
 
 namespace reclab::cpu {
 
-/// So many bytes of the account, for as long as it lives.
+/// A number of bytes in the account, for as long as it lives.
 class Counted {
  public:
   explicit Counted(std::size_t bytes) : bytes_(bytes) { cpu_backend().account().take(bytes_); }
@@ -50,8 +50,7 @@ struct CountingAllocator {
 
  private:
   static constexpr std::align_val_t line{std::max<std::size_t>(64, alignof(T))};
-  /// What is gone through again and again begins where a line of the caches does: a vector across two of them costs a scan a tenth of its
-  /// time.
+  /// Whether memory begins at a cache line, as large arrays do: a vector across two lines costs a scan a tenth of its time.
   static bool begins_a_line(std::size_t n) { return alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__ || n * sizeof(T) >= 1024; }
 };
 /// A vector: entries begin as zeros.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Writing past the caches: what is too large to be read again from them is not read into them first.
+// Writing past the caches: an array that is too large to be read again from them is not read into them first.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,11 @@
 
 namespace reclab::cpu {
 
-/// From so many bytes on an array is written past the caches: what the larger ones hold.
+/// The bytes from which on an array is written past the caches: the capacity of the larger ones.
 constexpr std::size_t stream_from = std::size_t{24} << 20;
 
-/// Asks for what will be read soon: the processor sees by itself what is read on and on, but not where the next piece of a row begins.
+/// Prefetches memory that will be read soon: the processor foresees contiguous reads by itself, but not the start of the next piece of a
+/// row.
 inline void ask_for(const void* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += 64) __builtin_prefetch(static_cast<const char*>(from) + i);
 }

@@ -8,7 +8,7 @@ namespace reclab::cpu {
 
 inline constexpr std::int64_t lanes = 16;
 
-/// What `onto` makes of N entries, upper halves onto lower ones: onto(V lower, V upper) -> V, of vectors and in the end of single entries.
+/// The fold of N entries by `onto`, upper halves onto lower ones: onto(V lower, V upper) -> V, of vectors and in the end of single entries.
 /// By value: a reference to a vector type promises its natural alignment, which entries of an array do not have.
 template <std::int64_t N, class T, class F>
 T folded(const T* x, const F& onto) {

@@ -10,7 +10,7 @@ namespace reclab::cpu {
 /// while another one has the threads run on their own. The first exception is thrown again here, after all calls that began have ended.
 /// Where the caller is to stop (StopScope), calls that have not begun are left out, and Cancelled is thrown.
 void parallel(std::int64_t n, const std::function<void(std::int64_t)>& f);
-/// On so many threads, the caller's included.
+/// The number of threads, the caller's included.
 int thread_count();
 
 }  // namespace reclab::cpu

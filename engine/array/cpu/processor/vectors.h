@@ -5,7 +5,7 @@
 
 namespace reclab::cpu {
 
-/// As wide as the registers of the processor that this is compiled for: wider vectors would be taken apart in memory.
+/// The width of the registers of the processor that this is compiled for: wider vectors would be taken apart in memory.
 #if defined(__AVX512F__)
 inline constexpr std::size_t vector_bytes = 64;
 inline constexpr int vector_registers = 32;

@@ -25,7 +25,7 @@ class Cublas {
   static std::unique_ptr<Cublas> open(cudaStream_t stream, std::string& why_not) {
     const std::string file = "libcublas.so." + std::to_string(CUBLAS_VER_MAJOR);
     std::unique_ptr<Cublas> cublas(new Cublas);
-    // Never closed: what it registered with the driver stays until the process ends.
+    // Never closed: its registrations with the driver stay until the process ends.
     void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
       const char* words = dlerror();

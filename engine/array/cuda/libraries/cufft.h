@@ -28,7 +28,7 @@ class Cufft {
   static std::unique_ptr<Cufft> open(cudaStream_t stream, std::string& why_not) {
     const std::string file = "libcufft.so." + std::to_string(CUFFT_VER_MAJOR);
     std::unique_ptr<Cufft> cufft(new Cufft(stream));
-    // Never closed: what it registered with the driver stays until the process ends.
+    // Never closed: its registrations with the driver stay until the process ends.
     void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
       const char* words = dlerror();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What follows SGConv's convolution: the activation, the norm and the output map with the reference's choices of each.
+// The layers after SGConv's convolution: the activation, the norm and the output map with the reference's choices of each.
 #include <cmath>
 #include <numbers>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What stands beside the equations of SGConv: its card, its parameters as the equations use them, and what follows its convolution.
+// The card of SGConv, its parameters as the equations use them, and the layers after its convolution.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@ namespace reclab::architectures {
 Architecture sgconv_card();
 
 constexpr std::int64_t sgconv_most_taps = std::int64_t{1} << 22;
-/// By how much the weights of scale i are stretched, as a power of two.
+/// The stretch of the weights of scale i, as a power of two.
 std::int64_t sgconv_stretch(const Hyper& h, std::int64_t i);
 /// The length of the kernel.
 std::int64_t sgconv_taps(const Hyper& h);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What stands beside the equations of the compressive transformer: its card, its parameters, and the masks and places of its attention.
+// The card of the compressive transformer, its parameters, and the masks and places of its attention.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ Architecture compressive_transformer_card();
 
 namespace compressive {
 
-/// What the switches of the table come to.
+/// The sizes and switches that follow from the table.
 struct Sizes {
   std::int64_t d, heads, D;         ///< of a head
   std::int64_t n, n_m, n_cm, c;     ///< rows of a segment, of M and of C, and those that become one
@@ -25,7 +25,7 @@ struct Sizes {
 
 Sizes sizes_of(const Hyper& h);
 
-/// A residual connection, or a GRU whose state is what goes round the part and whose input is what comes out of it.
+/// A residual connection, or a GRU whose state goes round the part and whose input is the part's output.
 struct Around {
   Var weight_ih, weight_hh, bias_ih, bias_hh;
   struct Factors {
@@ -42,17 +42,17 @@ struct Block {
   Var conv, conv_bias;  ///< f_c: [d, c d], columns row by row of the c, and [d]
   Var norm2, norm2_bias, w1, w1_bias, w2, w2_bias;
   Around attention, feed_forward;
-  std::int64_t memory = -1;  ///< which of the memories it writes; -1: none
+  std::int64_t memory = -1;  ///< the number of the memory that it writes; -1: none
 };
 std::vector<Block> blocks_of(Layer& l, const Sizes& s);
 /// e of each head [heads, n_cm + n_m + n, D]; none: distances have no vectors.
 Var positions_of(Layer& l, const Sizes& s);
 
-/// What is added to or taken from the scores of a segment's `rows` with the K = n_cm + n_m + rows rows that they may read.
+/// The masks and places for the scores of a segment's `rows` with the K = n_cm + n_m + rows rows that they may read.
 struct Past {
   Var start;               ///< steps before the segment [1]
   Var missing;             ///< rows of [C; M] that there are not yet, in front [1]
-  Var future;              ///< [rows, K]: what is added to the scores of rows that are to come
+  Var future;              ///< [rows, K]: added to the scores of rows that are to come
   Var no_memory, not_yet;  ///< [K]: 1 for rows of a memory, and for missing ones (start=empty), else 0
   Var moved;               ///< [L, L], L = n_cm + n_m + n: places begin with the first row that there is; none: all are there
 };

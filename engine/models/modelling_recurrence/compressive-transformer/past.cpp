@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which rows of the past there are, and how far away they stand.
+// The rows of the past that there are, and their distances.
 #include <utility>
 
 #include "models/modelling_recurrence/compressive-transformer/parameters.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What stands beside the equations of the Token Turing machine: its card, and its parameters in the groups in which the equations use them.
+// The card of the Token Turing machine, and its parameters in the groups in which the equations use them.
 #pragma once
 
 #include <string>
@@ -26,11 +26,11 @@ struct Norm {
   Var scale, bias;
   Var operator()(Var x) const { return layer_norm(x, scale, bias, 1e-6); }
 };
-/// W of each head [d, heads, D], or [heads, D, d] of what is read.
+/// W of each head [d, heads, D], or [heads, D, d] of the reads.
 struct HeadedAttention {
   Var query, query_bias, key, value, value_bias, out, out_bias;
 };
-/// Weighted means of tokens, or what learned tokens attend to.
+/// Weighted means of tokens, or the reads of learned tokens.
 struct Summary {
   Norm norm;
   Mlp mask;
@@ -68,10 +68,10 @@ struct Processor {
 /// The one that reads, with k = process, or the one that writes, with k = memory.
 Summary reading(Layer& l);
 Summary writing(Layer& l);
-/// Of `rows` tokens.
+/// The processor of `rows` tokens.
 Processor processor(Layer& l, std::int64_t rows);
 AddErase add_erase(Layer& l);
-/// What is added to each of the rows that are read or written, [1, rows, d]; none without `position`.
+/// The positions added to each of the rows that are read or written, [1, rows, d]; none without `position`.
 Var read_positions(Layer& l);
 Var write_positions(Layer& l);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What stands beside the equations of CfC: its card, its parameters as the equations use them, what a cell reads beside its maps, and the
-// layer that is wired.
+// The card of CfC, its parameters as the equations use them, the inputs of a cell beside its maps, and the wired layer.
 #pragma once
 
 #include <functional>
@@ -21,7 +20,7 @@ Architecture cfc_card();
 struct CfcJoined {
   Var of_x, W_h;
 };
-/// A linear map of what the backbone makes.
+/// A linear map of the backbone's output.
 struct CfcPlain {
   Var W, b;
 };
@@ -33,10 +32,10 @@ struct CfcParameters {
 };
 CfcParameters cfc_parameters(Layer& l, Var x);
 
-/// What a cell reads beside its maps: Δ_t, and with mixed memory the LSTM in front, whose output takes the place of h.
+/// The inputs of a cell beside its maps: Δ_t, and with mixed memory the LSTM in front, whose output takes the place of h.
 class CfcBeside {
  public:
-  /// Its tokens go behind those that there are.
+  /// Appends its tokens to `tokens`.
   CfcBeside(Layer& l, Var x, std::vector<Var>& tokens);
   std::vector<StateSpec> states(const std::string& text_of_h) const;
   /// Δ_t; none: 1.
@@ -52,7 +51,7 @@ class CfcBeside {
   std::optional<parts::MixedMemory> memory_;
 };
 
-/// h_t of f, or of f, g, A u + a and B u + b; leak and A are those of mode=pure. `gate` is shown what the step depends on, and returns it.
+/// h_t of f, or of f, g, A u + a and B u + b; leak and A are those of mode=pure. `gate` gets the gate of the step, and returns it.
 Var cfc_solution(const std::string& mode, const std::vector<Var>& maps, Var leak, Var A, Var elapsed, const std::function<Var(Var)>& gate);
 /// Records it.
 Var cfc_gate(Cell& cell, const std::string& mode, Var value);

@@ -28,7 +28,7 @@ struct LcsmCode {
 /// One choice of a row.
 struct LcsmChoice {
   int number;
-  std::string_view name;     ///< what --set and presets call it: "dependent"
+  std::string_view name;     ///< its name for --set and presets: "dependent"
   std::string_view symbols;  ///< its part of the equations
   std::string_view text;     ///< one sentence
   bool dependent;            ///< on the data
@@ -49,12 +49,12 @@ std::vector<LcsmCode> all_lcsm_codes();  ///< 384, in order
 std::vector<std::pair<std::string, std::string>> settings(const LcsmCode& code);
 LcsmCode lcsm_code(const Hyper& hyper);
 
-/// Lines that hold what this code has, and nothing of the others.
+/// The equations of this code alone, line by line.
 std::vector<std::string> equation(const LcsmCode& code);
 
-/// What a code is computed with, which decides its exact forms.
+/// The memory that a code is computed with, which decides its exact forms.
 enum class LcsmMemory {
-  outer,    ///< the written matrix, the factors of the memory and what reads it are outer products or constant along an axis
+  outer,    ///< the written matrix, the factors of the memory and its queries are outer products or constant along an axis
   matrix,   ///< one of them is a k x d matrix of its own, and one depends on the data: entry by entry
   channels  ///< nothing depends on the data: a bank of systems, and a convolution
 };
@@ -63,7 +63,7 @@ LcsmMemory lcsm_memory(const LcsmCode& code);
 struct LcsmForm {
   Form form;
   std::string cost;   ///< operations, as an order in the steps T, the sizes k and d of the memory, and the steps c of a chunk: "O(T k d)"
-  std::string depth;  ///< what must come one after another: "T steps"
+  std::string depth;  ///< the longest chain of dependent operations: "T steps"
 };
 /// The forms that give the same numbers, the sequential one first: those that the architecture offers.
 std::vector<LcsmForm> exact_forms(const LcsmCode& code);
@@ -78,14 +78,14 @@ struct NamedModel {
   /// activations.
   bool exact = false;
   int distance = 0;     ///< 0 where all four choices are the same
-  std::string differs;  ///< one sentence: what that model has otherwise
+  std::string differs;  ///< one sentence on that model's differences
 };
 /// The row that a code is, or is nearest to; of several that are as near the first one in the table. The distance of two codes is a sum:
 ///   5 if expand differs in depending on the data, and 5 for shrink;
 ///   2 for each of these that is true of one oscillation alone: its factors differ by key dimension, by value dimension, depend on the data
 ///   by key dimension, by value dimension; 3 if one forgets and the other does not; 4 if one turns and the other does not; 1 if the
 ///   oscillations are different all the same, as a matrix and an outer product are;  1 if the activations differ.
-/// So a model is first of all what it reads of its data, then what its memory is multiplied with, and its activation decides last.
+/// So a model's dependence on its data decides first, then the factors of its memory, and its activation last.
 NamedModel named(const LcsmCode& code, const Registry& registry);
 int distance(const LcsmCode& a, const LcsmCode& b);
 /// All rows of the table.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The layer of ag1988/dss and ag1988/dlr round a kernel that is a sum of powers, K_k = cast(sum_n w_n exp(z_n k)): skips, both directions,
-// a product of outputs, what follows, and the block round it. Its names and shapes are those of the class DSS of these repositories.
+// a product of outputs, the maps after it, and the block round it. Its names and shapes are those of the class DSS of these repositories.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace reclab::parts {
 
-/// A bank of H diagonal systems, complex: h_t = exp(z) h_{t-1} + b u_t, and what reads it.
+/// A bank of H diagonal systems, complex: h_t = exp(z) h_{t-1} + b u_t, with its read-out.
 struct DiagonalKernel {
   Var exponent;           ///< z [H, N]
   Var drive;              ///< b [H, N]; none: 1
@@ -21,7 +21,7 @@ struct DiagonalKernel {
 
 /// Rows of the table that stand before and after those of the kernel.
 std::vector<HyperSpec> diagonal_system_hyper(std::vector<HyperSpec> own);
-/// What these rows mean, for the card: the line of the read-out and the lines after it.
+/// The equations of these rows, for the card: the line of the read-out and the lines after it.
 std::vector<std::string> diagonal_system_equations();
 std::vector<std::string> diagonal_system_notes();
 std::vector<ReferenceName> diagonal_system_reference();
@@ -33,11 +33,11 @@ void check_diagonal_system(const Hyper& h, const std::string& model);
 Var positive(const std::string& transform, Var x);
 double from_positive(const std::string& transform, double value);
 
-/// Of what a layer that runs backward returned, in the order of time, what each step reads of those after it: the next row, and 0 at the
-/// last step.
+/// The outputs of the later steps that each step reads, from those of a layer that runs backward, in the order of time: the next row, and 0
+/// at the last step.
 Var from_next_step(Var backward);
 
-/// How many outputs a channel the kernel has, all directions together: the first axis of W.
+/// The number of outputs a channel of the kernel, all directions together: the first axis of W.
 std::int64_t diagonal_system_outputs(const Hyper& h);
 /// Sets layer, shares_directions, combine_directions and final_layer.
 void make_diagonal_system(Architecture& a, std::function<DiagonalKernel(Layer&)> kernel);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What S5 and minimal-LRU, which share a stack of flax modules, call its arrays: an encoder, layers of a sequence map `seq` with a norm and
-// dense maps out1 and out2, and a decoder; below encoder, or with the collections of flax in front, batch_stats beside params. And what
-// their classifiers take of it.
+// The names of the arrays in S5 and minimal-LRU, which share a stack of flax modules: an encoder, layers of a sequence map `seq` with a
+// norm and dense maps out1 and out2, and a decoder; below encoder, or with the collections of flax in front, batch_stats beside params. And
+// the mean over time that their classifiers read.
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ inline std::vector<ReferenceName> flax_stack_reference(const std::string& norm) 
   return rows;
 }
 
-/// After the last of the stack's layers: the mean over time of its outputs, at each step that of the steps so far.
+/// The mean over time of the outputs, after the last of the stack's layers: at each step that of the steps so far.
 inline Var mean_over_time(Layer& l, Var x) {
   if (l.index() + 1 != l.hyper.integer("layers")) return x;
   const std::int64_t d = x.dim(-1);

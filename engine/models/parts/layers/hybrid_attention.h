@@ -10,7 +10,7 @@
 namespace reclab::parts {
 
 /// Adds the rows attn, attn_layers, attn_heads, attn_kv_heads, attn_qkv_bias, attn_window and attn_rope_theta, equation, note and check,
-/// and makes those blocks layers of a kind of their own, named "attention". What `layer` and `reference` are must be set before.
+/// and makes those blocks layers of a kind of their own, named "attention". `layer` and `reference` must be set before.
 void add_hybrid_attention(Architecture& a, const std::string& id);
 /// Whether this layer's block has attention for its mixer.
 bool has_attention(const Layer& l);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The layer of S4: the parameters of a diagonal less a product of two vectors a channel, its bilinear transform, and what stands round the
-// systems. What reads the inputs is the caller's.
+// The layer of S4: the parameters of a diagonal less a product of two vectors a channel, its bilinear transform, and the maps around the
+// systems. The caller provides the systems' outputs.
 #pragma once
 
 #include <functional>
@@ -13,13 +13,13 @@
 namespace reclab::parts {
 
 struct LowRankLayer {
-  std::string id;  ///< of the architecture, for what its check says
-  /// What its systems make of u [steps, batch, channels], without the skip.
+  std::string id;  ///< of the architecture, for the sentences of its check
+  /// The outputs of its systems for u [steps, batch, channels], without the skip.
   std::function<Var(Layer&, const LowRankSystem&, Var u)> read;
   /// Parameters as the first version of state-spaces/s4 names them: log_dt [H], inv_w_real and w_imag, Λ = -exp(inv_w_real) + i w_imag.
   /// Their table has no dt_transform, dt_tie, low_rank and B_clip, and has bandlimit.
   bool first_version = false;
-  /// Not empty and true: beside each layer another one runs backward, with the same parameters, and what `read` makes there is added.
+  /// Whether another layer runs backward beside each one, with the same parameters, whose `read` is added. Empty: no.
   std::function<bool(const Hyper&)> adds_backward{};
 };
 std::vector<HyperSpec> low_rank_layer_hyper(bool first_version);

@@ -9,7 +9,7 @@
 namespace reclab::parts {
 
 /// Adds the rows attn_layers to attn_out_bias, equation, notes and check, and makes those blocks layers of a kind of their own, named
-/// "attention". What `layer` and `reference` are must be set before.
+/// "attention". `layer` and `reference` must be set before.
 void add_mixer_attention(Architecture& a, const std::string& id);
 /// Whether this layer's block has attention for its mixer.
 bool has_mixer_attention(const Layer& l);

@@ -11,7 +11,7 @@ namespace reclab::parts {
 
 /// The rows of the table by which it is set, after those of the mixer: block, block_norm, norm_eps, mlp and read_out.
 std::vector<HyperSpec> mixer_model_rows();
-/// What mamba_ssm calls all that is not the mixer's own.
+/// The names in mamba_ssm of all parameters but the mixer's own.
 std::vector<ReferenceName> mixer_model_reference();
 
 /// u + mixer(norm(u)), then, with an MLP, u + mlp(norm2(u)); the mixer alone where there is no block.

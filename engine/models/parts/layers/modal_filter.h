@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A sum of exponentials a channel in the place of a layer's own long filter: what distillation makes of it.
+// A sum of exponentials a channel in the place of a layer's own long filter, made by distillation.
 #pragma once
 
 #include "models/architecture.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the layers of S4, S4D, LSSL and H3 have round their systems.
+// The parts around the systems that the layers of S4, S4D, LSSL and H3 share.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ struct NormedBlock {
   Var scale{}, shift{};  ///< norm.weight and norm.bias [width]; none: no block
   bool prenorm = false;
 
-  Var read(Var x) const;           ///< what the layer reads
-  Var around(Var x, Var y) const;  ///< of what it read from and what it returns
+  Var read(Var x) const;           ///< the layer's input
+  Var around(Var x, Var y) const;  ///< the block's output, from its input x and the layer's output y
 };
 NormedBlock normed_block(Layer& l);
 
@@ -35,7 +35,7 @@ Var skip(Var D, Var u);
 
 /// v = W gelu(y) + b, v₁ ⊙ σ(v₂): W is output_linear.weight, kept as [2 width, columns] or with one tap more.
 struct GatedOutput {
-  std::string system;    ///< what stands before it
+  std::string system;    ///< the system in front of it, in words
   std::string rows;      ///< of W
   bool one_tap = false;  ///< whether W's shape is [2 width, width, 1]
 };

@@ -15,7 +15,7 @@ struct TorchCell {
   Var W_ih, W_hh, b_ih, b_hh;
 
   static std::int64_t rows(const std::string& kind) { return kind == "rnn" ? 1 : kind == "gru" ? 3 : 4; }
-  /// Of the parameters name + weight_ih_l0, weight_hh_l0, bias_ih_l0 and bias_hh_l0; all start uniform in ±1/√units.
+  /// Declares the parameters name + weight_ih_l0, weight_hh_l0, bias_ih_l0 and bias_hh_l0; all start uniform in ±1/√units.
   TorchCell(Layer& l, std::string which, const std::string& name, std::int64_t inputs, std::int64_t units) : kind(std::move(which)) {
     const std::int64_t n = rows(kind) * units;
     const double k = 1.0 / std::sqrt(static_cast<double>(units));
@@ -38,7 +38,7 @@ struct TorchCell {
     std::string name, text;
     Var value;
   };
-  /// The next states from driven(x) and the states before, h first; with what it opened and closed, if that is asked for.
+  /// The next states from driven(x) and the states before, h first; with its gates, if they are asked for.
   std::vector<Var> operator()(Var drive, std::span<const Var> s, std::vector<Gate>* gates = nullptr) const {
     const Var turned = linear(s[0], W_hh, b_hh);
     const auto named = [&](const char* gate, const char* text, Var value) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Which neurons have a synapse: the wirings of ncps, for LTC and CfC, and the LSTM cell that may stand in front of both.
+// Wirings, which tell the neurons that have a synapse: those of ncps, for LTC and CfC, and the LSTM cell that may stand in front of both.
 // M. Lechner, R. Hasani, A. Amini, T. A. Henzinger, D. Rus, R. Grosu, Neural circuit policies enabling auditable autonomy, Nature Machine
 // Intelligence 2 (2020).
 #pragma once
@@ -28,7 +28,7 @@ struct Wiring {
 };
 /// ncp and auto_ncp are drawn as ncps draws them, of the same seed.
 Wiring wiring_of(const Hyper& hyper, std::int64_t inputs);
-/// Of such numbers an init: their values, or where there is a synapse 1 and else 0.
+/// Inits from such numbers: their values, or 1 where there is a synapse and else 0.
 Init signs_of(std::vector<int> synapses);
 Init mask_of(std::vector<int> synapses);
 
@@ -36,7 +36,7 @@ Init mask_of(std::vector<int> synapses);
 class MixedMemory {
  public:
   MixedMemory(Layer& l, Var x, std::int64_t width);
-  Var token() const { return token_; }  ///< what it makes of x, for the cell
+  Var token() const { return token_; }  ///< its map of x, for the cell
   struct Out {
     Var h, c;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What stands beside the equations of the echo state network: its card, and its parameters as the equations use them.
+// The card of the echo state network, and its parameters as the equations use them.
 #pragma once
 
 #include "models/architecture.h"

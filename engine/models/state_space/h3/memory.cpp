@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How a product of a key and a value is kept: by modes, or by the last inputs where the kernel is cut.
+// The memory of the product of a key and a value: modes, or the last inputs where the kernel is cut.
 #include <vector>
 
 #include "models/state_space/h3/parameters.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What stands beside the equations of H3: its card, its parameters as the equations use them, and the ways in which a product of a key and
-// a value is kept.
+// The card of H3, its parameters as the equations use them, and the memories of the product of a key and a value.
 #pragma once
 
 #include <string>
@@ -12,7 +11,7 @@ namespace reclab::architectures {
 Architecture h3_card();
 
 std::int64_t h3_heads(const Hyper& h);
-/// Of A and B.
+/// The number of copies of A and B.
 std::int64_t h3_copies(const Hyper& h);
 
 /// s_t = shift(s_{t-1}) + B k_t, read by C: N places a channel.
@@ -30,7 +29,7 @@ struct H3Diagonal {
 };
 H3Diagonal h3_diagonal(Layer& l);
 
-/// The moving averages of mode=ema, N a head: 1 − σ(δ) σ(α) is what stays, σ(δ) β what an input adds.
+/// The moving averages of mode=ema, N a head: 1 − σ(δ) σ(α) is the share that stays, σ(δ) β the weight of an input.
 struct H3Averages {
   Var delta;               ///< [heads, N] or [heads, 1]
   Var alpha, beta, gamma;  ///< [heads, N]
@@ -42,8 +41,8 @@ struct H3Modes {
   Var a, b, w;
   bool may_grow = false;  ///< whether |a| may be above 1
 };
-/// What a system makes of u [steps, batch, channels], `each` channels of a head after another: mode by mode, or by the first taps of its
-/// kernel [heads, taps].
+/// The output of a system for u [steps, batch, channels], `each` channels of a head after another: mode by mode, or by the first taps of
+/// its kernel [heads, taps].
 Var h3_by_modes(Layer& l, const H3Modes& system, Var u, std::int64_t each);
 Var h3_by_taps(Layer& l, Var kernel, Var u, std::int64_t each);
 

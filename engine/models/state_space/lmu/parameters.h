@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What stands beside the equations of the LMU: its card, its parameters as the equations use them, and the delay line of its memory.
+// The card of the LMU, its parameters as the equations use them, and the delay line of its memory.
 #pragma once
 
 #include <utility>
@@ -30,9 +30,9 @@ struct Delay {
   std::vector<double> A, B;
 };
 Delay delay_line(std::size_t order, double theta, bool euler);
-/// The same with theta a parameter [1], given as 1/theta.
+/// The delay line with theta a parameter [1], given as 1/theta.
 std::pair<Var, Var> delay_line(std::int64_t order, Var theta_inv, bool euler);
-/// What m says of the last theta steps.
+/// The basis on which m holds the last theta steps.
 PastBasis legendre_past(const Hyper& h);
 
 }  // namespace reclab::architectures

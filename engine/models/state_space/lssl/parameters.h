@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What stands beside the equations of LSSL: its card, and its parameters as the equations use them.
+// The card of LSSL, and its parameters as the equations use them.
 #pragma once
 
 #include "models/architecture.h"
@@ -14,7 +14,7 @@ struct LsslTransition {
 };
 LsslTransition lssl_transition(Layer& l, std::int64_t N, const Shape& of_channels);
 
-/// H channels, each a system of N states that is read out M times. Of a distilled layer D alone is there.
+/// H channels, each a system of N states that is read out M times. A distilled layer has D alone.
 struct LsslParameters {
   Var A;   ///< [N, N], or [H, N, N] where each channel has its own
   Var B;   ///< [1, N, 1] or [H, N, 1]
@@ -24,7 +24,7 @@ struct LsslParameters {
 };
 LsslParameters lssl_parameters(Layer& l);
 
-/// What follows the systems; none: left out.
+/// The maps after the systems; none: left out.
 struct LsslOutput {
   Var E;  ///< [H, M]
   Var W;  ///< [H, H M]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What stands beside the equations of S4D: its card, and its parameters as the equations use them. In which names, shapes and signs they
-// are kept (code=minimal, code=full), what they start at and which transform they pass is parameters.cpp's.
+// The card of S4D, and its parameters as the equations use them. Their names, shapes and signs (code=minimal, code=full), initial values
+// and transforms are in parameters.cpp.
 #pragma once
 
 #include "models/architecture.h"

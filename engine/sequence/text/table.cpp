@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sequence/table.h"
+#include "sequence/text/table.h"
 
 #include <algorithm>
 #include <array>
@@ -14,9 +14,9 @@
 #include <utility>
 
 #include "array/error.h"
-#include "sequence/cells.h"
-#include "sequence/encoding.h"
 #include "sequence/missing.h"
+#include "sequence/text/cells.h"
+#include "sequence/text/encoding.h"
 
 namespace reclab {
 

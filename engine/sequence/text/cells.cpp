@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sequence/cells.h"
+#include "sequence/text/cells.h"
 
 #include <algorithm>
 #include <charconv>
@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "sequence/encoding.h"
+#include "sequence/text/encoding.h"
 
 namespace reclab {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a format hands on of a file, and the reader of text, where delimiter, header, quotes and decimal sign are found by looking. Inside
-// the floor only.
+// Table, the content of a file as its format reads it, and the reader of text, where delimiter, header, quotes and decimal sign are found
+// by looking. Inside the floor only.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace reclab {
 
-/// What a format hands on: chosen channels only, row-major, every number finite, or NaN where a cell is missing and is not refused.
+/// The content of a file: chosen channels only, row-major, every number finite, or NaN where a cell is missing and is not refused.
 struct Table {
   std::vector<std::string> names;  ///< one a channel, those of the target last
   std::int64_t targets = 0;        ///< so many columns are the target
@@ -24,7 +24,7 @@ struct Table {
   TargetKind target_kind = TargetKind::none;
   std::int64_t target_width = 0, classes = 0;
   std::vector<double> target, mask;
-  // What treat_missing did (sequence/missing.h); as in Sequence. The flags stand between inputs and targets.
+  // The result of treat_missing (sequence/missing.h); as in Sequence. The flags stand between inputs and targets.
   std::int64_t flags = 0;
   std::vector<double> known;
   MissingCells missing;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sequence/encoding.h"
+#include "sequence/text/encoding.h"
 
 #include <cstdint>
 

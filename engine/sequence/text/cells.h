@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a cell of a table of text is. Inside the floor only.
+// The kinds of cells in a table of text. Inside the floor only.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct TableCell {
   std::string_view text;  ///< without blanks around it and without its quotes
   bool quoted = false;
 };
-/// Its text in UTF-8, quotes inside it once.
+/// The text of a cell in UTF-8, quotes inside it once.
 std::string unquoted(const TableCell& cell);
 
 enum class CellKind { number, date, empty, missing, nan, infinite, too_large, grouped, word };
