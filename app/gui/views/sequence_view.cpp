@@ -210,9 +210,7 @@ void SequenceView::setLibrary(const LibraryPtr& library) {
 }
 
 void SequenceView::setModelTask(const Preset& preset) {
-  modelTask_ = {};
-  modelTask_.task = preset.task;
-  modelTask_.options = preset.task_options();
+  modelTask_ = preset.own_sequence();
   QString task = QString::fromStdString(preset.task);
   for (const auto& [key, value] : preset.task_set) task += QString(", %1 = %2").arg(inWords(key), QString::fromStdString(value));
   modelsOwn_->setText(

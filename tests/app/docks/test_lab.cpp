@@ -275,8 +275,8 @@ class TestLab : public test::TrainingTest {
     close();
     Options other;
     other.model = "elman";
-    other.task = "noise";
-    other.length = 40;
+    other.given["--task"] = "noise";
+    other.given["--length"] = "40";
     WindowTest::open(other);
     QVERIFY(!window_->action("sideBySide")->isChecked() && window_->pins()->pins().empty());
     QCOMPARE(bar()->settings()->choice().options.batch, std::int64_t{12});
