@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Installs what is missing, builds, and runs every test: the engine's in a build without Qt and VTK whose assertions hold, then all others on virtual displays.
 # `tests/run.sh thorough` runs the sweeps over the models instead, with all their lengths and settings for every model.
+# `tests/run.sh asan` and `tests/run.sh tsan` run the engine's fast tests under sanitisers: of addresses and undefined behaviour, or of threads.
 # `tests/run.sh baselines` makes the pictures of the panels anew that tests/widgets/baselines holds; those that look the same stay.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -12,6 +13,13 @@ if [ "${1:-}" = thorough ]; then
   build checked
   step="a test failed; see build/checked/Testing/Temporary/LastTest.log"
   ctest --test-dir build/checked -C thorough -L thorough --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
+  step=""
+  exit
+fi
+if [[ "${1:-}" = [at]san ]]; then
+  build "$1"
+  step="a test failed; see build/$1/Testing/Temporary/LastTest.log"
+  ctest --test-dir "build/$1" -L engine -LE sweep --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
   step=""
   exit
 fi

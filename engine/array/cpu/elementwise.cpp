@@ -70,6 +70,7 @@ std::int64_t row_count(const Broadcast& shape) {
 /// Visits the innermost rows [first, last) of a broadcast: f(z offset, x offset, y offset).
 template <class F>
 void for_rows(const Broadcast& shape, std::int64_t first, std::int64_t last, F&& f) {
+  if (first >= last) return;  // an axis may have no entries, and nothing is divided by its size
   const int outer = std::max(0, shape.rank - 1);
   std::int64_t index[6] = {};
   std::int64_t x = 0, y = 0;

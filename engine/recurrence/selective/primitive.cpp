@@ -16,7 +16,7 @@ std::vector<ExtremePrimitive> extremes() {
       add("step " + text(size), scans(),
           {chosen("dt", {T, 1, C}, {size, 1e-3 * size}, 1), chosen("a", {C, N}, {-1e-9, -1.0, -20.7, -1e6}, 2),
            normal("x", {T, 1, C}, 1e3, 3), normal("b", {T, 1, N}, 1.0, 4), normal("c", {T, 1, N}, 1e3, 5)},
-          [&](Bench& bench, Form form) {
+          [record](Bench& bench, Form form) {
             const SelectiveVars vars = selective(bench.graph, form, bench["dt"], bench["a"], bench["x"], bench["b"], bench["c"], record);
             bench.keep(vars);
             return vars.output;

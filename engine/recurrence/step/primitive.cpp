@@ -13,19 +13,19 @@ std::vector<ExtremePrimitive> extremes() {
   const std::int64_t T = 400, n = 3;
   const std::vector<Form> all = newtons();
   for (const double decay : {1e-9, 1.0 - 1e-9}) {
-    add("linear, decay " + text(decay), all, {normal("u", {T, 1, n}, 1e3, 1)}, [&](Bench& bench, Form form) {
+    add("linear, decay " + text(decay), all, {normal("u", {T, 1, n}, 1e3, 1)}, [decay](Bench& bench, Form form) {
       return bench
           .keep(step(
               bench.graph, 1, {{"s", {n}}}, {bench["u"]},
-              [&](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{s[0] * decay + u[0]}; }, {}, form))
+              [decay](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{s[0] * decay + u[0]}; }, {}, form))
           .trajectories[0];
     });
   }
-  add("gated", all, {normal("u", {T, 1, n}, 1e3, 1), normal("f", {T, 1, n}, 1e3, 2)}, [&](Bench& bench, Form form) {
+  add("gated", all, {normal("u", {T, 1, n}, 1e3, 1), normal("f", {T, 1, n}, 1e3, 2)}, [](Bench& bench, Form form) {
     return bench
         .keep(step(
             bench.graph, 1, {{"s", {n}}}, {bench["u"], bench["f"]},
-            [&](Cell&, std::span<const Var> u, std::span<const Var> s) {
+            [](Cell&, std::span<const Var> u, std::span<const Var> s) {
               const Var keep = sigmoid(u[1] + s[0]);
               return std::vector<Var>{keep * s[0] + (1.0 - keep) * tanh(u[0])};
             },

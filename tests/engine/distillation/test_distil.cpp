@@ -280,7 +280,7 @@ TEST_CASE("errors fall with the modes, and every row keeps to its bounds") {
     CHECK(row.l2 <= row.above * (1.0 + 1e-12));
     CHECK(row.hankel >= row.below * (1.0 - 1e-9));
     CHECK_CLOSE(row.below, found.singular_values[static_cast<std::size_t>(row.modes)], 1e-15);
-    if (i) CHECK(row.l2 <= found.rows[i - 1].l2);
+    if (i) CHECK(row.l2 <= found.rows[i - 1].l2 + 1e-17);  // the last ones are the rounding of the filter alone
   }
   const std::string csv = to_csv(found.rows);
   CHECK_EQUAL(std::ranges::count(csv, '\n'), 8);

@@ -26,7 +26,11 @@ using namespace reclab;
 
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr double allowed = 0.5;  // computation takes several times as long under a sanitiser
+#else
 constexpr double allowed = 0.1;
+#endif
 
 /// Asks for a stop so long after something happened, and knows when.
 class Stopper {

@@ -35,6 +35,13 @@ void* taken(std::size_t bytes) {
 
 void* operator new(std::size_t bytes) { return taken(bytes); }
 void* operator new[](std::size_t bytes) { return taken(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return taken(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

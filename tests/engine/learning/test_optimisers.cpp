@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t steps = 100, batch = 3, length = 8, width = 2;
 
-/// The batches that PyTorch was trained on.
+/// The batches that PyTorch was trained on; after the last of them they begin anew.
 class GivenExamples final : public Examples {
  public:
   explicit GivenExamples(const NpzFile& file) : input_(file.read("input").real), target_(file.read("target").real) {}
@@ -30,7 +30,7 @@ class GivenExamples final : public Examples {
     sequence.width = width;
     sequence.names = {"a", "b"};
     const auto rows = [&](const std::vector<double>& all, std::int64_t columns) {
-      const auto from = all.begin() + (step * batch + index) * ::length * columns;
+      const auto from = all.begin() + (step * batch + index) % (steps * batch) * ::length * columns;
       return std::vector<double>(from, from + ::length * columns);
     };
     sequence.input = rows(input_, width);
