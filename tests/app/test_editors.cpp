@@ -434,13 +434,13 @@ class TestEditors : public test::WindowTest {
     QVERIFY(offered());
     emit window_->inspector()->lossEdited("task");
     QVERIFY(settle());
-    QCOMPARE(setup().loss, std::string("task"));
+    QCOMPARE(setup().loss, LossKind::task);
     // A sequence without one is still run, and it is said how.
     task.task = "noise";
     session().loadSequence(task);
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.loss.starts_with("last"), patience);
     QVERIFY(!offered());
-    QCOMPARE(setup().loss, std::string("auto"));
+    QCOMPARE(setup().loss, LossKind::automatic);
   }
 
   void aColumnOrTheNextValueIsTheTarget() {

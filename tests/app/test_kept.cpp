@@ -388,7 +388,7 @@ class TestKept : public test::WindowTest {
     close();
     Options other;
     other.model = "elman";
-    other.task = "copy";
+    other.given["--task"] = "copy";
     open(other);
     QVERIFY(!session().learning() || session().learning()->trainings.empty());
     trainFor(5);

@@ -80,7 +80,12 @@ class TestStart : public QObject {
     QTest::newRow("a file twice") << QStringList{gaps, "--input", "b.csv"} << "gaps.csv are two sequences";
     QTest::newRow("what becomes of none") << QStringList{"--missing", "hold"} << "--missing belongs to --input";
     QTest::newRow("what becomes of missing cells, which it does not")
-        << QStringList{"--input", gaps, "--missing", "drop"} << "--missing is drop; it is refuse, leave-out, hold, interpolate or mask.";
+        << QStringList{"--input", gaps, "--missing", "drop"}
+        << "--missing is \"drop\"; give refuse or leave-out or hold or interpolate or mask.";
+    QTest::newRow("a length of no sequence that is named") << QStringList{"--length", "30"} << "--length belongs to a sequence";
+    QTest::newRow("a device that there is not")
+        << QStringList{"lstm", "--device", "tpu"} << "--device is \"tpu\"; give auto or cpu or cuda.";
+    QTest::newRow("a loss that there is not") << QStringList{"lstm", "--loss", "least"} << "--loss is \"least\"";
     QTest::newRow("two sequences") << QStringList{"--task", "noise", "--input", "a.csv"} << "--input";
     QTest::newRow("two models") << QStringList{"lstm", "gru"} << "gru";
     QTest::newRow("a format that there is not") << QStringList{"--figures", "x", "--format", "gif"} << "gif";

@@ -96,6 +96,12 @@ Options readOptions(const QStringList& arguments) {
   if (!file.isEmpty()) options.given["--input"] = file.toStdString();
   if (options.given.contains("--input") && options.given.contains("--task"))
     refuse("--input and --task are two sequences; give one of them.");
+  const SequenceChoice kind{.file = options.given.contains("--input") ? options.given.at("--input") : std::string()};
+  refuse_misplaced(options.given, sequence_fields(), kind);
+  const bool asked = kind.is_file() || options.given.contains("--task") || !options.model.isEmpty();
+  for (const Field& field : sequence_fields())
+    if (!asked && options.given.contains(field.flag))
+      usage_error(field.flag, "belongs to a sequence that is named; give --task or --input, or a model.");
   options.figures = parser.value("figures");
   options.layout = parser.value("layout");
   if (parser.isSet("theme")) {
@@ -168,7 +174,6 @@ SequenceChoice beginningSequence(const Options& options, const Library& library)
   }
   for (const auto& field : sequence_fields())
     if (const auto found = given.find(field.flag); found != given.end()) field.set(choice, typed_value(field, found->second));
-  refuse_misplaced(given, sequence_fields(), choice);
   return choice;
 }
 
