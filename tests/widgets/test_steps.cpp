@@ -93,6 +93,23 @@ class TestSteps : public QObject {
     QCOMPARE(wanted.size(), 1);
   }
 
+  void aFormThatWasChosenIsThereAgainWheneverTheFormsAreLaidOut() {
+    Shown shown(trace_of());
+    QVERIFY(shown->choices().isEmpty());
+    shown.form("sequential");
+    const QVariantMap chosen = shown->choices();
+    StepsPanel again;
+    again.setChoices(chosen);  // of another window, before anything has run
+    QCOMPARE(again.choices(), chosen);
+    again.setTrace(test::synthetic_trace());
+    QCOMPARE(again.choices(), chosen);
+    Shown later(trace_of());
+    later->setChoices(chosen);
+    QCOMPARE(later.view()->schedule()->form, QStringLiteral("sequential"));
+    later->setChoices({});
+    QCOMPARE(later.view()->schedule()->form, QStringLiteral("scan"));
+  }
+
   void theFirstParallelFormIsShownWithItsNumbers() {
     Shown shown(trace_of());
     QVERIFY(shown->emptyReason().isEmpty());

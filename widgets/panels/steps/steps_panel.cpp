@@ -24,7 +24,7 @@ QString counted(double n) { return grouped(std::llround(n)); }
 }  // namespace
 
 StepsPanel::StepsPanel(QWidget* parent) : PlotPanel(parent) {
-  forms_ = makeChoice("form", true, tr("Which exact form of this model is drawn"));
+  forms_ = makeChoice("form", false, tr("Which exact form of this model is drawn"));
   forms_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   steps_ = makeChoice("steps", true, tr("How many steps of the sequence are drawn"));
   for (const int steps : {8, 16, 32, 64}) steps_->addItem(tr("%1 steps").arg(steps), steps);
@@ -138,8 +138,8 @@ void StepsPanel::rebuild() {
   forms_->clear();
   for (const QString& form : forms) forms_->addItem(form, form);
   stepByStep_ = StepSchedule::read(*trace_, QStringLiteral("sequential"));
-  // The form that was looked at; else the first that is not step by step.
-  if (std::find(forms.begin(), forms.end(), form_) == forms.end()) form_ = forms[forms.size() > 1 ? 1 : 0];
+  // The form that was chosen; else the first that is not step by step.
+  form_ = std::find(forms.begin(), forms.end(), chosen_) != forms.end() ? chosen_ : forms[forms.size() > 1 ? 1 : 0];
   forms_->setCurrentIndex(forms_->findData(form_));
   const bool same = view_->schedule() && view_->schedule()->form == form_;
   const int before = view_->position(), most_before = round_->maximum();
@@ -153,9 +153,13 @@ void StepsPanel::rebuild() {
   moveTime();
 }
 
+QVariantMap StepsPanel::choices() const { return chosen_.isEmpty() ? QVariantMap() : QVariantMap{{"form", chosen_}}; }
+
+void StepsPanel::setChoices(const QVariantMap& saved) { choose(saved["form"].toString()); }
+
 void StepsPanel::choose(const QString& form) {
   setPlaying(false);
-  form_ = form;
+  chosen_ = form;
   refresh();
 }
 

@@ -27,6 +27,9 @@ class StepsPanel : public PlotPanel {
   }
   Kinds needs() const override { return {Kind::schedule}; }
   void setPinned(const std::vector<Run>& runs) override;
+  /// The form that a hand chose, also of a model that does not have it; its box is filled only once the forms are laid out.
+  QVariantMap choices() const override;
+  void setChoices(const QVariantMap& saved) override;
   QString dataAsCsv() const override;
   ScheduleView* view() const { return view_; }
   QString words() const { return said_->text() + u' ' + why_->text(); }
@@ -66,9 +69,9 @@ class StepsPanel : public PlotPanel {
   ScheduleView* view_;
   Paragraph *said_, *why_;
   QTimer clock_;
-  QString form_;
-  bool pinned_ = false;  ///< there are runs that this panel does not show, which it says
-  int held_ = -1;        ///< the node whose cone a click keeps
+  QString chosen_, form_;  ///< by hand, empty for none; and in the picture
+  bool pinned_ = false;    ///< there are runs that this panel does not show, which it says
+  int held_ = -1;          ///< the node whose cone a click keeps
   std::optional<StepSchedule> stepByStep_;
 };
 
