@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A file of named arrays that is open for reading, of whatever format.
+// A file of named arrays that is open for reading, of any format.
 #pragma once
 
 #include <filesystem>
