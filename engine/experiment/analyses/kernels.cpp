@@ -49,7 +49,7 @@ class Kernels final : public Analysis {
 
   void begin(const Network&) override { found_.clear(); }
 
-  /// What the systems are made of is the same in every segment.
+  /// The systems are the same in every segment.
   void forward(const Rollout::Segment& segment) override {
     if (!wanted() || !found_.empty()) return;
     visit(segment.network, [&](const LinearSystem& system, const Memory*, const Network::StateVar& state, const std::string& name) {
@@ -170,8 +170,7 @@ class Kernels final : public Analysis {
     return nullptr;
   }
 
-  /// The buffer that a convolution of the last inputs, or of all of them, reads: what it reads is the buffer before the sequence and then
-  /// the sequence.
+  /// The buffer that a convolution of the last inputs, or of all of them, reads: its input is the buffer, then the sequence.
   static const Network::StateVar* buffer_of(const Network& network, Var read, const std::map<int, Producer>& producers) {
     Producer around{read};
     for (int joins = 0; joins < 2; ++joins)  // of the two, and of copies of that
@@ -189,7 +188,7 @@ class Kernels final : public Analysis {
     const Transition own = memory.transition();
     if (own.kind == Transition::Kind::none) return own.why;
     if (own.varies) return "what a step does to its state changes from step to step, with the input or with the state itself";
-    // What could describe itself and does not is stabilised; the others that are the same at every step have no decay.
+    // A memory with HasLinearSystem that gives none is stabilised; the others that are the same at every step have no decay.
     if (dynamic_cast<const HasLinearSystem*>(&memory)) return "its state is held in units that change from step to step";
     return "its state is a plain sum of all that was written, whose kernel is 1 at every lag";
   }
@@ -209,7 +208,7 @@ class Kernels final : public Analysis {
   static bool reads_states(const LinearSystem& system) {
     return (system.structure == LinearSystem::Structure::modes || system.structure == LinearSystem::Structure::matrix) && !system.c;
   }
-  /// What a column is, where it is not simply a channel of what the model reads.
+  /// Describes the columns where they are more than channels of the model's input.
   static std::string text_of_columns(const Found& own) {
     std::string text;
     if (own.of_states) text += " A channel is an entry of the state by itself, before the model reads it.";

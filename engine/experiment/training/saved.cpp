@@ -68,7 +68,7 @@ void write_history_npz(const Training& training, AtomicFile& file) {
   archive.finish();
 }
 
-/// A line a step, with what was judged after it.
+/// A line a step, with the evaluation after it.
 void write_history_csv(const Training& training, AtomicFile& file) {
   std::string text;
   for (const HistoryColumn& column : columns) text += (text.empty() ? "" : ",") + std::string(column.name);
@@ -152,7 +152,7 @@ Json read_manifest(const std::filesystem::path& folder) {
     }
     for (const char* name : exported_files)
       if (!named.contains(name)) fail(file, "does not name " + std::string(name));
-    // All sizes before the first hash: what is too long need not be read to its end.
+    // All sizes before the first hash: a file that is too long is not read to its end.
     for (const auto& [name, one] : named) {
       const Json& bytes = one->at("bytes");
       if (!bytes.is_number_unsigned() || InputFile(folder / name).size() != bytes.get<std::uint64_t>())
@@ -270,7 +270,7 @@ void resume(Training& training, const std::filesystem::path& folder) {
     fail(folder / manifest, "does not say what was learned from");
   }
   const NpzFile weights(folder / "weights.npz"), optimiser(folder / "optimiser.npz"), history(folder / "history.npz");
-  // What an array is, its header says; a small archive may hold one of any size.
+  // Type and shape from the header alone: a small archive may hold one of any size.
   const auto is_real = [](const NpzFile& archive, const std::string& name, const Shape& shape) {
     const NpyHeader header = archive.header(name);
     return header.shape == shape && header.kind == 'f';

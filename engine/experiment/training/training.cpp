@@ -95,7 +95,7 @@ std::string Training::leave_device(const Registry& registry, const DeviceError& 
   request.steps = request_.options.rate.steps;  // as many as at first: its rate and its evaluations go by them
   Training again(registry, request, state ? &state->weights : nullptr);
   if (state) again.go_on(*this, *state);
-  trainer_ = std::move(again.trainer_);  // before what it stands on
+  trainer_ = std::move(again.trainer_);  // before the model and the examples that it refers to
   model_ = std::move(again.model_);
   examples_ = std::move(again.examples_);
   architecture_ = again.architecture_;

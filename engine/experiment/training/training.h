@@ -25,8 +25,8 @@ struct TrainingRequest : TrainingPlan {
   /// The model with its settings, seed of the weights, weights to begin from (a file's, or those that another training came to), device and
   /// precision; `form` is the form of the training. Its sequence is not read.
   RunRequest run;
-  /// What is learned from: a task, whose options' seed is that of all examples and which is the preset's own where it is empty; or a file,
-  /// standardised by mean and deviation of the part that is learned from.
+  /// The training data: a task (empty: the preset's own), whose options' seed is that of all examples; or a file, standardised by mean and
+  /// deviation of its training part.
   SequenceChoice from{.task = {}};
 };
 
@@ -57,7 +57,7 @@ class Training {
   const std::string& title() const { return title_; }
 
   /// The next step; every judge_every-th is followed by an evaluation, and so is the last. Throws TrainingDiverged, and Cancelled where a
-  /// stop is heard, in the evaluation too. Step and evaluation are one: whatever is thrown, the training stands where it stood before.
+  /// stop is heard, in the evaluation too. Step and evaluation are one: on any exception, the training is unchanged.
   void advance(std::stop_token stop = {});
   /// Judges the weights as they are where nothing was judged yet.
   void begin(std::stop_token stop = {}) {
