@@ -57,7 +57,7 @@ class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinea
     if (!carried) exponent_ = 0;
     int power = exponent_;
     if (notes_passed_) note_what_passes(c, carried);
-    // What reads it beside has left its part in plain units; the recurrence's own may have another one.
+    // Other reads of the initial state have added their gradients in plain units; the recurrence's may have another unit.
     const void* read = initial_is_read_ && c.grad_in[2] ? read_.resize(c.backend, type_, d_.width) : nullptr;
     if (read) {
       const std::size_t bytes = static_cast<std::size_t>(d_.width) * bytes_of(type_);
@@ -274,7 +274,7 @@ MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var
     const Var one = graph.constant({channels, 1}, ones);
     const Var weights = complex(one, affine(one, 0.0, 0.0));
     const Var kernel = vandermonde(weights, factors, steps);
-    // What the initial state leaves behind, a^(t+1) s_0, is the convolution with an impulse at step 0.
+    // The response to the initial state, a^(t+1) s_0, is the convolution with an impulse at step 0.
     const Var driven = reshape(b, {steps, batch, channels});
     const Var first = slice(driven, 0, 0, 1) + reshape(vars.initial[0], {1, batch, channels}) * reshape(own, {1, 1, channels});
     Var input = first;

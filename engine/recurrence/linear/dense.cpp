@@ -210,7 +210,7 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
     return at(matrices, static_cast<std::size_t>(d_.varying ? t : g) * square());
   }
 
-  /// What the adjoint is multiplied with: a time-invariant matrix is transposed once, then read along its rows.
+  /// The matrices of the adjoint: a time-invariant matrix is transposed once, then read along its rows.
   const void* back(Backend& b, const void* matrices) {
     if (d_.varying) return matrices;
     Strided transposed;
@@ -303,7 +303,7 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
       if (later) b.add_scaled(type_, of_row(), exponent_, later, step(lambda, d_.steps - 1), true);
     };
     const auto product = static_cast<const char*>(products(b, matrices));
-    char* ends = entries(starts_, b, chunks_ * of_row());  // what enters a chunk from the next one
+    char* ends = entries(starts_, b, chunks_ * of_row());  // the adjoints that enter a chunk from the next one
     begin();
     retreat(b, matrices, lambda, stop);
     b.zero(ends, static_cast<std::size_t>(chunks_) * row());

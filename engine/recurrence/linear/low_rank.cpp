@@ -238,7 +238,7 @@ LowRankVars low_rank_convolution(Graph& graph, const LowRankSystem& s, Var u) {
   vars.finals = {Var{}};
   const auto [memory, A] = dense_witness(real_transition(graph, s), channels);
   vars.memory = memory;
-  // Columns: what one input leaves behind, and what is left of each initial state.
+  // Columns: the state after one input, and each initial state after one step.
   const int channels_first[] = {1, 2, 0};
   const Var starts = permute(as_halves(vars.initial[0]), channels_first);
   const Var columns[] = {chunks::with_axis(as_halves(s.b), -1), matmul(A, starts)};
