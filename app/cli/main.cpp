@@ -42,13 +42,13 @@ void open_standard_streams() {
     if (fcntl(stream, F_GETFD) < 0) static_cast<void>(open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
-/// `reclab list | head -1`: who reads has what it wanted.
+/// `reclab list | head -1`: the reader closed the pipe.
 bool reader_is_gone() {
   pollfd output{STDOUT_FILENO, 0, 0};
   return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
 }
 
-/// What a shell variable that is not set leaves of an option's value.
+/// Refuses empty values, which unset shell variables leave.
 void refuse_empty_values(CLI::App& command) {
   for (CLI::Option* option : command.get_options()) {
     if (option->get_items_expected_max() == 0) continue;  // a flag

@@ -26,7 +26,7 @@ void add_task(CLI::App& app, TaskOptionsText& options);
 /// Those of a task's sequence that `reclab task` has.
 std::vector<PlanField<SequenceChoice>> task_fields();
 
-/// What was typed after `reclab run`, `train` or the name of a study, as options. Throws Error for what CLI11 refuses.
+/// The options of the arguments after `reclab run`, `train` or the name of a study. Throws Error for arguments that CLI11 refuses.
 RunOptions run_options(const std::vector<std::string>& arguments);
 TrainOptions train_options(const std::vector<std::string>& arguments);
 StudyOptions study_options(const std::string& study, const std::vector<std::string>& arguments);

@@ -29,7 +29,7 @@ void only_with(const std::string& option, bool given, const std::string& other) 
   if (given) usage_error(option, "belongs to " + other + ".");
 }
 
-/// Where a training stands: a line at the bottom of a terminal, or a line at each judgement where standard error is none.
+/// The progress of a training: a line at the bottom of a terminal, or a line at each judgement where standard error is none.
 class TrainingProgress {
  public:
   explicit TrainingProgress(const Training& training)
@@ -212,13 +212,13 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   } catch (const Cancelled&) {
   } catch (const TrainingDiverged& error) {
     diverged = error.what();
-  } catch (...) {  // what was learned is kept first
+  } catch (...) {  // the trained weights are written first
     failed = std::current_exception();
   }
   standing.clear();
   const Trainer& trainer = training.trainer();
   const std::int64_t steps = trainer.steps();
-  // Where nothing was gained there is nothing to write, but for what was not to be trained any further.
+  // A training without a new step is not written, unless it had no steps to do.
   const bool worth = trainer.whole() && (steps > begun_at || (training.done() && diverged.empty() && !failed));
   if (worth) kept.write();
   complain(kept.problem());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What `reclab bench` takes beside its fields, and how it shows a timing.
+// The request of `reclab bench`, and the output of a timing.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
-/// What was timed, by name.
+/// The arrays of a timing, by name.
 class Timed {
  public:
   explicit Timed(const Trace& trace) : trace_(trace) {}
@@ -55,7 +55,7 @@ std::string grouped(long long n) {
   return text;
 }
 
-/// What the panel says over its plot of times.
+/// The headline of the panel's plot of times.
 std::string headline_of(const Timed& timed, const std::vector<std::string>& forms) {
   std::vector<Curve> curves;
   for (const std::string& form : forms) curves.push_back(curve_of(timed, form));
@@ -75,7 +75,7 @@ const std::vector<std::pair<std::string, std::string>> of_machine{{"lyapunov", "
                                                                   {"roof_triad", "roof/triad"}, {"roof_cached", "roof/cached"},
                                                                   {"roof_flops", "roof/flops"}, {"between", "between"}};
 
-/// A line for each form and length; what belongs to the form or to the whole timing is on each of them. What is not known is empty.
+/// A line for each form and length, with the values of the form and of the whole timing repeated. Unknown cells are empty.
 void write_timing(const Trace& trace, const std::vector<std::string>& forms, const std::filesystem::path& file) {
   const Timed timed(trace);
   std::string text = "form,length";
