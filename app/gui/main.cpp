@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   QApplication::setWindowIcon(QIcon(":/recurrence-lab.svg"));
   if (!options.figures.isEmpty()) return reclab::drawFigures(options);
 
-  // What was asked for by name is read before there is a window, so that a mistake ends here.
+  // Options by name are read before there is a window, so that a mistake ends here.
   std::optional<reclab::Setup> first;
   try {
     reclab::checkLayout(options);

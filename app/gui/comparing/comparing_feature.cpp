@@ -112,7 +112,7 @@ void ComparingFeature::change(const QString& text, const std::function<void()>& 
 
 void ComparingFeature::showPins() {
   const std::vector<Pin>& pins = pins_->pins();
-  // The keyboard stays with the runs, or goes to the time; left alone it would fall on whatever button comes next, which then looks picked.
+  // The keyboard stays with the runs, or goes to the time; left alone it would fall on the next button, which then looks picked.
   const auto holder = [this] {
     const QWidget* focus = frame_->window()->focusWidget();
     return focus != nullptr && chips_->isAncestorOf(focus) ? focus : nullptr;
@@ -202,7 +202,7 @@ void ComparingFeature::tellVisible() {
 void ComparingFeature::compare(const ReadyComparison& which) {
   std::vector<Setup> runs = which.runs;
   if (runs.empty()) return;
-  // What is looked at stays so where it is one of them.
+  // The current run stays current where it is one of them.
   const auto own = std::ranges::find_if(runs, [this](const Setup& one) { return one.sameRun(session_->setup()); });
   const Setup first = own == runs.end() ? runs.front() : *own;
   runs.erase(own == runs.end() ? runs.begin() : own);

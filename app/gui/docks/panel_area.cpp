@@ -74,8 +74,8 @@ qsizetype namesIn(const QString& cell) {
   return letters;
 }
 
-/// The layout with no more rows and columns than fit: what is left over, of a row that is too wide or that there is no room for, stands
-/// behind others, as tabs, where names take the least room, so that as many of them as can be are whole.
+/// The layout with no more rows and columns than fit: the panels left over are tabs behind others, where names take the least room, so that
+/// as many of them as can be are whole.
 std::vector<QStringList> fitted(const PanelLayout& layout, const QSize& fit) {
   std::vector<QStringList> rows;
   for (const QStringList& row : layout.rows) {
@@ -134,7 +134,7 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
   auto* column = new QVBoxLayout(paper);
   column->setContentsMargins(4, 2, 4, 4);
   column->addWidget(panel_);
-  paper->setMinimumSize(220, 120);  // its own, so that what a panel's controls ask for changes no layout
+  paper->setMinimumSize(220, 120);  // its own, so that the size hints of a panel's controls change no layout
   setWidget(paper);
   veil_ = new Veil(panel_);
   dimSoon_.setSingleShot(true);
@@ -193,7 +193,7 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
   });
   connect(this, &QDockWidget::visibilityChanged, this, [this](bool visible) {
     visible_ = visible && isVisible();  // a tab that comes to the front is told so even where the whole area is out of sight
-    emit shownChanged();                // first, so that what it lacks is on its way
+    emit shownChanged();                // first, so that missing kinds are requested early
     if (visible_) catchUp();
   });
 }
@@ -336,7 +336,7 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
   soon_.setInterval(120);
   connect(&soon_, &QTimer::timeout, this, [this] {
     if (own_ || enlarged_ != nullptr || fitOf(size()) == fit_) return;
-    // What was brought to the front of others stays there.
+    // Panels that were raised in front of others stay there.
     std::vector<PanelDock*> raised;
     for (PanelDock* one : docks_)
       if (one->inSight() && std::ranges::none_of(rows_, [one](const auto& row) { return row.contains(one); })) raised.push_back(one);
@@ -469,7 +469,7 @@ void PanelArea::arrange(const PanelLayout& layout) {
 }
 
 void PanelArea::spread() {
-  // The sizes that they shall have: of what is too much the first would take as much as the others' least sizes leave it.
+  // Explicit sizes: left alone, the first dock takes all space beyond the others' minimum sizes.
   const auto share = [this](int whole, qsizetype count) {
     const int between = style()->pixelMetric(QStyle::PM_DockWidgetSeparatorExtent, nullptr, this);
     return QList<int>(count, static_cast<int>((whole - (count - 1) * between) / std::max<qsizetype>(1, count)));

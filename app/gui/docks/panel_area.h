@@ -100,8 +100,9 @@ class PanelArea : public QMainWindow {
   void setResult(const std::string& study, const StudyResult& result, const QString& problem = {});
   bool inSight(Kind kind) const;  ///< a panel that needs this
   const std::vector<PanelLayout>& layouts() const { return panelLayouts(); }
-  /// Arranges panels by a layout, with the same proportions for the same room, whatever was shown before. Where there is no room for a row
-  /// or a column of panels they stand behind others as tabs, and that follows the size of the window until a hand moves or hides a panel.
+  /// Arranges panels by a layout, with the same proportions for the same room, independent of the arrangement before. Where there is no
+  /// room for a row or a column of panels they stand behind others as tabs, and that follows the size of the window until a hand moves or
+  /// hides a panel.
   void arrange(const PanelLayout& layout);
   /// Sets the arrays that the model has, "gates" and "states", so that an empty panel knows missing arrays from those that there never are.
   void setModelHas(const QStringList& what);

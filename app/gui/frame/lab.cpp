@@ -21,8 +21,8 @@ namespace reclab {
 
 namespace {
 
-/// What a panel was set to: its choices, its actions that are on, and where its boxes stand that are a choice by their property; behind
-/// another panel there is nothing in them to choose from.
+/// The choices in a panel: its own choices, its actions that are on, and the entries of the boxes that are a choice by their property;
+/// behind another panel there is nothing in them to choose from.
 QVariantMap setIn(const Panel& panel, bool inSight = true) {
   QVariantMap all = panel.choices();
   if (inSight)
@@ -88,7 +88,7 @@ Lab::Lab(SessionController* session, Pins* pins, PanelArea* area, TimeLink* time
   soon_.setSingleShot(true);
   soon_.setInterval(0);
   connect(&soon_, &QTimer::timeout, this, &Lab::compare);
-  // What a panel was set to of a model it can be set to once that model's run is there.
+  // A choice in a panel that depends on the model can be restored only once that model's run is there.
   connect(
       session_, &SessionController::traceChanged, this,
       [this] {
@@ -119,8 +119,8 @@ LabState Lab::state() const {
   return state;
 }
 
-/// In words for a menu, the first of what a hand chooses beside the setup and the pins that differs: "view of Gradients", "arrangement";
-/// empty where nothing does.
+/// In words for a menu, the first difference in choices beside the setup and the pins: "view of Gradients", "arrangement"; empty where
+/// nothing does.
 QString Lab::textOf(const LabState& before, const LabState& after) const {
   if (!(before.arranged == after.arranged)) return tr("arrangement");
   for (auto panel = after.panels.begin(); panel != after.panels.end(); ++panel)
@@ -218,7 +218,7 @@ void Lab::change(const QString& text, const std::function<void()>& does, int ges
   read(*now_);
   does();
   read(after);
-  if (after == *now_ && !aside.undo) return;  // what is done besides is to be undone, too
+  if (after == *now_ && !aside.undo) return;  // a side effect is to be undone, too
   push(text, gesture, std::move(after), std::move(aside));
   told_ = true;
 }
@@ -239,7 +239,7 @@ void Lab::compare() {
   pressed_ = false;
   LabState after = state();
   const QStringList touched = std::exchange(touched_, {});
-  if (awaited_) return;  // what was put back is not there yet
+  if (awaited_) return;  // the restored state is not complete yet
   for (auto panel = after.panels.begin(); panel != after.panels.end(); ++panel)
     if (!touched.contains(panel.key())) now_->panels[panel.key()] = panel.value();
   const QString text = std::exchange(told_, false) ? QString() : textOf(*now_, after);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The state of the lab: read, put back, and kept before each change that a hand makes, so that undo is a list of states. Choices by hand
-// beside the setup and the pins need no code of their own for that: when a mouse button or a key goes up, the state is compared with what
-// it was when it went down.
+// beside the setup and the pins need no code of their own for that: when a mouse button or a key goes up, the state is compared with the
+// state when it went down.
 #pragma once
 
 #include <QJsonObject>

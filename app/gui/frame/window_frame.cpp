@@ -50,7 +50,7 @@ WindowFrame::WindowFrame(QMainWindow* window, Look* look)
 }
 
 void WindowFrame::setChooser(FileChooser chooser) {
-  // Whatever a dialog does with the focus, it is where it was when the dialog is gone.
+  // Restores the focus after a dialog.
   const auto keeping = [](auto ask) {
     return [ask = std::move(ask)](auto&&... arguments) {
       const QPointer<QWidget> before = QApplication::focusWidget();

@@ -119,7 +119,7 @@ void TrainingBar::setLearning(const LearningPtr& learning) {
     }
     what_->setText(said.join(QStringLiteral(",  ")));
   }
-  // Wide enough for what is to come, so that the strip does not tremble.
+  // Wide enough for later texts, so that the strip does not move.
   const QFontMetrics metrics(what_->font());
   const int most = std::max(metrics.horizontalAdvance(what_->text()), QFontMetrics(where_->font()).horizontalAdvance(where_->text())) + 4;
   where_->setMinimumWidth(std::max({where_->minimumWidth(), 150, most}));

@@ -44,7 +44,7 @@ TrainingFeature::TrainingFeature(WindowFrame* frame)
   connect(frame_->pins(), &Pins::changed, this, &TrainingFeature::tell);
   frame_->lab()->add({"training", tr("options of training"), [this] { return bar_->settings()->saved(); },
                       [this](const QVariantMap& saved) { bar_->settings()->restore(saved); }});
-  connect(frame_, &WindowFrame::restored, this,  // whatever it was then
+  connect(frame_, &WindowFrame::restored, this,  // independent of the restored visibility
           [this] { bar_->setVisible(session_->learning() && !session_->learning()->trainings.empty()); });
 }
 
@@ -109,7 +109,7 @@ void TrainingFeature::reset() {
   frame_->say(tr("The training is forgotten, and the weights are drawn again; Undo (Ctrl+Z) brings all of it back."));
 }
 
-/// What lies in the folder is replaced where a person says so.
+/// Files in the folder are replaced only after a confirmation.
 bool TrainingFeature::mayExport(const QString& folder) {
   try {
     const TrainingFolder there = training_in(folder.toStdString());
@@ -171,7 +171,7 @@ bool TrainingFeature::askAboutOldest() {
   return true;
 }
 
-/// What was learned would go with the window.
+/// Asks before the window closes over a training that is not kept.
 bool TrainingFeature::mayLose(const QString& why) {
   QMessageBox question(QMessageBox::Warning, tr("What was learned cannot be kept"), why, QMessageBox::NoButton, frame_->window());
   question.setTextFormat(Qt::PlainText);

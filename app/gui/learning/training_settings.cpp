@@ -14,7 +14,7 @@ TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
   grid->setContentsMargins(12, 10, 12, 10);
   grid->setHorizontalSpacing(12);
   grid->setVerticalSpacing(6);
-  // What is asked of a file comes last, since a task has none of it.
+  // Fields of files come last, since a task has none of them.
   for (const bool ofFile : {false, true})
     for (const TrainingField& field : training_fields()) {
       if (field.form.label.empty() || (field.of == Field::Of::file) != ofFile) continue;

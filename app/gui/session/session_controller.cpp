@@ -108,7 +108,7 @@ void SessionController::connectOthers() {
   });
   connect(&files_, &FileWork::cellsMissing, this, &SessionController::cellsMissing);
   connect(&files_, &FileWork::sequenceRefused, this, [this] {
-    emit setupChanged();  // editors show again what is
+    emit setupChanged();  // editors return to the present values
     emit sequenceRefused();
   });
 }
@@ -233,7 +233,7 @@ bool SessionController::awaits(Kind kind) const {
   if (timings_.study().fills.has(kind)) return !runs_.settled() || timings_.awaited();
   for (const auto& one : studies_)
     if (one->study().fills.has(kind)) return !runs_.settled() || one->isAtIt();
-  // What is recorded as the sequence passes is all in the first stage.
+  // All kinds recorded as the sequence passes are in the first stage.
   return info_of(kind).stage == Stage::late && !runs_.complete();
 }
 

@@ -144,7 +144,7 @@ class SessionController : public QObject {
   QStringList oldestTrainings() const { return store_.oldest(); }  ///< on the disk, of more than are kept unasked
   void removeTrainings(const QStringList& ids) { store_.remove(ids); }
   QString idOfTraining(std::uint64_t training) const { return trainings_.idOf(training); }
-  void follow(std::uint64_t run, const QString& training);  ///< a run beside is that which a training that was kept is of
+  void follow(std::uint64_t run, const QString& training);  ///< assigns a kept training to a run beside
   QStringList trainedTogether() const { return trainings_.together(); }
   void trainOnWith(const QStringList& ids);
   /// The sequence that a training was kept with; null where none was.

@@ -69,7 +69,7 @@ Overview overviewOf(const Sequence& sequence) {
 }
 
 namespace {
-/// With all of its columns, whatever is missing in those that are not read; empty where it is read in no such way.
+/// The file with all of its columns, also where those that are not read have missing cells; empty where it cannot be read so.
 Sequence wholeFile(const std::string& file) {
   for (const Missing missing : {Missing::hold, Missing::leave_out}) {
     LoadOptions options;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is looked at: a value that undo keeps, the inspector edits and a run is made from. Cheap to copy.
+// The setup of a run: a value that undo keeps, the inspector edits and a run is made from. Cheap to copy.
 #pragma once
 
 #include <QMetaType>
@@ -50,15 +50,15 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 struct Setup : RunSettings {
   Setup() { form = device = "auto"; }
   std::string preset;
-  std::map<std::string, Settings> set;                           ///< what was changed of each preset, kept when another is looked at
+  std::map<std::string, Settings> set;                           ///< changed settings by preset, kept when another is current
   std::map<std::string, std::filesystem::path> weights, states;  ///< files that were loaded for each preset, likewise
-  std::map<std::string, LearnedPtr> learned;  ///< what a training of it came to, in place of weights that are drawn or loaded
+  std::map<std::string, LearnedPtr> learned;                     ///< trained weights by preset, in place of drawn or loaded ones
   LoadedSequencePtr sequence;
 
   bool operator==(const Setup& other) const = default;  ///< of loaded sequences and learned weights, whether they are the same ones
   Settings settings() const;                            ///< of the present preset
   void setValue(const std::string& key, const std::string& text);
-  /// Whether both are run alike: what was changed of presets that neither is of does not matter.
+  /// Whether both are run alike: changed settings of other presets do not matter.
   bool sameRun(const Setup& other) const;
   LearnedPtr learnedWeights() const;  ///< of the present preset; null where it has learned nothing
   std::map<std::string, std::filesystem::path>& files(FileKind kind) { return kind == FileKind::weights ? weights : states; }
@@ -74,8 +74,8 @@ bool isTrained(const Setup& setup, const Preset& preset);
 /// its training.
 bool isOwnRun(const Setup& setup, const Preset& preset);
 
-/// What a run was of, in the words of the window, where that is not what is set now: its model and what of it differs. Empty when nothing
-/// does.
+/// The name of a run whose setup is not the present one, in the words of the window: its model and the differences. Empty when there are
+/// none.
 QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now);
 
 /// Everything that there is to choose from.

@@ -26,7 +26,7 @@ QStringList sentencesOf(const QString& text) {
   return text.split(gap, Qt::SkipEmptyParts);
 }
 
-/// Whether it tells what is to be seen in a run: numbers stand behind it, or it says where to look.
+/// Whether a sentence is about a run: it has claims, or names places to look at.
 bool isOfRun(const QString& sentence, const std::vector<Claim>& claims) {
   return sentence.startsWith(QStringLiteral("Look at")) ||
          std::ranges::any_of(claims, [&](const Claim& claim) { return sentence.contains(QString::fromStdString(claim.text)); });

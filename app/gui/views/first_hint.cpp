@@ -51,7 +51,7 @@ void FirstHint::resizeEvent(QResizeEvent* event) {
 
 void FirstHint::fit() {
   int left = width() - 90 - title_->sizeHint().width();
-  for (const bool done : {false, true})  // what is still to be tried comes first
+  for (const bool done : {false, true})  // hints still to be tried come first
     for (std::size_t i = 0; i < words_.size(); ++i) {
       if (done_[i] != done) continue;
       left -= words_[i]->sizeHint().width() + 16;

@@ -50,7 +50,7 @@ bool ratio(const HyperSpec& spec) {
   return logarithmic(spec) || (spec.kind == HyperKind::integer && spec.low >= 1.0 && spec.high / spec.low > 100.0);
 }
 
-/// Three digits of the range, or of the value where the range is one of ratios: what a hand can aim at, and short to read.
+/// Three digits of the range, or of the value where the range is one of ratios: a step that a hand can aim at, and short to read.
 double grainAt(const HyperSpec& spec, double value) {
   return std::pow(10.0, std::floor(std::log10(ratio(spec) ? std::abs(value) : spec.high - spec.low)) - 2.0);
 }
@@ -85,7 +85,7 @@ double steppedBy(const HyperSpec& spec, double value, int steps) {
     step *= 10.0;                                                        // two digits
     if (steps < 0 && value <= 10.0 * step * (1.0 + 1e-9)) step /= 10.0;  // from 0.1 down by 0.001, not to 0.09
   }
-  // What was typed between two steps stays between them.
+  // A typed value between two steps stays between them.
   const double digits = std::min(step, std::pow(10.0, std::floor(std::log10(step))));
   const double fine = std::abs(onGrid(value, digits) - value) < 1e-9 * std::max(1.0, std::abs(value)) ? digits : digits * 1e-6;
   return std::clamp(onGrid(value + steps * step, fine), spec.low, spec.high);
@@ -185,8 +185,8 @@ void InspectorView::build() {
       editors_[spec.key] = editor;
       more_ << made;
     }
-    // Two real numbers, which a run follows while they move, and how strongly the weights take the input, not what the input itself is
-    // multiplied by; where there are not as many, sizes.
+    // Two real numbers, which a run follows while they move, and the gain of the input weights rather than the scale of the input; where
+    // there are fewer, sizes.
     int left = 3;
     const auto show = [&](const HyperSpec& spec) {
       if (left > 0 && !scales_input(spec.key) && more_.removeOne(editors_[spec.key].cell)) --left;
@@ -482,7 +482,7 @@ void InspectorView::setModel(const ModelPtr& model) {
   if (model_) {
     for (auto& [key, editor] : editors_) {
       if (!editor.held()) editor.show(model_->hyper.value(key));
-      // What differs from the preset stands out.
+      // Values that differ from the preset are bold.
       QFont font = editor.label->font();
       font.setBold(!(model_->hyper.value(key) == model_->standard.value(key)));
       editor.label->setFont(font);

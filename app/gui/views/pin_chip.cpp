@@ -21,7 +21,7 @@ namespace {
 
 constexpr int editorWidth = 150, leastName = 56, margin = 4, dots = 30;  // pixels
 
-/// What differs stands at the end of a name, so where there is no room for all of it the middle goes.
+/// Differences are at the end of a name, so the middle is elided.
 class NameLabel : public ElidedLabel {
  public:
   using ElidedLabel::ElidedLabel;
@@ -216,7 +216,7 @@ static qsizetype commonWords(const std::vector<PinChip*>& chips) {
 }
 
 void PinRow::fit() {
-  // What all of them say goes before what tells them apart.
+  // Words that all names share are left out before their differences.
   const qsizetype common = wanted() > width() ? commonWords(chips_) : 0;
   for (PinChip* one : chips_) one->leaveOut(common);
   // Names end in dots as long as their beginnings can be read.

@@ -138,7 +138,7 @@ void Scrubber::tell() {
     } else {
       const double value = sequence.input[row * width];
       what = tr("%1 = %2").arg(nameOf(0), locale.toString(value, 'g', 4));
-      // Standardised is what the model sees; the file has the unit that a reader knows.
+      // The model reads standardised values; the file's have the unit that a reader knows.
       if (sequence.standardised && !sequence.mean.empty() && !sequence.deviation.empty())
         what =
             tr("%1 = %2 (standardised %3)")
@@ -159,7 +159,7 @@ void Scrubber::tell() {
   };
   put(what_, what);
   put(when_, when);
-  // One width, whatever is said and whatever sequence it is of, so that the time line beside it stands still; longer texts end in dots.
+  // One width, for all texts and sequences, so that the time line beside it stands still; longer texts end in dots.
   const int widest = QFontMetrics(where_->font())
                          .horizontalAdvance(tr("t = %1 of %1").arg(QString(std::max<qsizetype>(7, number(time_->length()).size()), '0')));
   words_->setFixedWidth(std::max(wordsWidth, widest + 16));

@@ -173,7 +173,7 @@ void TimeStrip::paintEvent(QPaintEvent*) {
   const bool brushed = first_ > 0 || last_ < length() - 1;
   if (brushed) painter.fillRect(QRectF(QPointF(left, full.top()), QPointF(right, full.bottom())), blend(accent, base, 0.12));
   paintLines(painter);
-  if (brushed) {  // what lies outside recedes
+  if (brushed) {  // dims the parts outside the brush
     QColor veil = base;
     veil.setAlphaF(0.6F);
     painter.fillRect(QRectF(full.topLeft(), QPointF(left, full.bottom())), veil);

@@ -68,8 +68,8 @@ void Changes::takeFile(FileKind kind, const QString& preset, const QString& file
   frame_->change(after, (kind == FileKind::weights ? tr("weights %1") : tr("initial state %1")).arg(QFileInfo(file).fileName()));
 }
 
-/// A preset with other settings, as one change; without any, as it was last looked at. What it has as these say is not set by hand; weights
-/// and states of files were for other settings.
+/// A preset with other settings, as one change; without any, as it was last looked at. Settings equal to the preset's own do not count as
+/// set by hand; weights and states of files were for other settings.
 void Changes::openModel(const ModelChoice& model) {
   if (!session_->library()) return;
   if (model.settings.empty()) return frame_->pickModel(QString::fromStdString(model.preset));
@@ -86,7 +86,7 @@ void Changes::openModel(const ModelChoice& model) {
   frame_->change(after, tr("model %1").arg(QString::fromStdString(model.title)));
 }
 
-/// The weights that came with the preset, with the sizes and the task that they learned with, as one change; or what is drawn.
+/// The weights that came with the preset, with the sizes and the task that they learned with, as one change; or the drawn ones.
 void Changes::showTrained(bool trained) {
   if (!session_->library()) return;
   Setup after = session_->setup();

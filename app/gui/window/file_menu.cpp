@@ -16,7 +16,7 @@
 namespace reclab {
 namespace {
 
-/// What a file dialog shows, "Sequences (*.csv *.npy);;All files (*)".
+/// The filter of a file dialog, "Sequences (*.csv *.npy);;All files (*)".
 QString filterOf(const QString& what, const std::vector<std::string>& suffixes) {
   QStringList patterns;
   for (const std::string& suffix : suffixes) patterns << "*" + QString::fromStdString(suffix);

@@ -18,7 +18,7 @@
 namespace reclab {
 namespace {
 
-/// Where one types: a field, or that of a box with arrows; null for any other widget.
+/// The line edit of a widget: a field, or that of a spin box; null for any other widget.
 QLineEdit* lineOf(QObject* widget) {
   if (auto* line = qobject_cast<QLineEdit*>(widget)) return line;
   const auto* spin = qobject_cast<QAbstractSpinBox*>(widget);
@@ -27,7 +27,7 @@ QLineEdit* lineOf(QObject* widget) {
 
 enum class Owner { widget, window, qt };
 
-/// Space and the arrows are the time's, undo and export the window's, wherever they mean nothing to what has the focus.
+/// Space and the arrows are the time's, undo and export the window's, unless the focused widget uses them.
 Owner ownerOf(QObject* watched, const QKeyEvent& key) {
   QLineEdit* line = lineOf(watched);
   const Qt::KeyboardModifiers modifiers = key.modifiers() & ~Qt::KeypadModifier;
@@ -41,7 +41,7 @@ Owner ownerOf(QObject* watched, const QKeyEvent& key) {
     return Owner::qt;
   }
   if (line == nullptr || !(modifiers & Qt::ControlModifier)) return Owner::qt;
-  // In a field undo takes back what is being typed; once it is entered, it is a change of the window's.
+  // In a field undo takes back typing; once it is entered, it is a change of the window's.
   if (key.key() == Qt::Key_Z && modifiers == Qt::ControlModifier)
     return line->isModified() && line->isUndoAvailable() ? Owner::widget : Owner::window;
   if (key.key() == Qt::Key_Y || key.key() == Qt::Key_Z)

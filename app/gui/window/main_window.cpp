@@ -41,7 +41,7 @@
 namespace reclab {
 namespace {
 
-/// Where they come from that are not drawn: a file, or a training; else empty.
+/// The source of weights that are not drawn: a file, or a training; else empty.
 QString weightsOf(const Setup& setup) {
   if (const LearnedPtr learned = setup.learnedWeights()) return MainWindow::tr("%1 steps of training").arg(grouped(learned->step));
   const auto file = setup.weights.find(setup.preset);
@@ -181,7 +181,7 @@ void MainWindow::showSetup() {
   nameInput();
 }
 
-/// The input's name over its editors, and by what the model multiplies it where it does.
+/// Shows the input's name over its editors, and the model's scale of it where there is one.
 void MainWindow::nameInput() {
   const LoadedSequencePtr& input = session_->setup().sequence;
   const QString scale = inputScale_.isEmpty() ? QString() : tr(" × %1").arg(inputScale_);
@@ -189,7 +189,7 @@ void MainWindow::nameInput() {
     if (dock->objectName() == "dock.sequence" && input) dock->header()->setHeadline(QString::fromStdString(input->sequence.name) + scale);
 }
 
-/// What the card says of a run it says of the preset's own, alone.
+/// The card's sentences about a run hold for the preset's own run alone.
 void MainWindow::tellCard() {
   const Setup& setup = session_->setup();
   if (!session_->library() || setup.preset.empty()) return;
@@ -206,7 +206,7 @@ void MainWindow::tellCard() {
 }
 
 void MainWindow::showTimeOf(const TracePtr& trace) {
-  // The time line is that of what is shown: a new sequence comes with its first pictures, not before.
+  // The time line is that of the shown run: a new sequence comes with its first pictures, not before.
   const LoadedSequencePtr& sequence = session_->setup().sequence;
   if (!sequence || sequence == shownSequence_) return;
   if (trace->info.input_sha256 != sequence->sequence.sha256 || trace->info.length != sequence->sequence.length) return;
@@ -246,8 +246,8 @@ void MainWindow::showTrace(const TracePtr& trace) {
   comparing_->showRuns();
 }
 
-/// What was to be recorded and is not there, there is not: a card also lists what is kept between runs alone. Card and run come in either
-/// order.
+/// A requested kind without arrays is struck from the card's list, which also names values kept only between runs. Card and run come in
+/// either order.
 void MainWindow::tellModelHas(const TracePtr& trace) {
   QStringList has = modelHas_;
   if (trace && trace->info.preset == session_->setup().preset) {

@@ -29,7 +29,7 @@ void copyCommand(WindowFrame* frame) {
   const SessionController* session = frame->session();
   const TracePtr& trace = session->trace();
   if (!trace || trace->info.command.empty()) return frame->say(QObject::tr("There is no run yet whose command could be copied."));
-  // With all that an export records, not what panels happen to show.
+  // With all kinds of an export, not only those of the visible panels.
   const Setup shown = session->shownSetup();
   const RunRequest request = requestFor(shown, session->library()->presets.find(shown.preset), RecordingOptions{});
   QApplication::clipboard()->setText(QString::fromStdString(command_of(request, trace->info.device)));

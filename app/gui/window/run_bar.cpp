@@ -80,7 +80,7 @@ RunBar::RunBar(WindowFrame* frame) : QToolBar(tr("Run"), frame->window()), frame
 
   addActions(frame_->offered(ActionPlace::barCompare));
 
-  if (auto* more = findChild<QToolButton*>("qt_toolbar_ext_button")) more->setIcon(icon("menu"));  // what there is no room for
+  if (auto* more = findChild<QToolButton*>("qt_toolbar_ext_button")) more->setIcon(icon("menu"));  // the button for actions without room
   for (QToolButton* button : findChildren<QToolButton*>()) button->setFocusPolicy(Qt::TabFocus);  // a tool bar takes the keyboard from them
 }
 

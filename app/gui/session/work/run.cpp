@@ -24,7 +24,7 @@ RunStage runOf(const RunWork::Subject& subject, const Report<RunStage>& report, 
   const auto publish = [&](TracePtr trace) { report.part({std::move(trace), {}}); };
   RunResult result = run(builtin_registry(), requestFor(setup, subject.library->presets.find(setup.preset), subject.key.recording),
                          report.progress, stop, publish, &standing);
-  if (result.trace->info.outcome == Outcome::cancelled) throw Cancelled();  // what it recorded is freed here, not in the window's thread
+  if (result.trace->info.outcome == Outcome::cancelled) throw Cancelled();  // its arrays are freed here, not in the window's thread
   return {std::move(result.trace), std::make_shared<const FinalState>(std::move(result.state))};
 }
 

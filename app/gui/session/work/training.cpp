@@ -85,7 +85,7 @@ void Learner::begin(std::stop_token stop) {
     resume(*training, resumes_);
   }
   training_ = std::move(training);
-  if (training_->device() != "cpu" && training_->trainer().steps() > 0) state_ = training_->state();  // what it goes on from
+  if (training_->device() != "cpu" && training_->trainer().steps() > 0) state_ = training_->state();  // the state that it goes on from
   sinceState_.start();
   const Trainer& trainer = training_->trainer();
   {
@@ -102,11 +102,11 @@ void Learner::begin(std::stop_token stop) {
   take(true);
 }
 
-/// What is new; the weights too where they are kept. They are fetched before the window's thread could have to wait.
+/// Updates the history, and the weights where they are kept. They are fetched before the window's thread could have to wait.
 void Learner::take(bool keep) {
   LearnedPtr weights;
   if (keep && (kept_.all().empty() || kept_.all().back()->step < curve_.first + training_->trainer().steps())) {
-    const StopScope whole{std::stop_token()};  // who is asked to stop comes here to keep what was learned
+    const StopScope whole{std::stop_token()};  // a stopped training comes here to keep its weights
     weights = training_->learned(number_);
     if (curve_.first > 0) {  // how often these weights have been changed in all
       auto all = std::make_shared<LearnedWeights>(*weights);
@@ -136,7 +136,7 @@ void Learner::take(bool keep) {
   changed_ = true;
 }
 
-/// What its device was doing is done on the CPU, from where it stood when that was last looked at.
+/// Moves the training from its device to the CPU, at the last state that was copied from it.
 void Learner::leaveDevice(const DeviceError& error) {
   const StopScope whole{std::stop_token()};
   // One that its device failed before anything was learned since it was resumed is resumed once more.
@@ -397,7 +397,7 @@ void TrainingWork::comeBackTo(const std::shared_ptr<Forgotten>& fork) {
 }
 
 void TrainingWork::start(std::int64_t steps) {
-  pause_->store(true);  // whatever runs still
+  pause_->store(true);  // pauses any other training
   pause_ = std::make_shared<std::atomic<bool>>(false);
   patience_.stop();
   if (!keptIn_.isEmpty()) keepsSoon_.start();
@@ -433,8 +433,7 @@ void TrainingWork::start(std::int64_t steps) {
                  for (const auto& one : learners) try {
                      one->rest();
                    } catch (const std::exception&) {
-                     // What ended the training is what is told; these weights are still there, and are fetched when it goes on or is
-                     // exported.
+                     // The first exception is reported; these weights are still there, and are fetched when it goes on or is exported.
                    }
                  throw;
                }
@@ -443,7 +442,7 @@ void TrainingWork::start(std::int64_t steps) {
              });
 }
 
-/// Where a training cannot begin there is none.
+/// Removes trainings that could not begin.
 void TrainingWork::dropUnbegun() {
   const auto unbegun = [](const auto& one) { return !one->newest() && !one->waits(); };
   std::erase_if(all_, unbegun);
@@ -600,7 +599,7 @@ std::shared_ptr<Learner> TrainingWork::of(std::uint64_t run) const {
 }
 
 std::shared_ptr<Learner> TrainingWork::of(const Setup& setup) const {
-  // Weights go with a model and its sizes, whatever sequence they are looked at on.
+  // Weights go with a model and its sizes, on any sequence.
   if (const LearnedPtr learned = setup.learnedWeights())
     if (const auto its = find(learned->training); its && its->setup().preset == setup.preset && its->setup().settings() == setup.settings())
       return its;

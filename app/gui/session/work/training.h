@@ -31,8 +31,8 @@ TrainingRequest trainingRequestFor(const Setup& setup, const Preset& preset, con
 /// A model that learns, between its thread and the window's.
 class Learner {
  public:
-  /// `run`: which of the runs that are compared it is of, 0 for that which is looked at. One of weights that were learned goes on from
-  /// them, and waits until it is asked to.
+  /// `run`: the id of its run among the compared ones, 0 for the current run. A training of trained weights continues from them, and waits
+  /// until it is asked to.
   Learner(std::uint64_t number, std::uint64_t run, LibraryPtr library, Setup setup, const TrainingChoice& choice, QString name);
 
   const Setup& setup() const { return setup_; }  ///< as it began
@@ -80,7 +80,7 @@ class Learner {
   std::unique_ptr<Training> training_;
   std::filesystem::path resumes_;       ///< the folder that it goes on from; empty: it begins
   std::int64_t keptSteps_ = 0;          ///< as its folder has it
-  bool onCpu_ = false;                  ///< whatever device was chosen: it failed
+  bool onCpu_ = false;                  ///< the chosen device failed
   std::optional<TrainingState> state_;  ///< of a training on a device, as it last was here; none: as it begins
   QElapsedTimer sinceState_;
   std::atomic<bool> wanted_{false};
@@ -93,7 +93,7 @@ class Learner {
   Checkpoints kept_;
 };
 
-/// A run that is trained beside that which is looked at.
+/// A run that is trained beside the current one.
 struct RunBeside {
   std::uint64_t run = 0;
   Setup setup;
