@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a plot draws over its pictures: the cursor in time, the dots that say that something is left out, and the other way to count steps.
+// The marks that a plot draws over its pictures: the cursor in time, the dots for omitted parts, and the other way to count steps.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@ namespace reclab {
 
 namespace {
 
-/// SVG has no clipping from Qt 6.4's generator, so what leaves an axis rect is painted over, before axes and labels are drawn.
+/// SVG has no clipping from Qt 6.4's generator, so curves outside of an axis rect are painted over, before axes and labels are drawn.
 class OutsideMask : public QCPLayerable {
  public:
   explicit OutsideMask(QCustomPlot* plot) : QCPLayerable(plot, QStringLiteral("mask")) {}

@@ -98,7 +98,7 @@ void PlotPanel::setFormer(std::shared_ptr<const Trace> former) {
   if (former == former_) return;
   const bool was = comparable() != nullptr;
   former_ = std::move(former);
-  if (was && !former_ && reason_.isEmpty()) refresh();  // what was kept of it goes
+  if (was && !former_ && reason_.isEmpty()) refresh();  // its kept picture goes
 }
 
 const Trace* PlotPanel::comparable() const {

@@ -13,14 +13,14 @@ namespace reclab {
 
 namespace {
 
-/// A value of each step, the first of which is that after `first`; what is not above 0 is a gap of a logarithm.
+/// A value of each step, the first of which is that after `first`; on a logarithmic axis, values up to 0 are gaps.
 void fillSteps(QCPGraph* graph, std::int64_t first, const std::vector<double>& values) {
   fillCurve(
       graph, [&](std::int64_t i) { return first + i + 1; }, std::ssize(values),
       [&](std::int64_t i) { return std::log10(values[static_cast<std::size_t>(i)]); });
 }
 
-/// What a task's loss is of one output, as its metric tells.
+/// The name of a task's loss for one output, by its metric.
 QString lossOf(const LearningCurve& curve) {
   return curve.metric == "accuracy" ? Panel::tr("cross-entropy") : Panel::tr("½ squared error");
 }
@@ -31,7 +31,7 @@ constexpr double reach = 14.0;  ///< pixels from a curve within which a click is
 
 QString LearningPanel::nameOf(const LearningCurve& curve) const { return QString::fromStdString(learning_->name_of(curve)); }
 
-/// The one whose time it is: the one that is looked at, or else that which is trained on.
+/// The training of the time line: the one whose weights are shown, or else the current one.
 const LearningCurve& LearningPanel::ofTheLine() const {
   const LearningCurve* line = learning_->find(learning_->line);
   if (line == nullptr) line = learning_->find(learning_->current);
@@ -215,7 +215,7 @@ void LearningPanel::drawChanges(const LearningCurve& curve) {
   }
 }
 
-/// Where the weights that are looked at stand.
+/// The mark at the step of the weights that are shown.
 void LearningPanel::drawMark() {
   const bool there = learning_->line != 0;
   for (StraightLine* mark : {upper_mark_, lower_mark_}) {

@@ -72,14 +72,14 @@ double OutputPanel::shown(const OutputData& of, std::int64_t row, std::int64_t c
   return probabilities() ? of.probability(row, channel) : of.value(row, channel);
 }
 
-/// Where the target is drawn: of logits, at the logit that is to be the largest.
+/// The value at which the target is drawn: with logits, the logit of the target's class.
 std::optional<double> OutputPanel::wanted(std::int64_t row, std::int64_t channel) const {
   if (!data_.classes()) return data_.target(row, channel);
   if (data_.targetClass(row) != channel) return std::nullopt;
   return probabilities() ? 1.0 : data_.value(row, channel);
 }
 
-/// All of few; of many what was typed or the preset names, else those that vary most.
+/// All of few channels; of many the typed ones or the preset's, else those that vary most.
 void OutputPanel::choose() {
   const QString asked = by_hand_.value(preset(), PlotPanel::wanted());
   if (which_->text() != asked) {

@@ -246,8 +246,8 @@ void SpectrumPanel::findHome() {
     }
   const double across = std::max(0.08 * (right - left), 1e-6), up = std::max(0.08 * (top - bottom), 1e-6);
   const QCPRange re(left - across, right + across), im(bottom - up, top + up);
-  // Eigenvalues that leave the plane while a slider moves are what one looks for: it grows, by a quarter more than it must, so that it is
-  // seldom.
+  // Eigenvalues that leave the plane while a slider moves are of interest: the plane grows, by a quarter more than needed, so that it does
+  // so seldom.
   const auto grown = [this](const QCPRange& home, const QCPRange& wanted) {
     if (!held_ || !(home.size() > 0)) return wanted;
     QCPRange range = home;
@@ -270,7 +270,7 @@ void SpectrumPanel::keepRound() {
   const auto remember = [this, re, im] { kept_re_ = re->range(), kept_im_ = im->range(); };
   const QCPRange disk(-1.1 * flow_->diskReach(), 1.1 * flow_->diskReach());
   const QCPRange &home_re = fromContinuous() ? disk : home_re_, &home_im = fromContinuous() ? disk : home_im_;
-  // What stands side by side is given what all of them want, whatever each of them shows beyond it to be round.
+  // Panels side by side share the wanted ranges, without the margins that each adds for a round disk.
   rect_->setProperty("wanted", QRectF(home_re.lower, home_im.lower, home_re.size(), home_im.size()));
   if (!lock_->isChecked() && !imposed_) {
     re->setRange(home_re);

@@ -263,7 +263,7 @@ QVariantMap TimingChoices::saved() const {
 }
 
 void TimingChoices::restore(const QVariantMap& saved) {
-  // A settings file may hold anything: what cannot be chosen here is passed over.
+  // A settings file may hold anything: invalid choices are ignored.
   const auto kept = [&](const std::string& key) { return saved.value(QString::fromStdString(key)).toString(); };
   Values next = usual();
   for (const auto& [key, box] : boxes_)

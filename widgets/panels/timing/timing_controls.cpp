@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The row of controls of a timing: views, passes, what is timed, and the button that times it.
+// The row of controls of a timing: views, passes, forms and lengths, and the button that times them.
 #include <QStyle>
 #include <algorithm>
 
@@ -164,7 +164,7 @@ void TimingPanel::showButtons() {
   time_->setVisible(!offer_->isVisibleTo(this));
   const bool stands_out = changed_ && !state_.running;
   if (time_->property("primary").toBool() != stands_out) {
-    time_->setProperty("primary", stands_out);  // what is shown is not what is chosen
+    time_->setProperty("primary", stands_out);  // the timing shown is not of the present choices
     time_->style()->unpolish(time_);
     time_->style()->polish(time_);
   }
