@@ -47,8 +47,7 @@ class Panel : public QWidget {
   virtual Kinds waitsFor() const { return {}; }
   /// Whether the picture is of the run that is shown, and so dimmed and named where another one is set.
   virtual bool isOfRun() const { return true; }
-  /// The model in the names of its picture's files, given the id of the model that is looked at: "lstm"; empty where it is of no such
-  /// model.
+  /// The model in the names of its picture's files, given the id of the current model: "lstm"; empty for a picture of no model.
   virtual QString fileModel(const QString& model) const { return isOfRun() ? model : QString(); }
   /// The run before, while more of the present one is to come: parts of the picture that the present one does not have yet are kept from
   /// it, dimmed. Null when all that will come is there. Given before the trace that it is for.

@@ -23,7 +23,7 @@ void add_model(CLI::App& app, ModelOptions& options, const std::set<std::string_
 void add_run(CLI::App& app, RunOptions& options);
 void add_train(CLI::App& app, TrainOptions& options);
 void add_task(CLI::App& app, TaskOptionsText& options);
-/// Those of a task's sequence that `reclab task` has.
+/// The fields of a task's sequence that are options of `reclab task`.
 std::vector<PlanField<SequenceChoice>> task_fields();
 
 /// The options of the arguments after `reclab run`, `train` or the name of a study. Throws Error for arguments that CLI11 refuses.

@@ -25,7 +25,7 @@ std::vector<std::string> names(const std::vector<GateInfo>& gates) {
   return all;
 }
 
-/// Those that a trace has.
+/// The names of the states that a trace records.
 std::vector<std::string> names(const std::vector<StateInfo>& states) {
   std::vector<std::string> all;
   for (const StateInfo& state : states)

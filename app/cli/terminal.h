@@ -9,7 +9,7 @@
 namespace reclab::cli {
 
 /// While it lives, control characters that are written into the stream become spaces, but for line ends, tabs and the two commands of
-/// heading(). Where the stream's descriptor is a terminal so do those from U+0080 to U+009F.
+/// heading(). Where the stream's descriptor is a terminal so do U+0080 to U+009F.
 class PlainText final : public std::streambuf {
  public:
   PlainText(std::ostream& stream, int descriptor);

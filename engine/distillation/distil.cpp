@@ -145,7 +145,7 @@ struct ModalArchitecture {
   std::vector<std::string>
       filters;   ///< settings of the source that make its filter alone; empty: all that it has no setting of its own for
   Pairs names;   ///< settings of another name in the source: theirs, its own
-  Pairs values;  ///< likewise values of `output`
+  Pairs values;  ///< values of `output` with another name: theirs, its own
   std::vector<std::string> replaced;  ///< ends or parts of names of parameters that make filters
   bool (*put)(Parameters&, const std::map<int, std::vector<const DistilledFilter*>>&, std::int64_t);
 };

@@ -32,7 +32,7 @@ void each_power(Complex pole, std::int64_t count, const F& f) {
 
 bool is_pair(Complex pole) { return pole.imag() != 0.0; }
 
-/// A pole at 0 stands for the tap at 1 with a residue without bound, and two poles that meet for a product with k likewise. A run in
+/// A pole at 0 stands for the tap at 1 with a residue without bound, and two equal poles for a product with k, also without bound. A run in
 /// floating point has neither: with residues this much larger than the taps the sum would be rounding.
 constexpr double least_radius = 1e-5, largest_coefficient = 1e6;
 

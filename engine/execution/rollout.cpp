@@ -213,7 +213,7 @@ void Rollout::reset_states() {
   set_clocks({});
 }
 
-/// Those of the states before the first step.
+/// Sets the clocks of the states before the first step.
 void Rollout::set_clocks(std::span<const double> values) {
   elapsed_.set_clocks(values);
   elapsed_.upload(*full_, batch_, length_, segment_);

@@ -37,7 +37,7 @@ class CommandLine {
   void word(const std::string& value) { words_.push_back(value); }
   /// A field, where its value has to be said.
   void field(const Field& field, const HyperValue& value);
-  /// Those that the plan has, but for some, by their keys.
+  /// The fields of the plan, without some, by their keys.
   template <class Plan>
   void fields(const std::vector<PlanField<Plan>>& all, const Plan& plan, const std::set<std::string_view>& without = {}) {
     for (const PlanField<Plan>& one : all)

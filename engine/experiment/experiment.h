@@ -175,8 +175,7 @@ class MisfitError : public Error {
   std::vector<std::string> parts;  ///< of a file that holds more than this model: those that are one, "FILE:PART"
 };
 /// The hyper-parameters that a file of weights tells by its names and shapes, as settings to put after the request's own; the others stay
-/// unchanged. Empty where the file fits as it is. Throws Error where no settings make it fit. Those that the request sets stay where they
-/// can.
+/// unchanged. Empty where the file fits as it is. Throws Error where no settings make it fit. Settings of the request stay where they can.
 struct SizesInFile {
   std::vector<std::pair<std::string, std::string>> settings;
   std::string others;  ///< other settings that the same shapes fit, in words; empty: the shapes leave no choice
@@ -204,7 +203,8 @@ struct FormReport {
   std::string form;
   std::string device{};         ///< "cpu" or "cuda", where it really ran
   double output_error = 0.0;    ///< largest |difference| over largest |value| of the sequential form
-  double gradient_error = 0.0;  ///< likewise, the worst over the input and all parameters; NaN when one is not finite, which the note names
+  double gradient_error = 0.0;  ///< relative as well, the largest over the input and all parameters; NaN when one is not finite, which the
+                                ///< note names
   double seconds = 0.0;         ///< forward and backward, wall
   double flops = 0.0, bytes = 0.0;  ///< by formula, forward
   int iterations = -1;              ///< of a Newton form, the most of all layers; -1 in every other form

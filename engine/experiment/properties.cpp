@@ -110,7 +110,7 @@ class OneStep {
   std::vector<double> inputs_[2], start_;
 };
 
-/// How far a combination of the ends is from 0, against how large they are; infinite where one is not finite.
+/// The distance of a combination of the ends from 0, relative to their size; infinite where one is not finite.
 double distance(const std::vector<std::vector<double>>& ends, const std::vector<std::pair<int, double>>& combination) {
   double largest = 0.0, off = 0.0;
   for (std::size_t k = 0; k < ends[0].size(); ++k) {

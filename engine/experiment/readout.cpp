@@ -127,7 +127,7 @@ class Layers {
   std::vector<std::vector<double>> states_;
 };
 
-/// How the head is fitted: of a stack as its uppermost part says.
+/// The fit of the head: that of a stack's uppermost part.
 std::optional<ReadoutFit> fit_of(const Architecture& architecture, const Hyper& hyper) {
   if (architecture.stack.empty()) return architecture.fit ? architecture.fit(hyper) : std::nullopt;
   std::optional<ReadoutFit> last;

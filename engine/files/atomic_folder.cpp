@@ -24,7 +24,7 @@ constexpr std::size_t most_others = 1000;
 
 bool same(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
-/// Access lists and other attributes would stay with the old folder. Those of security modules are given to every new file by rule.
+/// Access lists and other attributes would stay with the old folder. Attributes of security modules are given to every new file by rule.
 bool has_attributes(int folder) {
   std::string names(4096, '\0');
   const ssize_t size = ::flistxattr(folder, names.data(), names.size());

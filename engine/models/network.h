@@ -81,7 +81,7 @@ class Network {
     bool pairs = false;  ///< complex numbers as real ones, StateSpec::pairs
     const Shape& row_shape() const { return recorded_shape.empty() ? shape : recorded_shape; }
   };
-  /// Elapsed times that layers read; bound by who runs the network, 1 at all steps where nobody does.
+  /// Elapsed times that layers read; bound by the caller of the network, else 1 at all steps.
   struct ElapsedVar {
     Var var;            ///< [steps, batch, 1]
     double unit = 0.0;  ///< in the unit of the time column; 0: the sequence's typical step

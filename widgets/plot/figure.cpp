@@ -15,7 +15,7 @@ namespace {
 constexpr int title_gap = 8;           // pixels around a title
 constexpr double least_width = 230.0;  // of a figure, in points of the screen, with which axes and legends have room
 
-/// How many pictures stand above each other, colour bars aside.
+/// The number of pictures above each other, without colour bars.
 int stacked(QCPLayoutElement* element) {
   if (element == nullptr || qobject_cast<Paragraph*>(element) || qobject_cast<Legend*>(element) || qobject_cast<QCPColorScale*>(element))
     return 0;

@@ -115,7 +115,7 @@ class TimeCursor : public QCPLayerable {
     if (with_step) write(painter, area, x, area.top() + line / 2.0, tr_step(), theme.accent, metrics);
     // Labels that would overlap move apart, in the order of their values, and stay inside.
     std::sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) { return a.y < b.y; });
-    // Those that there is no room for are left out, the legend and the data have them all.
+    // Labels without room are left out; the legend and the data have them all.
     const auto room = static_cast<std::size_t>(std::max(0, area.height() / line - (with_step ? 1 : 0)));
     if (labels.size() > room) labels.resize(room);
     double lowest = area.top() + (with_step ? line * 1.5 : line * 0.5);

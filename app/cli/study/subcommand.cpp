@@ -12,7 +12,7 @@
 namespace reclab::cli {
 namespace {
 
-/// How the result of each study that has a subcommand is shown.
+/// The texts of the studies with a subcommand.
 const std::map<std::string, StudyText (*)()> texts{{"distil", distil_text}, {"time", bench_text}};
 
 StudyAsked usual(const StudyOptions& options, const PresetLibrary& all) {

@@ -26,7 +26,7 @@ namespace {
 constexpr int soon = 250;              // ms; a picture that is renewed sooner is not dimmed, so that nothing flickers while a slider moves
 constexpr QSize leastPanel(270, 290);  ///< with header, tabs, controls, axes and legend there are still 120 pixels for the picture
 
-/// How many panels fit beside and under each other.
+/// The number of panels that fit beside and under each other.
 QSize fitOf(const QSize& room) { return QSize(room.width() / leastPanel.width(), room.height() / leastPanel.height()).expandedTo({1, 1}); }
 
 /// Names of panels are whole: where there is no room for all of them they are smaller and stand closer, and where there is still none,
@@ -66,7 +66,7 @@ class CloseTabs : public QObject {
   QTabBar* tabs_;
 };
 
-/// How much room the names of a cell's panels take, in letters.
+/// The length of the names of a cell's panels, in letters.
 qsizetype namesIn(const QString& cell) {
   qsizetype letters = 0;
   for (const QString& id : cell.split('|'))

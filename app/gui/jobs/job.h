@@ -49,7 +49,7 @@ class JobBase {
   void stop();
   /// Drops running and waiting computations, of which nothing more is heard.
   void drop();
-  /// More of it is about to follow: who gives way to it waits on.
+  /// More of it is about to follow: jobs that give way to it keep waiting.
   void expectMore(bool more);
 
  protected:

@@ -97,7 +97,7 @@ void TrainingBar::setLearning(const LearningPtr& learning) {
     where_->setText(QString::fromStdString(learning->name_of(*now)));
     what_->setText(tr("waits: choose how it learns, then Train"));
   } else {
-    // Whose time it is, and whether the pictures are of these weights.
+    // The training of the time line, and whether the pictures are of these weights.
     where_->setText(tr("%1: step %2 of %3")
                         .arg(QString::fromStdString(learning->name_of(*line)), grouped(learning->line_step),
                              grouped(std::max(line->done, line->wanted))));
@@ -105,7 +105,7 @@ void TrainingBar::setLearning(const LearningPtr& learning) {
     if (!learning->line_shown) said << tr("not what is looked at");
     if (const auto at = line->at(learning->line_step)) said << tr("batch loss %1").arg(reclab::number(line->loss[*at]));
     if (running && learning->pace > 0.0) {
-      // All that learn take their turns, so the slowest to come to its end is waited for.
+      // Trainings take turns, so the time left is that of the longest.
       std::int64_t left = 0;
       for (const std::uint64_t one : learning->together)
         if (const LearningCurve* curve = learning->find(one)) left = std::max(left, curve->wanted - curve->done);

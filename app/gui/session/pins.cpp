@@ -81,7 +81,7 @@ Pins::Runs::Hears Pins::hears() {
 LearnedPtr Pins::weightsFor(const Pin& pin) const {
   const LearnedPtr at = session_->learnedBy(pin.id);
   if (!at || !pin.weights || pin.weights->training != at->training) return at;
-  // Those that it is of may be kept no more, and yet be no farther from the step that is looked at.
+  // The pin's own weights may be kept no longer, and still be no farther from the current step.
   const std::int64_t step = session_->trainingStep();
   return std::abs(pin.weights->step - step) <= std::abs(at->step - step) ? pin.weights : at;
 }

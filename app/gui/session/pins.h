@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The runs that are looked at together: the one that is shown, and those that are kept beside it. Each has one name and one colour, in
-// chips, legends, tables, figures and curves of learning. Those that are kept are of the input that is shown: on another one they are run
-// again; and one that is trained beside the run that is shown has its weights of the current step of training: when that moves, it is run
-// again too.
+// The compared runs: the one that is shown, and the runs kept beside it. Each has one name and one colour, in chips, legends, tables,
+// figures and curves of learning. The kept ones have the input that is shown: on another one they are run again; and one that is trained
+// beside the run that is shown has its weights of the current step of training: when that moves, it is run again too.
 #pragma once
 
 #include <QColor>
@@ -64,7 +63,7 @@ class Pins : public QObject {
   void rename(std::size_t index, const QString& name);  ///< empty: by its differences again
   const std::vector<Pin>& pins() const { return pins_; }
   std::vector<PinValue> value() const;
-  /// Sets the pins. Those that are pinned now keep their runs; others are run again.
+  /// Sets the pins. Runs that are pinned now are kept; others are run again.
   void setValue(const std::vector<PinValue>& value);
   /// The pins that can be compared with the run that is shown.
   std::vector<Panel::Run> runs() const;

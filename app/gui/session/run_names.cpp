@@ -92,7 +92,7 @@ QStringList runNames(const Facets& shown, const std::vector<Facets>& runs) {
   QStringList names;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Facets& mine = runs[i];
-    // Which of the others each facet tells this one from, a bit each.
+    // For each facet, the other runs that it distinguishes this one from, a bit each.
     std::vector<const Facets*> others;
     const auto alike = [&](const Facets& other) {
       return std::none_of(mine.begin(), mine.end(), [&](const Facet& facet) { return differ(mine, other, facet.key); });

@@ -176,7 +176,7 @@ std::optional<Setup> SessionController::setupAt(std::uint64_t training, std::int
   if (!weights) return std::nullopt;
   Setup then = setup_;
   const Setup& its = learner->setup();
-  // Those of another model, or of other sizes, are looked at in their own.
+  // Weights of another model, or of other sizes, bring their own setup.
   if (std::exchange(then.preset, its.preset) != its.preset) then.form = "auto";  // another model may not have this one's
   if (const auto set = its.set.find(its.preset); set != its.set.end())
     then.set[its.preset] = set->second;

@@ -51,7 +51,7 @@ struct Setup : RunSettings {
   Setup() { form = device = "auto"; }
   std::string preset;
   std::map<std::string, Settings> set;                           ///< changed settings by preset, kept when another is current
-  std::map<std::string, std::filesystem::path> weights, states;  ///< files that were loaded for each preset, likewise
+  std::map<std::string, std::filesystem::path> weights, states;  ///< loaded files by preset, kept as well
   std::map<std::string, LearnedPtr> learned;                     ///< trained weights by preset, in place of drawn or loaded ones
   LoadedSequencePtr sequence;
 

@@ -201,7 +201,7 @@ int PinRow::wanted() const {
   return width;
 }
 
-/// How many letters the names begin with alike, whole words, of which each has one more.
+/// The length of the names' common beginning, in whole words, with a word left in each.
 static qsizetype commonWords(const std::vector<PinChip*>& chips) {
   if (chips.size() < 2) return 0;
   qsizetype common = 0;

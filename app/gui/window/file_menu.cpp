@@ -89,7 +89,7 @@ void FileMenu::saveFile(FileKind kind) {
   if (!path.isEmpty()) frame_->session()->saveFile(kind, path);
 }
 
-/// Those of this arrangement, also where they stand behind others.
+/// The panels of this arrangement, also those behind others.
 std::vector<Panel*> FileMenu::openPanels() const {
   std::vector<Panel*> open;
   for (PanelDock* dock : frame_->area()->docks())

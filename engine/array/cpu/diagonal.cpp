@@ -151,8 +151,8 @@ void adjoint_use(std::int64_t n, const T* lambda_, const T* before_, real_t<T> u
   }
 }
 
-/// Columns of a diagonal recurrence that one thread goes through all of time with: the same [first, last) of each copy of a
-/// time-invariant transition. How many there are depends on the sizes alone, so the bits do not depend on the machine.
+/// Columns of a diagonal recurrence that one thread goes through all of time with: the same [first, last) of each copy of a time-invariant
+/// transition. Their number depends on the sizes alone, so the bits do not depend on the machine.
 struct Slab {
   std::int64_t number, first, last, copies, period;
   std::int64_t size() const { return last - first; }

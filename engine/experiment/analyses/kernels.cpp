@@ -23,7 +23,7 @@ class Kernels final : public Analysis {
   Kinds kinds() const override { return {Kind::kernel, Kind::response, Kind::time_constant}; }
   bool of_states() const override { return wanted(); }
 
-  /// That a memory is such a system is known when its graph is built.
+  /// Whether a memory is a linear system is known when its graph is built.
   void plan() override {
     Network& network = *record_.prepared.shape_network;
     std::set<const Memory*> known;

@@ -84,7 +84,7 @@ class MixingMatrices final : public Analysis {
            (!recording.only.empty() || !recording.kinds.has_all(recordable()));
   }
 
-  /// How many columns are worth their time.
+  /// The number of columns that are worth their time.
   std::int64_t columns(const Cost& cost, double pushes) {
     const std::int64_t all = record_.length();
     if (record_.request.every > 0) return all;

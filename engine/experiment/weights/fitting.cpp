@@ -126,7 +126,7 @@ class Search {
     return n;
   }
 
-  /// How far the file is from the network, or no_network where the values do not go together.
+  /// The distance of the file from the network, or no_network where the values do not go together.
   int of(const Values& values, std::string* names_and_shapes = nullptr) {
     try {
       const Network network(architecture_, values.hyper, options_of(values));

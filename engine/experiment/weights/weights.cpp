@@ -354,7 +354,7 @@ InitialState load_state(const std::filesystem::path& path, const Network& networ
     file.refuse(*extra, "the state " + *extra + " is not one of this model, and has shape " + file.shape(*extra) +
                             ": take the state.npz of a run of the same model.");
 
-  // All that grows has a row for each step that has passed, or for each since the last multiple of its period.
+  // A growing state has a row for each step passed, or for each since the last multiple of its period.
   const auto rows_of = [&](const Network::StateVar& state) {
     return static_cast<std::int64_t>(loaded.values.at(Rollout::state_key(state)).size()) / count(state.shape);
   };

@@ -239,7 +239,7 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
 
   std::int64_t of_row() const { return d_.rows * d_.n; }
   std::int64_t of_matrix() const { return d_.varying ? d_.n * d_.n : 0; }
-  /// How many chunks have a step i.
+  /// The number of chunks with a step i.
   std::int64_t with_step(std::int64_t i) const { return (chunks_ - 1) * chunk_ + i < d_.steps ? chunks_ : chunks_ - 1; }
 
   /// The products of the matrices of each chunk but the last, one after another, or one for all of them. In the order of rows: first matrix
@@ -273,7 +273,7 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
             chunk_ * of_matrix(), false, step(x, i), chunk_ * of_row(), with_step(i));
     }
   }
-  /// x_i += x_{i+1} M_{i+1}^T likewise, with the matrices that back() gave.
+  /// Within each chunk, x_i += x_{i+1} M_{i+1}^T, with the matrices of back().
   void retreat(Backend& b, const void* matrices, void* x, const std::stop_token& stop) const {
     for (std::int64_t i = chunk_ - 2; i >= 0; --i) {
       if (stop.stop_requested()) throw Cancelled();

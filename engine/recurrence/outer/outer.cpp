@@ -87,7 +87,7 @@ class Outer final : public Memory, public HasEvaluationOrder {
 /// The memory with decays or without, a chunk of steps at a time, or with decays step by step: nothing is kept of its single steps.
 class Gated final : public Memory, public HasEvaluationOrder {
  public:
-  /// `in`: q, k, v and the decays, for who draws it.
+  /// `in`: q, k, v and the decays, for drawings.
   Gated(DType type, const GatedDims& dims, bool decayed, std::vector<Var> in)
       : type_(type), d_(dims), decayed_(decayed), in_(std::move(in)) {}
 

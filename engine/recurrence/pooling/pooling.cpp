@@ -217,7 +217,7 @@ class StridedMemory final : public Memory {
   }
 };
 
-/// That of a layer; outside a body that counts for all of it the number of steps tells the phase.
+/// The rate of a layer; its phase is the position, unless an enclosing body counts.
 Rate rate_of(Layer& layer) {
   Rate rate = layer.rate();
   if (!rate.phase) rate.phase = slice(layer.position(), 0, 0, 1);

@@ -61,7 +61,7 @@ struct Bytes {
   static sf_count_t tell(void* own) { return static_cast<Bytes*>(own)->at; }
 };
 
-/// How long the header says that a WAV or AIFF file is, which libsndfile does not look at; 0 where it does not say.
+/// The length of a WAV or AIFF file by its header, which libsndfile ignores; 0 if unknown.
 std::uint64_t bytes_by_header(std::string_view bytes) {
   const bool big = bytes.starts_with("FORM");
   if ((!big && !bytes.starts_with("RIFF")) || bytes.size() < 8) return 0;

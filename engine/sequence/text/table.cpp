@@ -362,7 +362,7 @@ class TableReader {
     fail_at(line, column, "is '" + text + "', and no column of the file holds numbers: give it a column of numbers", text);
   }
 
-  /// Which columns are input, and which is time.
+  /// Chooses the columns of input and of time.
   void choose() {
     const std::vector<std::string> known = has_names_ ? names_ : std::vector<std::string>(columns_);
     std::vector<bool> taken(columns_, false);

@@ -65,7 +65,7 @@ std::vector<GradientsPanel::Curve> GradientsPanel::curves(const Trace& trace) co
   const auto add = [&](Kind kind, const QString& tip) {
     for (const TraceArray* array : kind == Kind::gradient ? ofStates(trace) : trace.of(kind)) {
       if (!usable(*array)) continue;
-      // That of a state has the state's key behind its own name.
+      // The gradient of a state has the state's key after its own name.
       const auto parsed = parse_key(array->key);
       const auto at = kind == Kind::gradient ? parse_key(parsed->name) : parsed;
       found.push_back(

@@ -239,7 +239,7 @@ void LearningPanel::fitAxes() {
   plot_->redraw();
 }
 
-/// Whose curve is there: the nearest; where none is near, that whose time it is.
+/// The training of the nearest curve; where none is near, that of the time line.
 std::uint64_t LearningPanel::trainingAt(const QPointF& position) const {
   if (!learning_ || learning_->trainings.empty()) return 0;
   std::uint64_t found = ofTheLine().training;

@@ -145,7 +145,7 @@ void OutputPanel::rebuild() {
   fitValues();
 }
 
-/// All that are not in colour, thin and grey, behind the others.
+/// The channels without a colour, thin and grey, behind the others.
 void OutputPanel::drawOthers() {
   const std::int64_t others = data_.channels() - std::ssize(chosen_);
   if (others <= 0) return;

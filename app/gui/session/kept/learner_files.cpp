@@ -85,7 +85,7 @@ void addTo(NpzWriter& archive, const std::string& prefix, const Parameters& weig
   for (const auto& entry : weights.entries()) archive.add(prefix + entry.name, entry.shape, std::span<const double>(entry.values));
 }
 
-/// Those of an archive whose names begin so, in its order.
+/// The parameters of an archive whose names have the prefix, in its order.
 Parameters readFrom(const NpzFile& archive, const std::string& prefix) {
   Parameters weights;
   for (const std::string& name : archive.names()) {

@@ -13,7 +13,7 @@
 namespace reclab {
 namespace {
 
-/// Those of trainings, the newest first.
+/// The folders of trainings, the newest first.
 QFileInfoList foldersIn(const QString& folder) {
   QFileInfoList all = QDir(folder).entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot);
   const auto of = [](const QFileInfo& one) { return QFileInfo(one.filePath() + "/window/learner.json"); };

@@ -321,7 +321,7 @@ void TrainingWork::train(const LibraryPtr& library, const Setup& setup, const st
     from.learned.erase(from.preset);
     together_.push_back(add(run, library, from, titleOf(library->presets.find(from.preset))));
   };
-  // Those that are pinned since the others began have the same batches before them: they catch up.
+  // Runs pinned since the others began train on the same batches: they catch up.
   const auto beginBeside = [&] {
     bool any = false;
     for (const RunBeside& other : beside) {

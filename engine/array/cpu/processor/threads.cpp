@@ -40,7 +40,7 @@ bool spin_until(const F& ready) {
   return ready();
 }
 
-/// Those that this process may run on, which a container or taskset makes fewer than there are.
+/// The processors that this process may run on, which a container or taskset may restrict.
 unsigned processors() {
 #ifdef __linux__
   cpu_set_t allowed;

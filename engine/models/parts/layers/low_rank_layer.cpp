@@ -91,7 +91,7 @@ Var finished(Layer& l, const NormedBlock& block, Var x, Var y) {
       x, gated_output(l, y, {"system", once ? "value rows, then gate rows" : "value rows, then gate rows, columns read by read"}));
 }
 
-/// How often each system is read out.
+/// The number of reads of each system.
 std::int64_t reads_of(const Hyper& h) { return h.has("channels") ? h.integer("channels") : 1; }
 
 Var skip_of(Layer& l) {
