@@ -40,7 +40,7 @@ SessionController::~SessionController() = default;
 void SessionController::connectRuns() {
   connect(&runs_, &RunWork::runningChanged, this, &SessionController::runningChanged);
   connect(&runs_, &RunWork::progressed, this, &SessionController::progressed);
-  connect(&runs_, &RunWork::hasSettled, this, &SessionController::awaitedChanged);
+  connect(&runs_, &RunWork::followUpStarted, this, &SessionController::awaitedChanged);
   connect(&runs_, &RunWork::came, this, [this](const RunStage& stage, const std::shared_ptr<const Setup>& of) {
     if (shown_.take(stage.trace, of, stage.state)) showJoined();
   });
@@ -58,7 +58,7 @@ void SessionController::connectRuns() {
     emit runEnded(outcome);
   });
   connect(&runs_, &RunWork::weightsMisfit, this, &SessionController::weightsMisfit);
-  connect(&runs_, &RunWork::handRests, this, &SessionController::describe);
+  connect(&runs_, &RunWork::dragPaused, this, &SessionController::describe);
   connect(&runs_, &RunWork::rests, this, [this](Outcome outcome) {
     if (outcome != Outcome::finished) return;
     for (const auto& one : studies_)
@@ -169,7 +169,8 @@ void SessionController::describe() {
 std::optional<RunWork::Subject> SessionController::whatToRun(bool live) const {
   if (!ready()) return std::nullopt;
   return RunWork::Subject{
-      library_, {std::make_shared<const Setup>(setup_), recordingFor(visible_, live, focus_, runs_.keepsUp() ? followed_ : Kinds()), live}};
+      library_,
+      {std::make_shared<const Setup>(setup_), recordingFor(visible_, live, focus_, runs_.liveRunsAreFast() ? followed_ : Kinds()), live}};
 }
 
 TimingWork::Subject SessionController::whatToTime() const {

@@ -130,8 +130,8 @@ class SessionController : public QObject {
   /// The setup with the weights that it has learned up to that step, where it has.
   Setup asLearned(Setup setup) const;
   /// More weights, or values of a setting, are about to follow, so that runs beside are to be quick; and their recording then.
-  bool moving() const { return runs_.handMoves() || (following_ && trainings_.running()); }
-  RecordingOptions quickRecording() const { return recordingFor(visible_, true, focus_, runs_.keepsUp() ? followed_ : Kinds()); }
+  bool moving() const { return runs_.dragging() || (following_ && trainings_.running()); }
+  RecordingOptions quickRecording() const { return recordingFor(visible_, true, focus_, runs_.liveRunsAreFast() ? followed_ : Kinds()); }
   /// Sets the seconds that the pictures of the runs beside take: those of a training are so far apart that it has most of the time.
   void setSecondsBeside(double seconds) { secondsBeside_ = seconds; }
 

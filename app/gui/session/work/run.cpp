@@ -50,7 +50,7 @@ RunWork::RunWork(Scheduler& scheduler, std::function<std::optional<Subject>(bool
             .finished =
                 [this](const RunKey& key, const RunStage& result) {
                   complete_ = !key.live;
-                  if (key.live && Clock::now() - started_ > soon_enough) keepsUp_ = false;
+                  if (key.live && Clock::now() - started_ > soon_enough) liveRunsAreFast_ = false;
                   outcome_ = result.trace->info.outcome;
                   sentence_ = QString::fromStdString(result.trace->info.sentence);
                   emit came(result, key.setup);
@@ -60,7 +60,7 @@ RunWork::RunWork(Scheduler& scheduler, std::function<std::optional<Subject>(bool
   rest_.setInterval(hand_rests);
   patience_.setInterval(live_patience);
   connect(&rest_, &QTimer::timeout, this, [this] {
-    emit handRests();
+    emit dragPaused();
     start(false);
   });
   connect(&patience_, &QTimer::timeout, this, [this] {
@@ -81,9 +81,9 @@ void RunWork::start(bool live) {
     return;
   }
   if (!live)
-    keepsUp_ = true;
+    liveRunsAreFast_ = true;
   else if (live_ && running())
-    keepsUp_ = false;  // patience has ended
+    liveRunsAreFast_ = false;  // patience has ended
   auto subject = subject_(live);
   if (!live) rest();
   if (!subject) return job_.expectMore(rest_.isActive());
@@ -113,7 +113,7 @@ void RunWork::start(bool live) {
 void RunWork::rest() {
   if (!rest_.isActive()) return;
   rest_.stop();
-  emit handRests();
+  emit dragPaused();
 }
 
 void RunWork::stop() {
@@ -136,7 +136,7 @@ void RunWork::end(const Ending& ending) {
   else if (!rest_.isActive())
     emit rests(outcome);
   settled_ = complete_;
-  emit hasSettled();
+  emit followUpStarted();
 }
 
 }  // namespace reclab
