@@ -176,8 +176,8 @@ void ComparingFeature::showSideBySide(bool on) {
     side_ = new SideBySide(frame_->time(), frame_->middle());
     frame_->middle()->addWidget(side_);
     side_->setQuestions(
-        {[this](Kind kind) { return session_->awaits(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
-    connect(session_, &SessionController::awaitedChanged, side_, &SideBySide::askAgain);
+        {[this](Kind kind) { return session_->isPending(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
+    connect(session_, &SessionController::pendingChanged, side_, &SideBySide::askAgain);
     connect(side_, &SideBySide::closeWanted, frame_->action("sideBySide"), &QAction::trigger);
     connect(side_, &SideBySide::kindsChanged, this, &ComparingFeature::tellVisible);
   }

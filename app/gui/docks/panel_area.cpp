@@ -104,14 +104,14 @@ std::vector<QStringList> fitted(const PanelLayout& layout, const QSize& fit) {
 
 bool keepsPicture(const Panel& panel, const Trace* given, const Trace* now, const RunQuestions& questions) {
   if (!given || !now || !panel.emptyReason().isEmpty()) return false;
-  bool lacks = false, has = false, awaits = false;
+  bool lacks = false, has = false, pending = false;
   const Kinds needs = panel.needs(), waits = panel.waitsFor();
   for (const KindInfo& row : kind_table()) {
-    const bool there = now->has(row.kind), comes = !there && !now->info.absent.contains(row.kind) && questions.awaits(row.kind);
+    const bool there = now->has(row.kind), comes = !there && !now->info.absent.contains(row.kind) && questions.isPending(row.kind);
     if (waits.has(row.kind)) lacks = lacks || comes;
-    if (needs.has(row.kind)) has = has || there, awaits = awaits || comes;
+    if (needs.has(row.kind)) has = has || there, pending = pending || comes;
   }
-  return lacks || (!needs.empty() && !has && awaits);
+  return lacks || (!needs.empty() && !has && pending);
 }
 
 bool hasPicture(const Panel& panel, const Panel::Run& run) {
@@ -211,9 +211,9 @@ void PanelDock::setRuns(std::shared_ptr<const Trace> trace, const std::vector<Pa
   if (visible_) catchUp();
 }
 
-bool PanelDock::awaits() const {
+bool PanelDock::hasPending() const {
   return std::ranges::any_of(kind_table(), [this](const KindInfo& row) {
-    return panel_->needs().has(row.kind) && !(trace_ && trace_->info.absent.contains(row.kind)) && questions_.awaits(row.kind);
+    return panel_->needs().has(row.kind) && !(trace_ && trace_->info.absent.contains(row.kind)) && questions_.isPending(row.kind);
   });
 }
 
@@ -244,16 +244,16 @@ void PanelDock::catchUp() {
     std::erase_if(drawn, [this](const Panel::Run& run) { return !hasPicture(*panel_, run); });
     panel_->setPinned(drawn);
   }
-  const bool awaited = awaits();
+  const bool pending = hasPending();
   if (behind_ && !keeps()) {
     behind_ = false;
-    panel_->setFormer(awaited ? former_ : nullptr);
+    panel_->setFormer(pending ? former_ : nullptr);
     panel_->setTrace(trace_);
     given_ = trace_;
     veil_->cover({});
     dimSoon_.stop();
   }
-  if (!awaited && given_ == trace_) {
+  if (!pending && given_ == trace_) {
     panel_->setFormer(nullptr);
     former_ = given_;
   }

@@ -21,7 +21,7 @@ class Veil;
 /// Questions of the docks to the window about the run that they are given and those that they were given before.
 struct RunQuestions {
   /// Whether arrays of this kind, which the newest trace does not have, may still come.
-  std::function<bool(Kind kind)> awaits = [](Kind) { return false; };
+  std::function<bool(Kind kind)> isPending = [](Kind) { return false; };
   /// Names the setup of a trace, when that is not the present one; else empty.
   std::function<QString(const std::shared_ptr<const Trace>&)> former = [](const auto&) { return QString(); };
 };
@@ -63,7 +63,7 @@ class PanelDock : public FlatDock {
   void save(Panel::Format format);
   void saveData();
   QString fileName(const QString& suffix) const;
-  bool awaits() const;
+  bool hasPending() const;
   bool keeps() const;
   Panel* panel_;
   Veil* veil_;

@@ -40,7 +40,7 @@ SessionController::~SessionController() = default;
 void SessionController::connectRuns() {
   connect(&runs_, &RunWork::runningChanged, this, &SessionController::runningChanged);
   connect(&runs_, &RunWork::progressed, this, &SessionController::progressed);
-  connect(&runs_, &RunWork::followUpStarted, this, &SessionController::awaitedChanged);
+  connect(&runs_, &RunWork::followUpStarted, this, &SessionController::pendingChanged);
   connect(&runs_, &RunWork::came, this, [this](const RunStage& stage, const std::shared_ptr<const Setup>& of) {
     if (shown_.take(stage.trace, of, stage.state)) showJoined();
   });
@@ -131,7 +131,7 @@ void SessionController::connectStudies() {
   }
   connect(&timings_, &TimingWork::came, this, &SessionController::showJoined);
   connect(&timings_, &TimingWork::said, this, &SessionController::said);
-  connect(&timings_, &TimingWork::awaitedChanged, this, &SessionController::awaitedChanged);
+  connect(&timings_, &TimingWork::pendingChanged, this, &SessionController::pendingChanged);
   connect(&timings_, &TimingWork::moved, this, [this](const StudyState& state) { emit studyMoved(timings_.study().id, state); });
 }
 
@@ -230,8 +230,8 @@ std::optional<Setup> SessionController::setupThatFits() const {
   return fits;
 }
 
-bool SessionController::awaits(Kind kind) const {
-  if (timings_.study().fills.has(kind)) return !runs_.settled() || timings_.awaited();
+bool SessionController::isPending(Kind kind) const {
+  if (timings_.study().fills.has(kind)) return !runs_.settled() || timings_.isPending();
   for (const auto& one : studies_)
     if (one->study().fills.has(kind)) return !runs_.settled() || one->isAtIt();
   // All kinds recorded as the sequence passes are in the first stage.

@@ -80,7 +80,7 @@ class SessionController : public QObject {
   QString nameOfFormer(const TracePtr& trace) const;
   /// Whether arrays of this kind, which the trace that is shown does not have, may still come: a run or a timing is under way,
   /// or was stopped before it came to them.
-  bool awaits(Kind kind) const;
+  bool isPending(Kind kind) const;
   /// Carries out the request of a panel.
   void request(const Request& request);
   /// Whether the panel that shows timings is in sight: then forms not timed yet are timed by themselves, once nothing runs and no hand has
@@ -178,7 +178,7 @@ class SessionController : public QObject {
   void learningChanged(reclab::LearningPtr learning);  ///< a few times a second while it trains, and with each picture
   void trainingStepChanged();
   void trainingWanted();  ///< by a panel
-  void awaitedChanged();  ///< the answers of awaits() may be others now
+  void pendingChanged();  ///< the answers of isPending() may be others now
   void said(QString sentence, reclab::Tone tone);
   void exported(QString folder);
   /// Weights were refused that these hyper-parameters would fit.

@@ -143,9 +143,9 @@ void MainWindow::connectSession() {
 
 void MainWindow::connectArea() {
   area_->setQuestions(
-      {[this](Kind kind) { return session_->awaits(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
+      {[this](Kind kind) { return session_->isPending(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
   connect(session_, &SessionController::setupChanged, area_, &PanelArea::askAgain);
-  connect(session_, &SessionController::awaitedChanged, area_, &PanelArea::askAgain);
+  connect(session_, &SessionController::pendingChanged, area_, &PanelArea::askAgain);
   connect(area_, &PanelArea::requested, session_, &SessionController::request);
   connect(session_, &SessionController::studied, area_, &PanelArea::setResult);
   connect(session_, &SessionController::studyMoved, area_, &PanelArea::setStudyState);
