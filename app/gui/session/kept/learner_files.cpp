@@ -135,7 +135,7 @@ bool Learner::keep(const QString& folder) {
   const std::lock_guard training(training_mutex_);
   if (!training_) return !resumes_.empty();  // the folder on disk is up to date
   try {
-    take(true);
+    updateHistory(true);
   } catch (const DeviceError& error) {
     leaveDevice(error);
   }

@@ -99,11 +99,11 @@ void Learner::begin(std::stop_token stop) {
     curve_.weights.clear();
     for (const Model::Weight& weight : training_->model().weights()) curve_.weights.push_back(weight.name);
   }
-  take(true);
+  updateHistory(true);
 }
 
 /// Updates the history, and the weights where they are kept. They are fetched before the window's thread could have to wait.
-void Learner::take(bool keep) {
+void Learner::updateHistory(bool keep) {
   LearnedPtr weights;
   if (keep && (kept_.all().empty() || kept_.all().back()->step < curve_.first + training_->trainer().steps())) {
     const StopScope whole{std::stop_token()};  // a stopped training comes here to keep its weights
@@ -190,7 +190,8 @@ bool Learner::step(std::stop_token stop) {
   } catch (const TrainingDiverged& diverged) {
     problem = windowText(diverged).toStdString();
   }
-  take(wanted_.exchange(false) || kept_.wants(curve_.first + training_->trainer().steps()) || training_->done() || !problem.empty());
+  updateHistory(wanted_.exchange(false) || kept_.wants(curve_.first + training_->trainer().steps()) || training_->done() ||
+                !problem.empty());
   if (sinceState_.elapsed() >= betweenStates && training_->device() != "cpu") {
     const StopScope whole{std::stop_token()};
     state_ = training_->state();
@@ -202,11 +203,11 @@ bool Learner::step(std::stop_token stop) {
   return problem.empty() && !over_;
 }
 
-void Learner::rest() {
+void Learner::keepCheckpoint() {
   const std::lock_guard training(training_mutex_);
   if (!training_) return;
   try {
-    take(true);
+    updateHistory(true);
   } catch (const DeviceError& error) {
     leaveDevice(error);
   }
@@ -225,14 +226,14 @@ void Learner::write(const QString& folder) {
 
 LearningCurvePtr Learner::curve() {
   const std::lock_guard lock(mutex_);
-  if (!told_ || changed_) {
+  if (!published_ || changed_) {
     curve_.kept.clear();
     for (const LearnedPtr& one : kept_.all()) curve_.kept.push_back(one->step);
     if (!kept_.all().empty()) curve_.command = kept_.all().back()->command;
-    told_ = std::make_shared<const LearningCurve>(curve_);
+    published_ = std::make_shared<const LearningCurve>(curve_);
     changed_ = false;
   }
-  return told_;
+  return published_;
 }
 
 LearnedPtr Learner::newest() {
@@ -431,13 +432,13 @@ void TrainingWork::start(std::int64_t steps) {
                  }
                } catch (...) {
                  for (const auto& one : learners) try {
-                     one->rest();
+                     one->keepCheckpoint();
                    } catch (const std::exception&) {
                      // The first exception is reported; these weights are still there, and are fetched when it goes on or is exported.
                    }
                  throw;
                }
-               for (const auto& one : learners) one->rest();
+               for (const auto& one : learners) one->keepCheckpoint();
                return {};
              });
 }

@@ -45,7 +45,7 @@ class Learner {
   // For the thread that trains.
   /// Makes a step; false where there is nothing more to do. Throws Error, and Cancelled with everything as it was before the step.
   bool advance(std::stop_token stop);
-  void rest();  ///< keeps the weights as they are
+  void keepCheckpoint();  ///< keeps the weights as they are
   /// Writes the folder of the training. Throws Error.
   void write(const QString& folder);
   /// Writes the files that kept() reads, where it changed since; false where it has learned nothing yet. Throws Error.
@@ -68,7 +68,7 @@ class Learner {
  private:
   void begin(std::stop_token stop);
   bool step(std::stop_token stop);
-  void take(bool keep);
+  void updateHistory(bool keep);
   void leaveDevice(const DeviceError& error);
   QString id_ = QUuid::createUuid().toString(QUuid::WithoutBraces);
   const std::uint64_t number_;
@@ -88,7 +88,7 @@ class Learner {
   /// The mutex of all below is held for moments alone, since the window's thread waits for it. kept_ changes in the thread that trains.
   std::mutex mutex_;
   LearningCurve curve_;
-  LearningCurvePtr told_;  ///< curve_, copied when it was asked for last
+  LearningCurvePtr published_;  ///< curve_, copied when it was asked for last
   bool changed_ = true, over_ = false;
   Checkpoints kept_;
 };
