@@ -80,11 +80,11 @@ class Kernels final : public Analysis {
       const std::string columns = text_of_columns(own);
       const std::int64_t lags = std::max<std::int64_t>(1, std::min({record_.length(), most_lags, most_entries / n}));
       if (const std::string key = key_of(Kind::kernel, own.layer, own.name);
-          worth(key, own.response.kernel_work() * static_cast<double>(lags)))
+          within_budget(key, own.response.kernel_work() * static_cast<double>(lags)))
         any = put(key, {lags, n}, {{"lag", "steps", {}}, channel}, "",
                   "The kernel" + of + ": what each channel returns so many steps after an impulse." + columns, own.response.kernels(lags));
       if (const std::string key = response_key(own.layer, own.name);
-          worth(key, own.response.response_work() * static_cast<double>(points))) {
+          within_budget(key, own.response.response_work() * static_cast<double>(points))) {
         if (const std::string axis = key_of(Kind::response, "frequency"); !record_.trace.find(axis))
           put(axis, {points}, {{"frequency", "1/step", {}}}, "1/step", "The frequencies of every response, in cycles a step.", frequencies);
         TraceArray array;
@@ -133,8 +133,8 @@ class Kernels final : public Analysis {
   /// Whether these kinds were chosen, and not just everything that there is: only then is it worth saying that most models have none.
   bool asked() const { return !record_.request.recording.only.empty() || !record_.request.recording.kinds.has_all(recordable()); }
 
-  /// Whether it is wanted, and is worth the time that so many operations take: always where it is asked for by name.
-  bool worth(const std::string& key, double operations) {
+  /// Whether an array is wanted and its operations take at most most_seconds; one named in the request always is.
+  bool within_budget(const std::string& key, double operations) {
     if (!record_.wants(key)) return false;
     const double seconds = operations * an_operation;
     if (seconds <= most_seconds || !record_.request.recording.only.empty()) return true;
