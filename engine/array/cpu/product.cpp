@@ -154,8 +154,8 @@ void CpuBackend::matmul_biased(DType type, const MatMul& shape, const void* a, c
 }
 
 void CpuBackend::invert_unit_lower(DType type, std::int64_t batch, std::int64_t n, const void* a_, void* x_) {
-  // Panels of rows, each from those above it: with X the inverse above it and A of the panel [L M], its rows are [-M' L X, M'], M' that of
-  // I + M.
+  // Panels of rows, each from those above it: with X the inverse of the rows above and A of the panel [L M], its rows are [-M' L X, M'], M'
+  // that of I + M.
   constexpr std::int64_t panel = 64, wide = 256;
   with_real(type, [&](auto zero) {
     using T = decltype(zero);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The CUDA backend: launches kernels on the first CUDA device and allocates its memory. One stream, so that work is done in the order it
-// was asked for, for all threads. The launches that a thread records go to a stream of its own that never runs, so that other threads can
+// The CUDA backend: launches kernels on the first CUDA device and allocates its memory. One stream, so that work is done in the order
+// of the calls from all threads. The launches that a thread records go to a stream of its own that never runs, so that other threads can
 // go on meanwhile.
 #include <cuda_runtime.h>
 
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(threads) run_blocks(F f, Index n) {
   for (Index i = blockIdx.x; i < n; i += gridDim.x) f(block, i, shared);
 }
 
-/// Which code computes products, and Fourier transforms of real sequences. by_size: a library, where there is one, for those sizes at which
+/// The code for products, and for Fourier transforms of real sequences. by_size: a library, where there is one, for those sizes at which
 /// it is faster. The variables RECLAB_CUDA_PRODUCTS and RECLAB_CUDA_TRANSFORMS choose the library or our own kernels for all sizes, so that
 /// both can be compared.
 enum class Choice { by_size, own, library };
