@@ -40,9 +40,10 @@ struct TrainingState {
 /// A training that is under way. Everything is done on the caller's thread.
 class Training {
  public:
-  /// `weights`: those that it begins from, in place of the request's; null: none. Throws Error for a request that no model can be trained
-  /// by.
-  Training(const Registry& registry, const TrainingRequest& request, const Parameters* weights = nullptr);
+  /// `folder`: that of an export of the same request, from where it goes on: its further steps have the bits of one that was never
+  /// interrupted, more of them may be asked for, and no weights are drawn or read but the folder's. Empty: it begins. Throws Error for a
+  /// request that no model can be trained by, and for a folder, or a file that it learns from, that has changed since.
+  Training(const Registry& registry, const TrainingRequest& request, const std::filesystem::path& folder = {});
   ~Training();
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
@@ -80,8 +81,13 @@ class Training {
   std::int64_t judge_every() const { return judge_every_; }
 
  private:
-  friend void resume(Training& training, const std::filesystem::path& folder);
+  /// From weights in place of the request's, or its own where there are none.
+  using Weights = std::function<Parameters(const Network&)>;
+  Training(const Registry& registry, const TrainingRequest& request, const Weights& weights);
   void go_on(const Training& before, const TrainingState& state);
+  struct Folder;
+  Training(const Registry& registry, const TrainingRequest& request, std::unique_ptr<const Folder> kept);
+  void go_on(const Folder& kept);
   TrainingRequest request_;
   std::string title_;
   std::unique_ptr<Examples> examples_;
@@ -123,9 +129,5 @@ struct TrainingFolder {
 TrainingFolder training_in(const std::filesystem::path& folder);
 /// The words behind `reclab train` that a folder was made with. Throws Error for a folder that is none of a training.
 std::vector<std::string> arguments_in(const std::filesystem::path& folder);
-/// Takes a training, just made of the request that a folder was made with, to where the folder stands: its further steps have the bits of
-/// one that was never interrupted. More steps may be asked for. Throws Error for a folder, or a file that it learns from, that has changed
-/// since.
-void resume(Training& training, const std::filesystem::path& folder);
 
 }  // namespace reclab
