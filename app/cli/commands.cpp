@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `reclab run`, `forms`, `check-device` and `task`, and how all take a model and a sequence.
+// `reclab run`, `check-device` and `task`, and how all take a model and a sequence.
 #include "commands.h"
 
 #include <unistd.h>
@@ -143,8 +143,6 @@ void print_written(const std::filesystem::path& folder, bool csv) {
   table.print(std::cout);
 }
 
-Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
 }  // namespace
 
 void take_sizes(const ModelOptions& options, RunRequest& request, bool tell) {
@@ -219,49 +217,6 @@ int run(const RunOptions& options, Interrupt& interrupt) {
   return 1;
 }
 
-int forms(const FormsOptions& options, Interrupt& interrupt) {
-  const PresetLibrary all = library();
-  RunRequest request = request_of(options, all);
-  take_sizes(options, request, !options.json);
-  interrupt.enter(Interrupt::Phase::running);
-  std::vector<FormReport> reports;
-  try {
-    reports = compare_forms(builtin_registry(), request, interrupt.token());
-  } catch (const Cancelled&) {
-    return cancelled("during the comparison");
-  }
-  if (options.json) {
-    Json json = {{"id", request.preset.id}, {"length", request.sequence->length}, {"dtype", request.dtype}, {"forms", Json::array()}};
-    if (!reports.empty()) json["device"] = reports.front().device;
-    for (const FormReport& report : reports) {
-      json["forms"].push_back({{"form", report.form},
-                               {"output_error", number_json(report.output_error)},
-                               {"gradient_error", number_json(report.gradient_error)},
-                               {"seconds", number_json(report.seconds)},
-                               {"flops", number_json(report.flops)},
-                               {"bytes", number_json(report.bytes)}});
-      if (!report.note.empty()) json["forms"].back()["note"] = report.note;
-      if (report.iterations < 0) continue;
-      json["forms"].back()["iterations"] = report.iterations;
-      json["forms"].back()["converged"] = report.converged;
-    }
-    std::cout << json.dump(2) << '\n';
-    return 0;
-  }
-  std::cout << heading(request.preset.title) << ", " << counted(request.sequence->length, "step") << ", " << request.dtype
-            << ": errors relative to the sequential form\n";
-  TextTable table(2);
-  table.row({"form", "output", "gradients", "time", "flops", "bytes moved"});
-  for (const FormReport& report : reports)
-    table.row({report.form, number_text(report.output_error, 2), number_text(report.gradient_error, 2), seconds_text(report.seconds),
-               number_text(report.flops, 3), bytes_text(report.bytes)});
-  for (const std::size_t column : {1, 2, 3, 4}) table.right_align(column);
-  table.print(std::cout);
-  for (const FormReport& report : reports)
-    if (!report.note.empty()) std::cout << report.note << '\n';
-  return 0;
-}
-
 int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
   std::string why;
   const Backend* device = cuda_backend(&why);
@@ -292,9 +247,9 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
       json[report.primitive ? "primitives" : "presets"].push_back({{"id", report.id},
                                                                    {"form", report.form},
                                                                    {"dtype", report.dtype},
-                                                                   {"forward_error", number_json(report.forward_error)},
+                                                                   {"forward_error", report.forward_error},
                                                                    {"forward_array", report.forward_array},
-                                                                   {"gradient_error", number_json(report.gradient_error)},
+                                                                   {"gradient_error", report.gradient_error},
                                                                    {"gradient_array", report.gradient_array},
                                                                    {"allowed", report.allowed()},
                                                                    {"agrees", report.agrees()},

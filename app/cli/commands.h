@@ -45,11 +45,6 @@ struct RunOptions : ModelOptions {
 };
 int run(const RunOptions& options, Interrupt& interrupt);
 
-struct FormsOptions : ModelOptions {
-  bool json = false;
-};
-int forms(const FormsOptions& options, Interrupt& interrupt);
-
 /// Of a study that has a subcommand.
 struct StudyOptions : ModelOptions {
   std::string study;  ///< its id

@@ -13,7 +13,7 @@ namespace reclab::cli {
 namespace {
 
 /// How the result of each study that has a subcommand is shown.
-const std::map<std::string, StudyText (*)()> texts{{"distil", distil_text}, {"time", bench_text}};
+const std::map<std::string, StudyText (*)()> texts{{"distil", distil_text}, {"forms", forms_text}, {"time", bench_text}};
 
 StudyAsked usual(const StudyOptions& options, const PresetLibrary& all) {
   StudyAsked made{{builtin_registry(), all}, values_given(options)};
@@ -51,8 +51,11 @@ FieldTexts values_given(const StudyOptions& options) {
 }
 
 void add_study(CLI::App& app, StudyOptions& options) {
-  add_model(app, options, {"form", "loss", "every", "record"});
-  add_fields(app, study(options.study).fields, options.given);
+  const Study& of = study(options.study);
+  std::set<std::string_view> without{"form", "every", "record"};
+  if (!of.takes_loss) without.insert("loss");
+  add_model(app, options, without);
+  add_fields(app, of.fields, options.given);
 }
 
 int run_study(const StudyOptions& options, Interrupt& interrupt) {

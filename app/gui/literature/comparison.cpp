@@ -7,6 +7,7 @@
 
 #include "gui/literature/map_window.h"
 #include "plot/theme.h"
+#include "window_text.h"
 
 namespace reclab {
 namespace {
@@ -23,7 +24,7 @@ QString countOf(double value) { return QLocale::c().toString(value, 'f', 0); }
 
 /// The moduli of a spectrum in words.
 QString moduliOf(const Compared& compared) {
-  if (compared.eigenvalues.empty()) return compared.noSpectrum.toHtmlEscaped();
+  if (compared.eigenvalues.empty()) return windowText(compared.no_spectrum).toHtmlEscaped();
   double low = INFINITY, high = 0.0;
   for (const auto& value : compared.eigenvalues) {
     if (!std::isfinite(std::abs(value))) continue;
