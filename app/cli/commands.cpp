@@ -24,7 +24,7 @@
 
 namespace reclab::cli {
 
-int cancelled(const std::string& where) {
+void cancelled(const std::string& where) {
   std::cout.flush();
   std::cerr << "cancelled " << where << "; nothing was exported" << std::endl;
   // Gigabytes of a record are given back faster by ending than by taking them apart.
@@ -202,7 +202,7 @@ int run(const RunOptions& options, Interrupt& interrupt) {
   line.clear();
   const RunInfo& info = result.trace->info;
   if (info.outcome == Outcome::cancelled)
-    return cancelled("at step " + std::to_string(result.trace->steps.empty() ? 0 : result.trace->steps.back() + 1));
+    cancelled("at step " + std::to_string(result.trace->steps.empty() ? 0 : result.trace->steps.back() + 1));
 
   interrupt.enter(Interrupt::Phase::writing);
   if (!options.folder.empty()) export_run(result, options.folder, options.csv);
@@ -230,16 +230,9 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
     return 0;
   }
   const PresetLibrary all = library();
-  ProgressLine line;
-  interrupt.enter(Interrupt::Phase::running);
-  std::vector<DeviceReport> reports;
-  try {
-    reports = reclab::check_device(builtin_registry(), all, line.callback(), interrupt.token(), {.only = options.ids});
-  } catch (const Cancelled&) {
-    line.clear();
-    return cancelled("during the comparison");
-  }
-  line.clear();
+  const auto reports = computed(interrupt, "during the comparison", [&](const Progress& progress) {
+    return reclab::check_device(builtin_registry(), all, progress, interrupt.token(), {.only = options.ids});
+  });
   const bool agrees = std::ranges::all_of(reports, [](const DeviceReport& report) { return report.agrees(); });
   if (options.json) {
     Json json = {{"device", name}, {"agrees", agrees}, {"presets", Json::array()}, {"primitives", Json::array()}};

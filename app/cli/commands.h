@@ -77,7 +77,7 @@ struct CheckDeviceOptions {
 int check_device(const CheckDeviceOptions& options, Interrupt& interrupt);
 
 /// After Ctrl-C: says so and ends the program.
-int cancelled(const std::string& where);
+[[noreturn]] void cancelled(const std::string& where);
 /// --sizes weights: what the file's shapes tell goes after what was set, and is told.
 void take_sizes(const ModelOptions& options, RunRequest& request, bool tell = true);
 /// The request that the model's options ask for, without its sequence, of which nothing is read. Throws Error.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The result of the study "compare": two presets beside one another.
+// The result of the study "compare": presets beside one another.
 #pragma once
 
-#include <array>
 #include <complex>
 #include <vector>
 
@@ -17,6 +16,6 @@ struct Compared {
   std::vector<std::complex<double>> eigenvalues{};  ///< of the first layer that has any, of the steps of the preset's own run
   Sentence no_spectrum{};                           ///< why there are none
 };
-using ComparedPair = std::array<Compared, 2>;
+using ComparedPresets = std::vector<Compared>;
 
 }  // namespace reclab

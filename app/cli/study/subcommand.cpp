@@ -64,17 +64,11 @@ int run_study(const StudyOptions& options, Interrupt& interrupt) {
   const StudyText text = texts.at(of.id)();
   const StudyAsked asked = text.asked ? text.asked(options, all) : usual(options, all);
 
-  ProgressLine line;
-  interrupt.enter(Interrupt::Phase::running);
-  StudyResult found;
-  try {
-    found = of.compute(asked.input, asked.values, {line.callback()}, interrupt.token());
-    if (const TracePtr trace = found.get<Trace>(); trace && trace->info.outcome == Outcome::cancelled) throw Cancelled();
-  } catch (const Cancelled&) {
-    line.clear();
-    return cancelled(of.cancelled_where);
-  }
-  line.clear();
+  const StudyResult found = computed(interrupt, of.cancelled_where, [&](const Progress& progress) {
+    StudyResult made = of.compute(asked.input, asked.values, {progress}, interrupt.token());
+    if (const TracePtr trace = made.get<Trace>(); trace && trace->info.outcome == Outcome::cancelled) throw Cancelled();
+    return made;
+  });
   interrupt.enter(Interrupt::Phase::writing);
   text.show(asked, found, {options.is_set("--export") ? options.given.at("--export") : std::string(), options.is_set("--json")});
   return 0;

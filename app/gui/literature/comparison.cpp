@@ -36,7 +36,7 @@ QString moduliOf(const Compared& compared) {
 
 }  // namespace
 
-QString comparisonHtml(const Literature& literature, const ComparedPair& both, const QPalette& palette) {
+QString comparisonHtml(const Literature& literature, const ComparedPresets& both, const QPalette& palette) {
   const QString muted = palette.color(QPalette::PlaceholderText).name(), shade = palette.color(QPalette::Window).name();
   QString out;
   const int one = literature.indexOf(QString::fromStdString(both[0].card.id)),

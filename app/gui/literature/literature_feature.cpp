@@ -56,7 +56,7 @@ void LiteratureFeature::makeMapWindow() {
   mapWindow_->resize(QSize(1500, 900).boundedTo(window->screen()->availableSize() * 0.94));
   connect(mapWindow_, &MapWindow::picked, frame_, &WindowFrame::pickModel);
   connect(mapWindow_, &MapWindow::compareWanted, session_, [this](const QString& one, const QString& other) {
-    session_->request(StudyChoice{"compare", {{"one", one.toStdString()}, {"other", other.toStdString()}}});
+    session_->request(StudyChoice{"compare", {{"presets", list_of_names({one.toStdString(), other.toStdString()})}}});
   });
   connect(mapWindow_, &MapWindow::said, frame_, &WindowFrame::tell);
   connect(session_, &SessionController::studied, mapWindow_, &MapWindow::setResult);

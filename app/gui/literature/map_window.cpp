@@ -143,7 +143,7 @@ void MapWindow::compare() {
 
 void MapWindow::setResult(const std::string& study, const StudyResult& result, const QString& problem) {
   if (study != "compare") return;
-  const auto both = result.get<ComparedPair>();
+  const auto both = result.get<ComparedPresets>();
   const auto is = [](const Compared& one, const QString& id) { return one.card.id == id.toStdString(); };
   if (both && !(is(both->front(), map_->current()) && is(both->back(), map_->marked()))) return;  // others are marked meanwhile
   compared_ = both;

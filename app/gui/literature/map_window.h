@@ -47,11 +47,11 @@ class MapWindow : public QWidget {
   LiteratureMap* map_;
   QSplitter* halves_;
   QTextBrowser* comparison_;
-  std::shared_ptr<const ComparedPair> compared_;
+  std::shared_ptr<const ComparedPresets> compared_;
 };
 
 /// Two models side by side as HTML; the pictures of their spectra are "spectrum:0" and "spectrum:1".
-QString comparisonHtml(const Literature& literature, const ComparedPair& both, const QPalette& palette);
+QString comparisonHtml(const Literature& literature, const ComparedPresets& both, const QPalette& palette);
 /// Eigenvalues around the unit circle, or around the imaginary axis where they are those of a differential equation.
 QPixmap spectrumPicture(const Compared& compared, int side, double scale, const QPalette& palette);
 

@@ -127,12 +127,6 @@ Json parse_manifest(const std::filesystem::path& folder) {
   return json;
 }
 
-/// Whether an array is real and of this shape, by its header: a small archive may hold one of any size.
-bool is_real(const NpzFile& archive, const std::string& name, const Shape& shape) {
-  const NpyHeader header = archive.header(name);
-  return header.shape == shape && header.kind == 'f';
-}
-
 /// A whole number from 0 to `most`. A JSON number may be any, and one that is cast could become any other.
 std::int64_t count_of(const Json& json, const char* key, const std::filesystem::path& file) {
   const auto found = json.find(key);
@@ -262,49 +256,39 @@ std::vector<std::string> arguments_in(const std::filesystem::path& folder) {
   }
 }
 
-/// A folder whose files, all of them open, are as they were written.
-struct Training::Folder {
-  std::filesystem::path path;
-  Json json = read_manifest(path);
-  NpzFile weights{path / "weights.npz"}, optimiser{path / "optimiser.npz"}, history{path / "history.npz"};
-
-  Parameters weights_of(const Network& network) const {
-    Parameters made = network.undrawn();
-    for (auto& entry : made.entries()) {
-      const std::string name = prefix_of(Kind::param) + entry.name;
-      if (!is_real(weights, name, entry.shape)) fail(path / "weights.npz", "holds weights of another shape");
-      entry.values = weights.read(name).real;
+std::unique_ptr<Training> resume(const Registry& registry, const TrainingRequest& request, const std::filesystem::path& folder) {
+  const Json json = read_manifest(folder);
+  const NpzFile weights(folder / "weights.npz"), optimiser(folder / "optimiser.npz"), history(folder / "history.npz");
+  // What an array is, its header says; a small archive may hold one of any size.
+  const auto is_real = [](const NpzFile& archive, const std::string& name, const Shape& shape) {
+    const NpyHeader header = archive.header(name);
+    return header.shape == shape && header.kind == 'f';
+  };
+  auto resumed = std::make_unique<Training>(registry, request, [&](const Network& network) {
+    Parameters kept = network.undrawn();
+    for (auto& weight : kept.entries()) {
+      const std::string name = prefix_of(Kind::param) + weight.name;
+      if (!is_real(weights, name, weight.shape)) fail(folder / "weights.npz", "holds weights of another shape");
+      weight.values = weights.read(name).real;
     }
-    return made;
-  }
-};
-
-Training::Training(const Registry& registry, const TrainingRequest& request, const std::filesystem::path& folder)
-    : Training(registry, request, folder.empty() ? nullptr : std::make_unique<const Folder>(folder)) {}
-
-Training::Training(const Registry& registry, const TrainingRequest& request, std::unique_ptr<const Folder> kept)
-    : Training(registry, request, kept ? [&](const Network& network) { return kept->weights_of(network); } : Weights()) {
-  if (kept) go_on(*kept);
-}
-
-void Training::go_on(const Folder& kept) {
-  const auto& [folder, json, weights, optimiser, history] = kept;
+    return kept;
+  });
+  Training& training = *resumed;
   const std::int64_t steps = count_of(json, "steps", folder / manifest), changes = count_of(json, "changes", folder / manifest);
-  if (changes > 0 && (steps == 0 || (changes - 1) / steps >= trainer_->changes_per_step()))
+  if (changes > 0 && (steps == 0 || (changes - 1) / steps >= training.trainer_->changes_per_step()))
     fail(folder / manifest,
          "has " + std::to_string(changes) + " changes of the weights in " + std::to_string(steps) + " steps, which are too many");
   try {
-    if (request_.from.is_file() && json.at("input_sha256").get<std::string>() != sha256_of_file(request_.from.file))
-      throw Error(request_.from.file + " has changed since it was learned from: begin anew, or bring back the file.",
-                  {.file = request_.from.file});
+    if (training.request().from.is_file() && json.at("input_sha256").get<std::string>() != sha256_of_file(training.request().from.file))
+      throw Error(training.request().from.file + " has changed since it was learned from: begin anew, or bring back the file.",
+                  {.file = training.request().from.file});
   } catch (const Json::exception&) {
     fail(folder / manifest, "does not say what was learned from");
   }
-  const auto entries_kept = trainer_->optimiser().memory_entries();
-  for (const auto& [name, entries] : entries_kept)
+  const auto kept = training.trainer().optimiser().memory_entries();
+  for (const auto& [name, entries] : kept)
     if (!is_real(optimiser, name, {entries})) fail(folder / "optimiser.npz", "has " + name + " of another shape");
-  if (optimiser.names().size() != entries_kept.size())
-    fail(folder / "optimiser.npz", "holds more than the optimiser of this training keeps");
+  if (optimiser.names().size() != kept.size()) fail(folder / "optimiser.npz", "holds more than the optimiser of this training keeps");
 
   const auto column = [&](const std::string& name, std::int64_t entries, const std::string& what) {
     if (!is_real(history, name, {entries})) fail(folder / "history.npz", "has another number of " + what);
@@ -332,17 +316,18 @@ void Training::go_on(const Folder& kept) {
       one.put(judged[i], values[i]);
     }
   }
-  std::vector<std::vector<double>> changed(judged.empty() ? 0 : judged.size() - 1, std::vector<double>(model_->weights().size()));
-  for (std::size_t i = 0; i < model_->weights().size(); ++i) {
-    const auto values = column("change/" + model_->weights()[i].name, std::ssize(changed), "judgements than of changes");
+  std::vector<std::vector<double>> changed(judged.empty() ? 0 : judged.size() - 1, std::vector<double>(training.model().weights().size()));
+  for (std::size_t i = 0; i < training.model().weights().size(); ++i) {
+    const auto values = column("change/" + training.model().weights()[i].name, std::ssize(changed), "judgements than of changes");
     for (std::size_t j = 0; j < values.size(); ++j) changed[j][i] = values[j];
   }
   std::map<std::string, std::vector<double>> memory;
-  for (const auto& [name, entries] : entries_kept) memory.emplace(name, optimiser.read(name).real);
-  trainer_->restore(steps, changes, memory);
-  history_ = std::move(made);
-  evaluations_ = std::move(judged);
-  changes_ = std::move(changed);
+  for (const auto& [name, entries] : kept) memory.emplace(name, optimiser.read(name).real);
+  training.trainer_->restore(steps, changes, memory);
+  training.history_ = std::move(made);
+  training.evaluations_ = std::move(judged);
+  training.changes_ = std::move(changed);
+  return resumed;
 }
 
 }  // namespace reclab

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Two presets: their cards, properties, costs of a step, and spectra on the tasks that they are shown on. A ComparedPair.
+// Presets beside one another: their cards, properties, costs of a step, and spectra on the tasks that they are shown on. ComparedPresets.
 #include <algorithm>
-#include <iterator>
 
 #include "studies/compared.h"
 #include "studies/study.h"
@@ -11,17 +10,12 @@ namespace {
 
 constexpr std::int64_t most_steps = 200;  // a spectrum is seen, and nobody waits
 
-struct PairPlan {
-  std::string one, other;
-};
+using Ids = std::vector<std::string>;
 
-const std::vector<PlanField<PairPlan>>& fields() {
-  const auto preset = [](const std::string& key, std::string PairPlan::* id) {
-    return text_field<PairPlan>(
-        flag_of(key), "ID", key, "A preset", [id](const PairPlan& plan) { return plan.*id; },
-        [id](PairPlan& plan, const std::string& name) { plan.*id = name; });
-  };
-  static const std::vector<PlanField<PairPlan>> all{preset("one", &PairPlan::one), preset("other", &PairPlan::other)};
+const std::vector<PlanField<Ids>>& fields() {
+  static const std::vector<PlanField<Ids>> all{list_field<Ids>(
+      flag_of("presets"), "presets", Field::Says::list, "The presets", [](const Ids& ids) { return ids; },
+      [](Ids& ids, const Ids& names) { ids = names; })};
   return all;
 }
 
@@ -65,8 +59,9 @@ Study compare() {
   made.fields = {fields().begin(), fields().end()};
   made.takes_model = false;
   made.compute = [](const StudyInput& input, const FieldTexts& values, const StudyReport&, std::stop_token stop) {
-    const PairPlan pair = plan_of(fields(), values);
-    return std::make_shared<ComparedPair>(ComparedPair{compared(input, pair.one, stop), compared(input, pair.other, stop)});
+    auto all = std::make_shared<ComparedPresets>();
+    for (const std::string& id : plan_of(fields(), values)) all->push_back(compared(input, id, stop));
+    return all;
   };
   return made;
 }

@@ -124,12 +124,12 @@ TEST_CASE("a training that goes on from a folder draws no weights, and its furth
   request.until = 0;
   request.run.weights = scratch / "none.npz";  // weights that are replaced are not read either
   drawn = 0;
-  Training again(registry, request, scratch / "out");
-  CHECK(drawn == 0 && again.trainer().steps() == 4 && same(again.model().parameters(), part.model().parameters()));
-  train(again);
-  CHECK(drawn == 0 && same(again.model().parameters(), whole.model().parameters()));
-  for (std::size_t i = 0; i < 9; ++i) CHECK_EQUAL(again.history()[i].loss, whole.history()[i].loss);
-  CHECK_EQUAL(again.evaluations().back().loss, whole.evaluations().back().loss);
+  const auto again = resume(registry, request, scratch / "out");
+  CHECK(drawn == 0 && again->trainer().steps() == 4 && same(again->model().parameters(), part.model().parameters()));
+  train(*again);
+  CHECK(drawn == 0 && same(again->model().parameters(), whole.model().parameters()));
+  for (std::size_t i = 0; i < 9; ++i) CHECK_EQUAL(again->history()[i].loss, whole.history()[i].loss);
+  CHECK_EQUAL(again->evaluations().back().loss, whole.evaluations().back().loss);
 }
 
 TEST_CASE("a run of learned weights is a run of the file that they are written to") {

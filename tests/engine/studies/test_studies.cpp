@@ -85,7 +85,7 @@ TEST_CASE("what a study is given is what it computes") {
   CHECK_EQUAL(made.get<Composition>()->numbers.front().value, 2.0);
 }
 
-TEST_CASE("the forms of a model are compared with the loss of its run, and two presets with one another") {
+TEST_CASE("the forms of a model are compared with the loss of its run, and presets with one another") {
   StudyInput input = input_of("elman", 40);
   const auto reports = study("forms").compute(input, {}, {}, {}).get<FormReports>();
   CHECK(reports && reports->size() > 1 && reports->front().form == "sequential" && reports->front().output_error == 0.0);
@@ -94,12 +94,12 @@ TEST_CASE("the forms of a model are compared with the loss of its run, and two p
   input.run.loss = LossKind::task;
   CHECK_ERROR(study("forms").compute(input, {}, {}, {}), "target");
 
-  const auto pair = study("compare").compute(input, {{"one", "lstm"}, {"other", "transformer"}}, {}, {}).get<ComparedPair>();
+  const auto pair = study("compare").compute(input, {{"presets", "lstm,transformer"}}, {}, {}).get<ComparedPresets>();
   CHECK_EQUAL(pair->front().card.id, "lstm");
   CHECK_EQUAL(pair->back().card.id, "transformer");
   CHECK(pair->front().properties.gated && !pair->front().properties.growing && pair->back().properties.growing);
   CHECK_EQUAL(pair->front().cost.parameters, step_cost(builtin_registry(), presets().find("lstm"), 1, 200).parameters);
   CHECK(!pair->front().eigenvalues.empty() && pair->front().no_spectrum.empty());
   CHECK(pair->back().eigenvalues.empty() && !pair->back().no_spectrum.empty());
-  CHECK_ERROR(study("compare").compute(input, {{"one", "lstm"}, {"other", "none"}}, {}, {}), "none");
+  CHECK_ERROR(study("compare").compute(input, {{"presets", "lstm,none"}}, {}, {}), "none");
 }
