@@ -45,11 +45,6 @@ struct RunOptions : ModelOptions {
 };
 int run(const RunOptions& options, Interrupt& interrupt);
 
-struct FormsOptions : ModelOptions {
-  bool json = false;
-};
-int forms(const FormsOptions& options, Interrupt& interrupt);
-
 /// Of a study that has a subcommand.
 struct StudyOptions : ModelOptions {
   std::string study;  ///< its id
@@ -82,7 +77,7 @@ struct CheckDeviceOptions {
 int check_device(const CheckDeviceOptions& options, Interrupt& interrupt);
 
 /// After Ctrl-C: says so and ends the program.
-int cancelled(const std::string& where);
+[[noreturn]] void cancelled(const std::string& where);
 /// --sizes weights: settings read from the file's shapes go after the given ones, and are reported.
 void take_sizes(const ModelOptions& options, RunRequest& request, bool tell = true);
 /// The request that the model's options ask for, without its sequence, of which nothing is read. Throws Error.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The options of `run`, `forms`, `train`, `task` and the studies, and the request that those of `train` ask for.
+// The options of `run`, `train`, `task` and the studies, and the request that those of `train` ask for.
 #pragma once
 
 #include <functional>

@@ -161,8 +161,8 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   only_with("--checkpoint-every", !options.checkpoint_every.empty() && folder.empty(), "--export");
   if (!folder.empty() && !goes_on && !options.replace) refuse_to_replace(folder);
   const TrainingRequest request = resumed ? resumed_request(options, all) : training_request_of(options, all);
-  Training training(builtin_registry(), request);
-  if (resumed) resume(training, options.resume);
+  const auto made = resumed ? resume(builtin_registry(), request, options.resume) : std::make_unique<Training>(builtin_registry(), request);
+  Training& training = *made;
   const std::int64_t begun_at = training.trainer().steps();
   KeptTraining kept(training, folder, options.checkpoint_every.empty() ? 60.0 : positive("--checkpoint-every", options.checkpoint_every));
   if (!training.done()) kept.check();

@@ -211,8 +211,9 @@ struct FormReport {
   bool converged = true;            ///< false: a Newton form did not, and the sequential form was run instead
   std::string note{};               ///< a Newton form's own words, and the first gradient that is not finite
 };
+using FormReports = std::vector<FormReport>;
 /// Each exact form against the sequential one, on the preset's task at the given length.
-std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop);
+FormReports compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop);
 
 /// Writes manifest.json, trace.npz, state.npz and, if asked, a CSV per array into the folder, made if needed, all at once (AtomicFolder);
 /// the manifest names size and SHA-256 of the others. On failure the folder is as it was and an Error names the file and the cure.

@@ -43,7 +43,7 @@ class Run {
   Run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish,
       StandingModel& standing, std::string& where, const std::string& said)
       : request_(request),
-        prepared_(registry, request, nullptr, standing.structure()),
+        prepared_(registry, request, {}, standing.structure()),
         publish_(publish),
         standing_(standing),
         record_(request_, prepared_, progress, std::move(stop), where) {

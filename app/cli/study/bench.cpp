@@ -20,8 +20,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
 /// The arrays of a timing, by name.
 class Timed {
  public:
@@ -33,7 +31,7 @@ class Timed {
   }
   Json one(const std::string& key) const {
     const auto values = of(key);
-    return values.empty() ? Json() : number_json(values[0]);
+    return values.empty() ? Json() : Json(values[0]);
   }
 
  private:
@@ -117,7 +115,7 @@ Json timing_json(const RunRequest& request, const TimingRequest& timing, const T
       for (const double value : values)
         entry[name].push_back(name == "converged"    ? Json(value != 0.0)
                               : name == "iterations" ? Json(static_cast<int>(value))
-                                                     : number_json(value));
+                                                     : Json(value));
     }
     for (const std::string& name : exponents)
       for (const std::string& end : ends)

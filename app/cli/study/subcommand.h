@@ -31,6 +31,7 @@ struct StudyText {
 };
 StudyText bench_text();
 StudyText distil_text();
+StudyText forms_text();
 
 /// Options for fields.
 void add_fields(CLI::App& app, const std::vector<Field>& fields, std::map<std::string, std::string>& given);

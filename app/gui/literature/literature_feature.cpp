@@ -55,10 +55,11 @@ void LiteratureFeature::makeMapWindow() {
   mapWindow_ = new MapWindow(frame_->chooser(), window);
   mapWindow_->resize(QSize(1500, 900).boundedTo(window->screen()->availableSize() * 0.94));
   connect(mapWindow_, &MapWindow::picked, frame_, &WindowFrame::pickModel);
-  connect(mapWindow_, &MapWindow::compareWanted, session_, &SessionController::compare);
+  connect(mapWindow_, &MapWindow::compareWanted, session_, [this](const QString& one, const QString& other) {
+    session_->request(StudyChoice{"compare", {{"presets", list_of_names({one.toStdString(), other.toStdString()})}}});
+  });
   connect(mapWindow_, &MapWindow::said, frame_, &WindowFrame::tell);
-  connect(session_, &SessionController::compared, mapWindow_, &MapWindow::setComparison);
-  connect(session_, &SessionController::notCompared, mapWindow_, &MapWindow::setProblem);
+  connect(session_, &SessionController::studied, mapWindow_, &MapWindow::setResult);
   mapWindow_->setLiterature(models_->literature());
   mapWindow_->setCurrent(QString::fromStdString(session_->setup().preset));
 }

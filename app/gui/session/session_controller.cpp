@@ -84,8 +84,6 @@ void SessionController::connectOthers() {
     properties_ = found;
     emit propertiesReady();
   });
-  connect(&comparisons_, &ComparisonWork::compared, this, &SessionController::compared);
-  connect(&comparisons_, &ComparisonWork::failed, this, &SessionController::notCompared);
   connect(&description_, &DescriptionWork::described, this, [this](const ModelPtr& model) {
     model_ = model;
     if (timings_.modelChanged() && shown_.trace()) showJoined();
@@ -138,10 +136,6 @@ void SessionController::connectStudies() {
 void SessionController::open(bool learned) {
   wantsLearned_ = learned;
   description_.readPresets();
-}
-
-void SessionController::compare(const QString& one, const QString& other) {
-  if (library_) comparisons_.compare(library_, {one.toStdString(), other.toStdString()});
 }
 
 void SessionController::take(const Setup& setup) {

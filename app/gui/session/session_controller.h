@@ -20,7 +20,6 @@
 #include "gui/session/sentences.h"
 #include "gui/session/setup.h"
 #include "gui/session/shown.h"
-#include "gui/session/work/comparison.h"
 #include "gui/session/work/description.h"
 #include "gui/session/work/export.h"
 #include "gui/session/work/file.h"
@@ -91,8 +90,6 @@ class SessionController : public QObject {
   void setTimingPatience(std::chrono::milliseconds idle, std::chrono::milliseconds first) { timings_.setPatience(idle, first); }
   /// Runs once more with everything recorded, and writes it.
   void exportRun(const QString& folder, bool csv);
-  /// Two presets beside one another; compared follows, or a sentence.
-  void compare(const QString& one, const QString& other);
   const PropertiesOf& properties() const { return properties_; }  ///< of the presets; they come some time after libraryReady
   /// Frees a large run somewhere else than on the GUI thread.
   void discard(TracePtr trace);
@@ -156,8 +153,6 @@ class SessionController : public QObject {
  signals:
   void libraryReady();
   void propertiesReady();
-  void compared(const reclab::ComparisonKey& key, const reclab::ComparedPair& both);
-  void notCompared(QString sentence);
   void setupChanged();
   void modelDescribed(reclab::ModelPtr model);
   void sequenceLoaded(reclab::LoadedSequencePtr sequence);
@@ -217,7 +212,6 @@ class SessionController : public QObject {
   Outcome lastOutcome_ = Outcome::finished;
   Scheduler scheduler_{sentenceOf};
   DescriptionWork description_{scheduler_};
-  ComparisonWork comparisons_{scheduler_};
   RunWork runs_;
   std::vector<std::unique_ptr<StudyWork>> studies_;  ///< all that do not measure
   TimingWork timings_;

@@ -11,7 +11,7 @@ namespace reclab {
 StudyKey::StudyKey(const Study& study, const Setup& of, FieldTexts with)
     : setup(study.takes_model ? of : Setup()), values(std::move(with)) {
   setup.form.clear();
-  setup.loss = LossKind::automatic;
+  if (!study.takes_loss) setup.loss = LossKind::automatic;
 }
 
 StudyWork::StudyWork(const Study& study, Scheduler& scheduler, std::function<Subject()> subject)

@@ -77,13 +77,12 @@ bool Learner::waits() {
 void Learner::begin(std::stop_token stop) {
   TrainingRequest request = trainingRequestFor(setup_, library_->presets.find(setup_.preset), choice_);
   if (onCpu_) request.run.device = "cpu";
-  auto training = std::make_unique<Training>(builtin_registry(), request);
-  if (resumes_.empty()) {
+  auto training =
+      resumes_.empty() ? std::make_unique<Training>(builtin_registry(), request) : resume(builtin_registry(), request, resumes_);
+  if (resumes_.empty())
     training->begin(stop);
-  } else {
-    if (const std::int64_t wanted = curve_.wanted - curve_.first; wanted > request.steps) training->extend(wanted - request.steps);
-    resume(*training, resumes_);
-  }
+  else if (const std::int64_t wanted = curve_.wanted - curve_.first; wanted > request.steps)
+    training->extend(wanted - request.steps);
   training_ = std::move(training);
   if (training_->device() != "cpu" && training_->trainer().steps() > 0) state_ = training_->state();  // the state that it goes on from
   sinceState_.start();
