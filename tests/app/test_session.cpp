@@ -350,11 +350,10 @@ class TestSession : public test::WindowTest {
     window_->scrubber()->strip()->setFocus();
     QTest::mouseClick(window_->scrubber()->strip(), Qt::LeftButton, {}, {200, 20});
     QVERIFY(window_->hint()->isDone(FirstHint::scrub) && !window_->hint()->isDone(FirstHint::drag));
-    window_->action("pin")->trigger();
     close();
     openSmall();
     QVERIFY(window_->hint()->isVisible());  // with what was tried before
-    QVERIFY(window_->hint()->isDone(FirstHint::scrub) && window_->hint()->isDone(FirstHint::pin));
+    QVERIFY(window_->hint()->isDone(FirstHint::scrub));
     QVERIFY(!window_->hint()->isDone(FirstHint::drag) && !window_->hint()->isDone(FirstHint::train));
     window_->action("train")->trigger();
     QVERIFY(window_->hint()->isDone(FirstHint::train));

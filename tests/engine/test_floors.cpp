@@ -67,7 +67,11 @@ const Floors gui_below{
     {"comparing", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
     {"learning", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
     {"literature", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
-    {"window", {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame", "comparing", "learning", "literature"}}};
+    {"opening", {"look", "time", "session", "start", "views", "dialogs", "docks", "frame"}},
+    {"palette", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
+    {"window",
+     {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame", "comparing", "learning", "literature", "opening",
+      "palette"}}};
 
 /// Folders of the widgets: "" is of the files beside them, and "panels/*" is each panel's own, which no other includes.
 const Floors widgets_below{

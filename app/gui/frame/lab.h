@@ -51,6 +51,9 @@ class Lab : public QObject {
   /// text are one step.
   void change(const QString& text, const std::function<void()>& does, int gesture = 0, Aside aside = {});
 
+  /// Does what a hand asks for elsewhere than at its own control, as if it were done there.
+  void act(const std::function<void()>& does);
+
   void settle();  ///< adds changes that came by themselves since the last step to it
 
   void add(LabPart part) { parts_.push_back(std::move(part)); }

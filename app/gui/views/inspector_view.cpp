@@ -105,6 +105,13 @@ QString whyNotDrawn(const QString& weights) {
       .arg(QFileInfo(weights).fileName());
 }
 
+QString whyIdle(const HyperSpec& spec, const ModelPtr& model, const QString& weights) {
+  if (!spec.initialisation_only) return {};
+  if (!weights.isEmpty()) return whyNotDrawn(weights);
+  const auto idle = std::ranges::find(model->idle, spec.key, &IdleSetting::key);
+  return idle == model->idle.end() ? QString() : QString::fromStdString(idle->why).replace('_', ' ');
+}
+
 std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString& weights) {
   std::vector<Panel::Setting> settings;
   if (!model) return settings;
@@ -115,12 +122,8 @@ std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString
     one.label = inWords(spec.key).toHtmlEscaped() + (spec.symbol.empty() ? QString() : ' ' + mathHtml(spec.symbol));
     one.tip = tipOf(spec);
     one.value = QString::fromStdString(model->hyper.text(spec.key));
-    one.works = weights.isEmpty() || !spec.initialisation_only;
-    if (!one.works) one.why = whyNotDrawn(weights);
-    if (const auto idle = std::ranges::find(model->idle, spec.key, &IdleSetting::key); one.works && idle != model->idle.end()) {
-      one.works = false;
-      one.why = QString::fromStdString(idle->why).replace('_', ' ');
-    }
+    one.why = whyIdle(spec, model, weights);
+    one.works = one.why.isEmpty();
     for (const auto& choice : spec.choices) one.choices << QString::fromStdString(choice);
     if (spec.kind == HyperKind::real) {
       one.at = [spec](int position) { return valueAt(spec, position); };
@@ -180,7 +183,6 @@ void InspectorView::build() {
       made->setToolTip(safeTip(tipOf(spec)));
       editor.cell = made;
       editor.tip = tipOf(spec);
-      editor.drawsOnly = spec.initialisation_only;
       rows_->addWidget(made);
       editors_[spec.key] = editor;
       more_ << made;
@@ -315,12 +317,12 @@ void InspectorView::showWeights() {
   seed_->setToolTip(safeTip(seedLabel_->toolTip()));
   dice_->setToolTip(safeTip(drawn ? tr("Another seed") : why));
   for (QWidget* one : std::initializer_list<QWidget*>{seedLabel_, seed_, dice_}) one->setEnabled(drawn);
-  for (auto& [key, editor] : editors_) {
-    if (!editor.drawsOnly) continue;
-    QString reason = drawn ? QString() : why;
-    if (drawn && model_)
-      if (const auto idle = std::ranges::find(model_->idle, key, &IdleSetting::key); idle != model_->idle.end())
-        reason = QString::fromStdString(idle->why).replace('_', ' ');
+  if (!model_) return;
+  for (const HyperSpec& spec : model_->hyper.table()) {
+    const auto found = editors_.find(spec.key);
+    if (found == editors_.end() || !spec.initialisation_only) continue;
+    const Editor& editor = found->second;
+    const QString reason = whyIdle(spec, model_, weights_);
     editor.cell->setEnabled(reason.isEmpty() || editor.held());
     editor.cell->setToolTip(joinedTips({reason, editor.tip}));
   }
@@ -497,6 +499,14 @@ void InspectorView::setSeed(std::uint64_t seed) {
   showing_ = true;
   seed_->setValue(seed);
   showing_ = false;
+}
+
+void InspectorView::takeKeyboard() {
+  for (QSlider* one : widget()->findChildren<QSlider*>())
+    if (one->isVisible() && one->isEnabled()) {
+      ensureWidgetVisible(one);
+      return one->setFocus(Qt::OtherFocusReason);
+    }
 }
 
 QSlider* InspectorView::slider(const QString& key) const {

@@ -46,7 +46,7 @@ Owner ownerOf(QObject* watched, const QKeyEvent& key) {
     return line->isModified() && line->isUndoAvailable() ? Owner::widget : Owner::window;
   if (key.key() == Qt::Key_Y || key.key() == Qt::Key_Z)
     return line->isModified() && line->isRedoAvailable() ? Owner::widget : Owner::window;
-  return key.key() == Qt::Key_E ? Owner::window : Owner::qt;
+  return key.key() == Qt::Key_E || key.key() == Qt::Key_K ? Owner::window : Owner::qt;
 }
 
 /// The first widget of a part that takes the keyboard: its plot, if it has one on the screen.
