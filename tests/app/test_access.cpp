@@ -2,6 +2,7 @@
 // What a screen reader finds: a name for all that takes the keyboard, what it is, and what it is set to.
 #include <QAccessible>
 #include <QApplication>
+#include <QComboBox>
 #include <QDockWidget>
 #include <QTest>
 
@@ -13,6 +14,7 @@
 #include "gui/views/inspector_view.h"
 #include "gui/views/scrubber.h"
 #include "gui/window/main_window.h"
+#include "spoken.h"
 #include "window_test.h"
 
 using namespace reclab;
@@ -55,12 +57,14 @@ class TestAccess : public test::WindowTest {
       if (!one->state().focusable || (object != nullptr && seen_.contains(object))) return;
       seen_ << object;
       ++controls_;
-      const QString name = one->text(QAccessible::Name);
+      // The name of a box to choose from is its choice on this platform, and its label stands beside it.
+      const auto* box = qobject_cast<const QComboBox*>(object);
+      const QString name = box == nullptr ? one->text(QAccessible::Name) : spokenName(box);
       const QString place = object != nullptr ? where(object) : where(one->parent()->object());
       if (name.trimmed().isEmpty()) all << place + " has no name";
       if (name.contains('<')) all << place + " has markup in its name: " + name;
       if (one->role() == QAccessible::NoRole || one->role() == QAccessible::Client) all << place + " says not what it is";
-      if (hasValue(one->role()) && one->text(QAccessible::Value).isEmpty()) all << place + " says no value";
+      if (hasValue(one->role()) && !one->state().disabled && one->text(QAccessible::Value).isEmpty()) all << place + " says no value";
     });
     // A widget that takes the keyboard by Tab and is in no such tree would be found by nobody.
     for (QWidget* one : top->findChildren<QWidget*>()) {
@@ -105,7 +109,8 @@ class TestAccess : public test::WindowTest {
     window_->action("palette")->trigger();
     all << faults(window_.get());
     all.removeDuplicates();
-    QVERIFY2(all.isEmpty(), qPrintable("\n" + all.join('\n')));
+    for (const QString& one : all) qWarning("%s", qPrintable(one));
+    QVERIFY(all.isEmpty());
     QVERIFY2(controls_ > 200, qPrintable(QString::number(controls_)));
   }
 

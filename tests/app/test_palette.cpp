@@ -133,7 +133,7 @@ class TestPalette : public test::WindowTest {
       names << plain(!button->accessibleName().isEmpty() ? button->accessibleName() : button->text());
       QVERIFY2(!names.back().isEmpty(), qPrintable(button->toolTip()));
     }
-    QVERIFY(names.contains("Train") && names.contains("Side by side") == false);
+    QVERIFY(names.contains("Train"));
     const QString lost = missing(names);
     QVERIFY2(lost.isEmpty(), qPrintable(lost));
   }
@@ -158,9 +158,13 @@ class TestPalette : public test::WindowTest {
 
   void synonymsAreFound() {
     openPalette();
-    for (const auto& [query, text] :
-         {std::pair{"hochreiter", "LSTM"}, {"finding structure in time", "Elman network"}, {"mamba gu dao 2023", "Mamba"},
-          {"gradlab", "Layout: Gradient lab"}, {"spctrum", "Spectrum"}, {"vanish", "Gradients"}, {"dark theme", "Dark"}}) {
+    for (const auto& [query, text] : {std::pair{"hochreiter", "LSTM"},
+                                      {"finding structure in time", "Elman network"},
+                                      {"mamba gu dao 2023", "Mamba"},
+                                      {"gradlab", "Layout: Gradient lab"},
+                                      {"spctrum", "Spectrum"},
+                                      {"forgets loss", "Gradients"},
+                                      {"dark theme", "Dark"}}) {
       line()->setText(query);
       QVERIFY2(texts().contains(text), qPrintable(QString("%1 does not find %2, but %3").arg(query, text, texts().mid(0, 5).join(" / "))));
     }
@@ -180,7 +184,8 @@ class TestPalette : public test::WindowTest {
     QCOMPARE(window_->undoStack()->count(), steps + 1);
     undo();
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && hyperOf(session().trace(), "spectral_radius") == before, patience);
-    for (const auto& [text, key, value] : {std::tuple{"width 24", "width", "24"}, {"activation relu", "activation", "relu"},
+    for (const auto& [text, key, value] : {std::tuple{"width 24", "width", "24"},
+                                           {"activation relu", "activation", "relu"},
                                            {"spectral_radius=1.1", "spectral_radius", "1.1"}}) {
       ask(text);
       QTRY_VERIFY2_WITH_TIMEOUT(atRest() && hyperOf(session().trace(), key) == value, text, patience);
@@ -283,7 +288,7 @@ class TestPalette : public test::WindowTest {
   }
 
   void namesOfFilesArePlainText() {
-    const QString file = written("<b>big</b> && _small_.csv", test::twoWaves(60));
+    const QString file = written("<b>big && _small_.csv", test::twoWaves(60));
     noteRecentFile(file);
     openPalette();
     QTest::keyClicks(line(), "big small csv");
@@ -339,7 +344,7 @@ class TestPalette : public test::WindowTest {
     ask("seed 3");
     QTRY_VERIFY_WITH_TIMEOUT(atRest(), patience);
     ask("history");
-    auto* view = window_->findChild<QUndoView*>("history.states");
+    auto* view = window_->findChild<QUndoView*>("historyStates");
     QVERIFY(view != nullptr && QTest::qWaitForWindowExposed(view->window()));
     QCOMPARE(view->model()->rowCount(), 4);
     const auto text = [&](int i) { return view->model()->index(i, 0).data().toString(); };

@@ -54,24 +54,23 @@ const Floors below{
       "learning", "experiment", "timing", "schedule", "composer", "distillation"}}};
 
 /// Folders of the window; main.cpp, which lies beside them, includes any.
-const Floors gui_below{
-    {"look", {}},
-    {"time", {}},
-    {"jobs", {}},
-    {"session", {"look", "jobs"}},
-    {"start", {"look", "session", "docks"}},
-    {"views", {"look", "time", "session"}},
-    {"dialogs", {"look", "jobs", "session"}},
-    {"docks", {"look", "time", "session"}},
-    {"frame", {"look", "time", "session", "views", "docks"}},
-    {"comparing", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
-    {"learning", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
-    {"literature", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
-    {"opening", {"look", "time", "session", "start", "views", "dialogs", "docks", "frame"}},
-    {"palette", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
-    {"window",
-     {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame", "comparing", "learning", "literature", "opening",
-      "palette"}}};
+const Floors gui_below{{"look", {}},
+                       {"time", {}},
+                       {"jobs", {}},
+                       {"session", {"look", "jobs"}},
+                       {"start", {"look", "session", "docks"}},
+                       {"views", {"look", "time", "session"}},
+                       {"dialogs", {"look", "jobs", "session"}},
+                       {"docks", {"look", "time", "session"}},
+                       {"frame", {"look", "time", "session", "views", "docks"}},
+                       {"comparing", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
+                       {"learning", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
+                       {"literature", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
+                       {"opening", {"look", "time", "session", "start", "views", "dialogs", "docks", "frame"}},
+                       {"palette", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
+                       {"window",
+                        {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame", "comparing", "learning",
+                         "literature", "opening", "palette"}}};
 
 /// Folders of the widgets: "" is of the files beside them, and "panels/*" is each panel's own, which no other includes.
 const Floors widgets_below{

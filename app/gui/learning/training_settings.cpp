@@ -22,6 +22,8 @@ TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
       editor->setObjectName("training." + QString::fromStdString(field.row.key));
       editor->setMinimumWidth(120);
       auto* name = label(tr(field.form.label.c_str()), "muted", this);
+      name->setBuddy(editor);
+      name->setToolTip(editor->toolTip());
       const int row = static_cast<int>(rows_.size());
       grid->addWidget(name, row, 0);
       grid->addWidget(editor, row, 1);

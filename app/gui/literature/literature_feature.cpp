@@ -52,7 +52,7 @@ std::vector<PaletteEntry> LiteratureFeature::paletteEntries() const {
     for (const Literature::Model& model : models_->literature()->models)
       all.push_back({.text = model.title,
                      .detail = model.year > 0 ? tr("model, %1, %2").arg(model.authors).arg(model.year) : tr("model"),
-                     .synonyms = model.id + ' ' + model.text,
+                     .synonyms = model.id + ' ' + model.paper + ' ' + model.text,
                      .does = [frame = frame_, id = model.id] { frame->pickModel(id); }});
   return all;
 }

@@ -22,9 +22,8 @@
 namespace reclab {
 
 OpeningFeature::OpeningFeature(WindowFrame* frame) : QObject(frame), frame_(frame) {
-  QAction* paste = frame_->add("paste", "table", tr("Paste a table"), QKeySequence::Paste, [this] {
-    take(QApplication::clipboard()->mimeData());
-  });
+  QAction* paste =
+      frame_->add("paste", "table", tr("Paste a table"), QKeySequence::Paste, [this] { take(QApplication::clipboard()->mimeData()); });
   paste->setToolTip(tr("The rows in the clipboard as a sequence, as a file of them would be (Ctrl+V)"));
   connect(frame_->session(), &SessionController::presetOpened, this, &OpeningFeature::showPreset);
   qApp->installEventFilter(this);

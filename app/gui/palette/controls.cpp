@@ -2,7 +2,6 @@
 #include "gui/palette/controls.h"
 
 #include <QAbstractButton>
-#include <QAccessible>
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
@@ -21,6 +20,7 @@
 
 #include "gui/docks/panel_area.h"
 #include "gui/frame/window_frame.h"
+#include "spoken.h"
 
 namespace reclab {
 namespace {
@@ -36,11 +36,6 @@ QString plainOf(const QString& text) {
     else if (i < text.size())
       plain += text[i];
   return plain;
-}
-
-QString nameOf(QWidget* widget) {
-  QAccessibleInterface* access = QAccessible::queryAccessibleInterface(widget);
-  return access != nullptr ? plainOf(access->text(QAccessible::Name)) : QString();
 }
 
 QString plainTip(const QString& tip) { return Qt::mightBeRichText(tip) ? QTextDocumentFragment::fromHtml(tip).toPlainText() : tip; }
@@ -60,8 +55,7 @@ class Collector {
     for (QAction* top : frame_->window()->menuBar()->actions())
       if (top->menu() != nullptr) addMenu(top->menu(), plainOf(top->text()), {});
     for (QAction* action : frame_->window()->actions()) add(action, QObject::tr("window"), {});
-    for (auto* bar : frame_->window()->findChildren<QToolBar*>(Qt::FindDirectChildrenOnly))
-      parts.push_back({bar->windowTitle(), bar, {}});
+    for (auto* bar : frame_->window()->findChildren<QToolBar*>(Qt::FindDirectChildrenOnly)) parts.push_back({bar->windowTitle(), bar, {}});
     for (FlatDock* dock : frame_->docks()) parts.push_back({dock->windowTitle(), dock, {}});
     parts.push_back({QObject::tr("window"), frame_->window()->centralWidget(), {}});
     parts.push_back({QObject::tr("status"), frame_->window()->statusBar(), {}});
@@ -73,7 +67,7 @@ class Collector {
     }
     for (auto* menu : frame_->window()->findChildren<QMenu*>())  // of what is no button, such as a pinned run
       if (menu->parentWidget() != nullptr && qobject_cast<QMenu*>(menu->parentWidget()) == nullptr)
-        addMenu(menu, nameOf(menu->parentWidget()), {});
+        addMenu(menu, spokenName(menu->parentWidget()), {});
     return std::move(entries_);
   }
 
@@ -135,7 +129,7 @@ class Collector {
       if (tool->defaultAction() != nullptr && tool->defaultAction()->menu() == nullptr) return add(tool->defaultAction(), part.name, {});
       if (tool->menu() != nullptr) addMenu(tool->menu(), part.show ? part.name : menuOf(tool, part), part.show);
     }
-    const QString name = nameOf(button);
+    const QString name = spokenName(button);
     // A tick in the inspector is a setting, and the models in front are found as models.
     const bool found = button->property("preset").isValid() || (!part.show && texts_.contains(name)) ||
                        (qobject_cast<QCheckBox*>(button) != nullptr && !part.show);
@@ -158,12 +152,12 @@ class Collector {
   }
 
   static QString menuOf(QToolButton* button, const Part& part) {
-    const QString name = nameOf(button);
+    const QString name = spokenName(button);
     return name.isEmpty() ? part.name : part.name + QStringLiteral(" ▸ ") + name;
   }
 
   void addBox(QComboBox* box, const Part& part) {
-    const QString name = nameOf(box);
+    const QString name = spokenName(box);
     if (name.isEmpty() || box->count() == 0 || (part.show && !box->isVisibleTo(part.widget))) return;
     const auto choose = [box = QPointer(box), show = part.show](const QString& text) {
       if (show) show();
@@ -177,7 +171,8 @@ class Collector {
     if (box->count() > fewChoices) {
       PaletteEntry entry{.text = name, .detail = QObject::tr("%1: now %2").arg(part.name, box->currentText()), .synonyms = tip};
       entry.values = {[box = QPointer(box)](const QString& value) {
-                        return box && box->findText(value, Qt::MatchFixedString) >= 0 ? QString() : QObject::tr("There is no %1.").arg(value);
+                        return box && box->findText(value, Qt::MatchFixedString) >= 0 ? QString()
+                                                                                      : QObject::tr("There is no %1.").arg(value);
                       },
                       choose};
       entries_.push_back(std::move(entry));
@@ -197,16 +192,14 @@ class Collector {
   }
 
   void addBox(QAbstractSpinBox* box, const Part& part) {
-    const QString name = nameOf(box);
+    const QString name = spokenName(box);
     if (name.isEmpty() || !box->isVisibleTo(part.widget)) return;
     const auto add = [&](auto* number) {
-      PaletteEntry entry{.text = name,
-                         .detail = QObject::tr("%1: now %2, from %3 to %4")
-                                       .arg(part.name, number->text())
-                                       .arg(number->minimum())
-                                       .arg(number->maximum()),
-                         .synonyms = plainTip(number->toolTip()),
-                         .enabled = number->isEnabled()};
+      PaletteEntry entry{
+          .text = name,
+          .detail = QObject::tr("%1: now %2, from %3 to %4").arg(part.name, number->text()).arg(number->minimum()).arg(number->maximum()),
+          .synonyms = plainTip(number->toolTip()),
+          .enabled = number->isEnabled()};
       entry.values = {[number = QPointer(number)](const QString& value) {
                         bool good = false;
                         const double wanted = value.toDouble(&good);

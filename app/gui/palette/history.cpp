@@ -17,12 +17,13 @@ HistoryDialog::HistoryDialog(QUndoStack* undo, QWidget* parent) : QDialog(parent
   column->setContentsMargins(16, 12, 16, 12);
   column->setSpacing(8);
   auto* states = new QUndoView(undo, this);
-  states->setObjectName("history.states");
+  states->setObjectName("historyStates");
   states->setAccessibleName(tr("States of the window"));
   states->setEmptyLabel(tr("as it was opened"));
   states->setFont(numberFont());
   column->addWidget(states, 1);
-  auto* words = label(tr("A click goes to that state; what comes after it stays in the list until something else is changed."), "muted", this);
+  auto* words =
+      label(tr("A click goes to that state; what comes after it stays in the list until something else is changed."), "muted", this);
   words->setWordWrap(true);
   column->addWidget(words);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);

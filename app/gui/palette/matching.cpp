@@ -18,6 +18,8 @@ QString folded(const QString& text) {
   return made;
 }
 
+constexpr int far = 8;  ///< a menu in a menu comes after what fits as well
+
 bool beginsWord(QStringView text, qsizetype at) { return at == 0 || !text[at - 1].isLetterOrNumber(); }
 bool endsWord(QStringView text, qsizetype end) { return end == text.size() || !text[end].isLetterOrNumber(); }
 
@@ -101,7 +103,8 @@ PaletteIndex::PaletteIndex(std::vector<PaletteEntry> entries, const QStringList&
   for (const PaletteEntry& entry : entries_) {
     const auto used = lastUsed.indexOf(keyOf(entry));
     folded_.push_back({folded(entry.text), folded(entry.synonyms + ' ' + entry.detail),
-                       used < 0 ? std::numeric_limits<int>::max() : static_cast<int>(used)});
+                       used < 0 ? std::numeric_limits<int>::max() : static_cast<int>(used),
+                       static_cast<int>(entry.detail.count(QStringLiteral("▸")))});
   }
 }
 
@@ -129,7 +132,7 @@ std::vector<PaletteIndex::Match> PaletteIndex::find(const QString& query) const 
         }
       }
     if (const int score = words.isEmpty() ? 1 : scoreOf(words, its.text, its.more); score > 0)
-      found.push_back({{&entry, {}, entry.enabled ? QString() : entry.whyNot, score}, its.used});
+      found.push_back({{&entry, {}, entry.enabled ? QString() : entry.whyNot, words.isEmpty() ? 1 : score - far * its.depth}, its.used});
   }
   std::ranges::stable_sort(found, [](const Found& a, const Found& b) {
     return a.match.score != b.match.score ? a.match.score > b.match.score : a.used < b.used;

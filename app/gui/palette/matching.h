@@ -33,6 +33,7 @@ class PaletteIndex {
   struct Folded {
     QString text, more;  ///< in small letters without accents, of the same length
     int used;            ///< its place among the last used
+    int depth;           ///< of its menu
   };
   std::vector<PaletteEntry> entries_;
   std::vector<Folded> folded_;

@@ -53,8 +53,8 @@ class PaletteModel : public QAbstractListModel {
   int rowCount(const QModelIndex& parent = {}) const override { return parent.isValid() ? 0 : static_cast<int>(matches_.size()); }
   Qt::ItemFlags flags(const QModelIndex& row) const override {
     const PaletteIndex::Match* match = at(row);
-    return match != nullptr && match->enabled() ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemNeverHasChildren
-                                                : Qt::ItemFlags(Qt::ItemNeverHasChildren);
+    if (match == nullptr) return {};
+    return match->enabled() ? Qt::ItemIsEnabled | Qt::ItemIsSelectable | Qt::ItemNeverHasChildren : Qt::ItemFlags(Qt::ItemNeverHasChildren);
   }
   QVariant data(const QModelIndex& row, int role) const override {
     const PaletteIndex::Match* match = at(row);
@@ -129,11 +129,11 @@ Palette::Palette(QWidget* window, std::function<std::vector<PaletteEntry>()> ent
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(8, 8, 8, 8);
   column->setSpacing(6);
-  line_->setObjectName("palette.line");
+  line_->setObjectName("paletteLine");
   line_->setPlaceholderText(tr("A model, a panel, an action, or a setting and its value: radius 0.9"));
   line_->setAccessibleName(tr("Find anything"));
   line_->installEventFilter(this);
-  list_->setObjectName("palette.list");
+  list_->setObjectName("paletteList");
   list_->setAccessibleName(tr("What is found"));
   list_->setFocusPolicy(Qt::NoFocus);
   list_->setUniformItemSizes(true);
@@ -161,7 +161,6 @@ void Palette::open() {
   if (isVisible()) return shut(true);
   before_ = window()->focusWidget();
   refill();
-  place();
   show();
   raise();
   line_->setFocus(Qt::ShortcutFocusReason);
@@ -176,7 +175,9 @@ void Palette::refill() {
 
 void Palette::place() {
   const QWidget* over = parentWidget();
-  const QSize size(std::min(680, over->width() - 40), std::min(460, over->height() - 100));
+  const int rows = std::min(model_->rowCount(), 15) * list_->sizeHintForRow(0) + 2 * list_->frameWidth();
+  const QSize size(std::min(680, over->width() - 40),
+                   std::min(line_->sizeHint().height() + (model_->rowCount() > 0 ? rows + 6 : 0) + 18, over->height() - 100));
   setGeometry(QRect(QPoint((over->width() - size.width()) / 2, 48), size));
 }
 
@@ -184,6 +185,8 @@ void Palette::search() {
   model_->find(line_->text());
   list_->setCurrentIndex(model_->index(model_->firstEnabled()));
   list_->scrollToTop();
+  list_->setVisible(model_->rowCount() > 0);
+  place();
   tellCurrent();
 }
 

@@ -21,8 +21,7 @@ class Palette : public QFrame {
   Q_OBJECT
  public:
   /// `entries`: all that there are at the moment; `act`: does one as a change by hand.
-  Palette(QWidget* window, std::function<std::vector<PaletteEntry>()> entries,
-          std::function<void(const std::function<void()>& does)> act);
+  Palette(QWidget* window, std::function<std::vector<PaletteEntry>()> entries, std::function<void(const std::function<void()>& does)> act);
   void open();
   void refill();  ///< there may be other entries now
   QLineEdit* line() const { return line_; }

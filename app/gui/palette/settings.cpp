@@ -13,7 +13,9 @@
 namespace reclab {
 namespace {
 
-void addTo(std::vector<PaletteEntry>& all, const PaletteSetting& setting) { std::ranges::move(entriesOf(setting), std::back_inserter(all)); }
+void addTo(std::vector<PaletteEntry>& all, const PaletteSetting& setting) {
+  std::ranges::move(entriesOf(setting), std::back_inserter(all));
+}
 
 QString textOf(const HyperValue& value) { return QString::fromStdString(as_text(value)); }
 

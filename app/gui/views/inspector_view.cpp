@@ -25,6 +25,7 @@
 #include "gui/views/whole_box.h"
 #include "plain_text.h"
 #include "plot/theme.h"
+#include "spoken.h"
 #include "trace/input_scale.h"
 
 namespace reclab {
@@ -138,6 +139,7 @@ std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString
 
 InspectorView::InspectorView(QWidget* parent) : QScrollArea(parent) {
   setWidgetResizable(true);
+  setAccessibleName(tr("Inspector"));
   setFrameShape(NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   build();
@@ -220,8 +222,10 @@ void InspectorView::build() {
   seed_->setObjectName("seed");
   seed_->setValue(seed);
   seed_->setMaximumWidth(110);
+  seedLabel_->setBuddy(seed_);
   dice_ = new QToolButton;
   dice_->setIcon(icon("dice"));
+  dice_->setAccessibleName(tr("Another seed"));
   seedRow->addWidget(seed_);
   seedRow->addWidget(dice_);
   rows_->addLayout(seedRow);
@@ -234,6 +238,7 @@ void InspectorView::build() {
   loss_ = new CalmBox<QComboBox>;
   loss_->setObjectName("loss");
   loss_->setMinimumWidth(108);
+  lossLabel->setBuddy(loss_);
   for (const auto& [text, value, tip] :
        {std::tuple{tr("auto"), "auto", tr("The target's when the sequence has one, else that of the last step")},
         {tr("last step"), "last",
@@ -394,6 +399,9 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   grid->addLayout(top);
   grid->addWidget(slider);
   sliders_[QString::fromStdString(spec.key)] = slider;
+  for (QWidget* one : std::initializer_list<QWidget*>{box, slider}) one->setAccessibleName(inWords(spec.key));
+  setSpokenValue(slider, box->value(), spec.low, spec.high);
+  connect(slider, &QSlider::valueChanged, slider, [spec, box, slider] { setSpokenValue(slider, box->value(), spec.low, spec.high); });
 
   const QString key = QString::fromStdString(spec.key);
   connect(slider, &QSlider::sliderPressed, this, [this] {
@@ -424,6 +432,7 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   editor.show = [spec, box, slider](const HyperValue& value) {
     box->setValue(number(value));
     slider->setValue(positionOf(spec, number(value)));
+    setSpokenValue(slider, number(value), spec.low, spec.high);
   };
   editor.held = [slider] { return slider->isSliderDown(); };
   return cell;
@@ -455,6 +464,7 @@ QWidget* InspectorView::choiceEditor(const HyperSpec& spec, Editor& editor) {
   combo->setSizeAdjustPolicy(QComboBox::AdjustToContents);  // as wide as its longest choice, where the view is
   combo->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
   combo->setMinimumWidth(108);
+  name->setBuddy(combo);
   for (const auto& choice : spec.choices) combo->addItem(QString::fromStdString(choice));
   combo->view()->setMinimumWidth(combo->view()->sizeHintForColumn(0) + 16);
   row->addWidget(name, 1);

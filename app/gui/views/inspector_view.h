@@ -69,7 +69,7 @@ class InspectorView : public QScrollArea {
  private:
   struct Editor {
     QWidget *label = nullptr, *cell = nullptr;
-    QString tip;             ///< of the cell, when it can be edited
+    QString tip;  ///< of the cell, when it can be edited
     std::function<void(const HyperValue&)> show;
     std::function<bool()> held = [] { return false; };
   };

@@ -14,6 +14,7 @@
 #include "gui/frame/window_frame.h"
 #include "gui/views/scrubber.h"
 #include "plot/plot.h"
+#include "spoken.h"
 
 namespace reclab {
 namespace {
@@ -85,6 +86,11 @@ bool Keys::eventFilter(QObject* watched, QEvent* event) {
     case QEvent::KeyPress:
       if (const int key = static_cast<QKeyEvent*>(event)->key(); key == Qt::Key_Return || key == Qt::Key_Enter)
         if (QLineEdit* line = lineOf(watched)) line->setModified(false);  // entered
+      break;
+    case QEvent::Show:
+      // A picture alone says nothing to a screen reader.
+      if (auto* button = qobject_cast<QAbstractButton*>(watched); button != nullptr && button->text().isEmpty())
+        button->setAccessibleName(spokenName(button));
       break;
     case QEvent::Polish:
       // A click on a button leaves the keyboard where it was.

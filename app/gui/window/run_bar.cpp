@@ -48,6 +48,7 @@ RunBar::RunBar(WindowFrame* frame) : QToolBar(tr("Run"), frame->window()), frame
     auto* box = new QComboBox(this);
     box->setToolTip(safeTip(tip));
     box->setAccessibleName(name);
+    words->setBuddy(box);
     box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     boxes.push_back(addWidget(box));
     return box;

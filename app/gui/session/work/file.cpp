@@ -38,6 +38,7 @@ void FileWork::openPreset(const QString& file, const LibraryPtr& library) {
   key.choice.file = file.toStdString();
   loading_.start(std::move(key), [library, path = std::filesystem::path(file.toStdString())](const auto&, std::stop_token) -> Loaded {
     std::vector<std::filesystem::path> places = preset_folders();
+    for (const Preset& preset : library->presets.presets()) places.push_back(preset.file);  // those that were opened before
     places.push_back(path);
     auto more = std::make_shared<Library>(*library);
     more->presets = PresetLibrary(builtin_registry(), places);

@@ -31,7 +31,7 @@ class FileWork : public QObject {
   void saveState(const std::shared_ptr<const FinalState>& state, const QString& file);
 
  signals:
-  void isOf(reclab::FileKind kind, reclab::SequenceChoice choice);  ///< the kind of the opened file
+  void isOf(reclab::FileKind kind, reclab::SequenceChoice choice);        ///< the kind of the opened file
   void presetRead(reclab::LibraryPtr library, QString id, QString file);  ///< a library with it
   void sequenceLoaded(reclab::LoadedSequencePtr sequence);
   void sequenceRefused();  ///< after the sentence that says why
