@@ -123,8 +123,8 @@ class TestAccess : public test::WindowTest {
   }
 
   void thePaletteSaysItsRow() {
-    QAccessibleInterface* access = QAccessible::queryAccessibleInterface(window_->palette()->palette()->line());
-    window_->palette()->palette()->line()->setText("mamba");
+    QAccessibleInterface* access = QAccessible::queryAccessibleInterface(window_->commandPalette()->palette()->line());
+    window_->commandPalette()->palette()->line()->setText("mamba");
     QVERIFY2(access->text(QAccessible::Description).startsWith("Mamba, model"), qPrintable(access->text(QAccessible::Description)));
     close();
   }

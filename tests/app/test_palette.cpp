@@ -36,7 +36,7 @@ class TestPalette : public test::WindowTest {
   Q_OBJECT
 
  private:
-  Palette* palette() const { return window_->palette()->palette(); }
+  Palette* palette() const { return window_->commandPalette()->palette(); }
   QLineEdit* line() const { return palette()->line(); }
   const QAbstractItemModel* rows() const { return palette()->list()->model(); }
   QString row(int i) const { return rows()->index(i, 0).data().toString(); }
@@ -328,11 +328,11 @@ class TestPalette : public test::WindowTest {
     }
     std::ranges::sort(times);
     qInfo("%zu keys of %lld queries among %zu entries: median %.2f ms, 99 of 100 under %.2f ms, worst %.2f ms", times.size(),
-          static_cast<long long>(queries.size()), window_->palette()->entries().size(), times[times.size() / 2],
+          static_cast<long long>(queries.size()), window_->commandPalette()->entries().size(), times[times.size() / 2],
           times[times.size() * 99 / 100], times.back());
     QElapsedTimer timer;
     timer.start();
-    window_->palette()->entries();
+    window_->commandPalette()->entries();
     qInfo("all entries are gathered in %lld ms", static_cast<long long>(timer.elapsed()));
     QVERIFY2(times[times.size() * 99 / 100] < 16.0, qPrintable(QString::number(times[times.size() * 99 / 100])));
   }

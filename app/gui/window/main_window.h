@@ -57,7 +57,7 @@ class MainWindow : public QMainWindow {
   PanelArea* area() const { return area_; }
   SideBySide* sideBySide() const;  ///< null until it was asked for
   QMenu* compareMenu() const;
-  PaletteFeature* palette() const { return palette_; }
+  PaletteFeature* commandPalette() const { return palette_; }
   Pins* pins() const { return frame_->pins(); }
   StatusLine* statusLine() const { return frame_->status(); }
   Banner* banner() const { return frame_->banner(); }
