@@ -4,7 +4,6 @@
 #include <QAction>
 #include <QApplication>
 #include <QComboBox>
-#include <QElapsedTimer>
 #include <QLineEdit>
 #include <QListView>
 #include <QMenu>
@@ -14,7 +13,6 @@
 #include <QToolButton>
 #include <QUndoView>
 #include <QWidgetAction>
-#include <algorithm>
 
 #include "gui/docks/panel_area.h"
 #include "gui/frame/lab.h"
@@ -302,39 +300,6 @@ class TestPalette : public test::WindowTest {
     const QAbstractItemModelTester tester(palette()->list()->model(), QAbstractItemModelTester::FailureReportingMode::Fatal);
     for (const char* query : {"g", "gr", "zzqq", "", "radius 0.9"}) line()->setText(query);
     QVERIFY(rows()->rowCount() > 0);
-  }
-
-  void aKeyTakesNoTime() {
-    openPalette();
-    QStringList queries;
-    for (const Preset& preset : session().library()->presets.presets()) queries << QString::fromStdString(preset.title);
-    for (PanelDock* dock : window_->area()->docks()) queries << dock->panel()->title();
-    for (const TaskInfo& task : session().library()->tasks) queries << QString::fromStdString(task.title);
-    for (const HyperSpec& spec : session().model()->hyper.table()) queries << inWords(spec.key) + " 0.9";
-    queries << "qzx" << "save figure svg" << "export" << "theme dark" << "compare lstm";
-    while (queries.size() < 200) queries << "radius 0." + QString::number(queries.size());
-    queries = queries.mid(0, 200);
-    std::vector<double> times;
-    for (const QString& query : queries) {
-      line()->clear();
-      for (const QChar letter : query) {
-        if (letter.unicode() > 126) continue;
-        QElapsedTimer timer;
-        timer.start();
-        QTest::keyClick(line(), letter.toLatin1());
-        palette()->list()->viewport()->repaint();
-        times.push_back(static_cast<double>(timer.nsecsElapsed()) * 1e-6);
-      }
-    }
-    std::ranges::sort(times);
-    qInfo("%zu keys of %lld queries among %zu entries: median %.2f ms, 99 of 100 under %.2f ms, worst %.2f ms", times.size(),
-          static_cast<long long>(queries.size()), window_->commandPalette()->entries().size(), times[times.size() / 2],
-          times[times.size() * 99 / 100], times.back());
-    QElapsedTimer timer;
-    timer.start();
-    window_->commandPalette()->entries();
-    qInfo("all entries are gathered in %lld ms", static_cast<long long>(timer.elapsed()));
-    QVERIFY2(times[times.size() * 99 / 100] < 16.0, qPrintable(QString::number(times[times.size() * 99 / 100])));
   }
 
   void theHistoryHasEachStateAndGoesToIt() {

@@ -5,7 +5,6 @@
 #include <QApplication>
 #include <QComboBox>
 #include <QEvent>
-#include <QFileInfo>
 #include <QJsonArray>
 #include <QMouseEvent>
 #include <QTime>
@@ -70,9 +69,11 @@ QString valuesOf(const LabState& before, const LabState& after) {
   if (before.setup.sequence && after.setup.sequence)
     for (const auto& field : sequence_fields()) {
       const HyperValue value = field.get(after.setup.sequence->choice);
-      if (value != field.get(before.setup.sequence->choice) && is_of(field, after.setup.sequence->choice) && field.row.key != "task")
-        values << (field.row.key == "file" ? QFileInfo(text(value)).fileName() : words(field.row.key) + ' ' + text(value));
+      if (value != field.get(before.setup.sequence->choice) && is_of(field, after.setup.sequence->choice) && field.row.key != "task" &&
+          field.row.key != "file")
+        values << words(field.row.key) + ' ' + text(value);
     }
+  if (after.arranged.layout != before.arranged.layout) values << panelLayouts()[static_cast<std::size_t>(after.arranged.layout)].name;
   for (auto panel = after.panels.begin(); panel != after.panels.end() && before.arranged == after.arranged; ++panel) {
     const QVariantMap had = before.panels.value(panel.key()), &has = panel.value();
     for (auto one = has.begin(); one != has.end(); ++one)

@@ -55,7 +55,8 @@ class Collector {
     for (QAction* top : frame_->window()->menuBar()->actions())
       if (top->menu() != nullptr) addMenu(top->menu(), plainOf(top->text()), {});
     for (QAction* action : frame_->window()->actions()) add(action, QObject::tr("window"), {});
-    for (auto* bar : frame_->window()->findChildren<QToolBar*>(Qt::FindDirectChildrenOnly)) parts.push_back({bar->windowTitle(), bar, {}});
+    for (auto* bar : frame_->window()->findChildren<QToolBar*>(Qt::FindDirectChildrenOnly))
+      parts.push_back({QObject::tr("tool bar"), bar, {}});
     for (FlatDock* dock : frame_->docks()) parts.push_back({dock->windowTitle(), dock, {}});
     parts.push_back({QObject::tr("window"), frame_->window()->centralWidget(), {}});
     parts.push_back({QObject::tr("status"), frame_->window()->statusBar(), {}});

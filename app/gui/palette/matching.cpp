@@ -94,7 +94,7 @@ int scoreOf(const QStringList& words, const QString& text, const QString& more) 
     sum += 200;
   else if (text.startsWith(whole))
     sum += 60;
-  return 16 * sum - static_cast<int>(std::min<qsizetype>(text.size(), 100));  // of as good ones the shorter
+  return 16 * sum - static_cast<int>(std::min<qsizetype>(text.size(), 100) / 10);  // of as good ones the shorter
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/palette/palette_feature.h"
 
+#include <QMenuBar>
 #include <QToolButton>
 #include <iterator>
 
@@ -10,7 +11,6 @@
 #include "gui/palette/history.h"
 #include "gui/palette/palette.h"
 #include "gui/palette/settings.h"
-#include "gui/views/first_hint.h"
 
 namespace reclab {
 
@@ -23,7 +23,13 @@ PaletteFeature::PaletteFeature(WindowFrame* frame)
   find->setToolTip(tr("Models, settings with values, panels, tasks, files and every action, by name (Ctrl+K)"));
   frame_->offer(ActionPlace::edit, find);
   frame_->offer(ActionPlace::edit, frame_->add("history", {}, tr("History…"), {}, [this] { showHistory(); }));
-  connect(frame_->hint()->addButton("search", tr("Find anything"), find->toolTip()), &QToolButton::clicked, find, &QAction::trigger);
+  auto* button = new QToolButton(frame_->window());  // always in sight, so that nobody has to know of it
+  button->setObjectName("findAnything");
+  button->setDefaultAction(find);
+  button->setText(tr("Find anything  %1").arg(find->shortcut().toString(QKeySequence::NativeText)));
+  button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  button->setFocusPolicy(Qt::TabFocus);
+  frame_->window()->menuBar()->setCornerWidget(button);
   connect(frame_->session(), &SessionController::libraryReady, palette_, [this] {
     if (palette_->isVisible()) palette_->refill();
   });

@@ -4,6 +4,7 @@
 #include <QDir>
 #include <QFileInfo>
 #include <QToolButton>
+#include <QWidgetAction>
 
 #include "files/archive.h"
 #include "gui/dialogs/file_dialogs.h"
@@ -31,6 +32,17 @@ QStringList sampleFiles() {
   for (const std::string& suffix : sequence_suffixes()) patterns << "*" + QString::fromStdString(suffix);
   for (const QString& name : folder.entryList(patterns, QDir::Files)) files << folder.filePath(name);
   return files;
+}
+
+void addTitle(QMenu* menu, const QString& text) {
+  auto* title = label(text, "muted");
+  title->setContentsMargins(10, 6, 10, 2);
+  title->setFont(smallFont());
+  auto* action = new QWidgetAction(menu);
+  action->setText(text);
+  action->setDefaultWidget(title);
+  action->setEnabled(false);
+  menu->addAction(action);
 }
 
 }  // namespace
@@ -102,13 +114,13 @@ void FileMenu::offerData() {
   menu->setToolTipsVisible(true);
   connect(menu, &QMenu::aboutToShow, this, [this, menu] {
     menu->clear();
-    menu->addSection(tr("Samples"));
+    addTitle(menu, tr("Samples"));
     addFiles(menu, sampleFiles());
     if (const QStringList recent = recentFiles(); !recent.isEmpty()) {
-      menu->addSection(tr("Opened before"));
+      addTitle(menu, tr("Opened before"));
       addFiles(menu, recent);
     }
-    menu->addSection(tr("Your own"));
+    addTitle(menu, tr("Your own"));
     menu->addActions({frame_->action("open"), frame_->action("paste")});
   });
   frame_->hint()->addButton("open", tr("Data"), tr("Samples, files that were opened before, and your own"))->setMenu(menu);
