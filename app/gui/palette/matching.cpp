@@ -23,14 +23,14 @@ constexpr int far = 8;  ///< a menu in a menu comes after what fits as well
 bool beginsWord(QStringView text, qsizetype at) { return at == 0 || !text[at - 1].isLetterOrNumber(); }
 bool endsWord(QStringView text, qsizetype end) { return end == text.size() || !text[end].isLetterOrNumber(); }
 
-struct Place {
+struct Hit {
   int score = 0;  ///< 0: it is not there
   QList<int> letters = {};
 };
 
 /// A word in one piece: 100 as a word, 80 as the beginning of one, 50 inside one.
-Place inOnePiece(QStringView word, QStringView text) {
-  Place best;
+Hit inOnePiece(QStringView word, QStringView text) {
+  Hit best;
   for (qsizetype at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
     const int score = !beginsWord(text, at) ? 50 : endsWord(text, at + word.size()) ? 100 : 80;
     if (score <= best.score) continue;
@@ -42,9 +42,9 @@ Place inOnePiece(QStringView word, QStringView text) {
 
 /// Its letters in their order from the beginning of a word on: 35 where each goes on with the one before or begins a word, "gradlab" in
 /// "gradient lab"; 15 where few others lie between them.
-Place inPieces(QStringView word, QStringView text) {
+Hit inPieces(QStringView word, QStringView text) {
   if (word.size() < 2) return {};
-  Place best;
+  Hit best;
   for (qsizetype first = text.indexOf(word[0]); first >= 0; first = text.indexOf(word[0], first + 1)) {
     if (!beginsWord(text, first)) continue;
     QList<int> letters{static_cast<int>(first)};
@@ -70,8 +70,8 @@ Place inPieces(QStringView word, QStringView text) {
   return best;
 }
 
-Place placeOf(QStringView word, QStringView text) {
-  Place found = inOnePiece(word, text);
+Hit placeOf(QStringView word, QStringView text) {
+  Hit found = inOnePiece(word, text);
   return found.score > 0 ? found : inPieces(word, text);
 }
 
