@@ -25,6 +25,7 @@ PaletteFeature::PaletteFeature(WindowFrame* frame)
   frame_->offer(ActionPlace::edit, frame_->add("history", {}, tr("History…"), {}, [this] { showHistory(); }));
   auto* button = new QToolButton(frame_->window());  // always in sight, so that nobody has to know of it
   button->setObjectName("findAnything");
+  button->setAccessibleName(find->text());
   button->setDefaultAction(find);
   button->setText(tr("Find anything  %1").arg(find->shortcut().toString(QKeySequence::NativeText)));
   button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);

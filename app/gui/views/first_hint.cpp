@@ -22,9 +22,9 @@ const QString seenKey = QStringLiteral("hintSeen"), doneKey = QStringLiteral("hi
 
 QString textOf(FirstHint::Gesture gesture) {
   switch (gesture) {
-    case FirstHint::drag: return FirstHint::tr("drag a slider in the Inspector");
+    case FirstHint::drag: return FirstHint::tr("drag a slider");
     case FirstHint::train: return FirstHint::tr("press Train, and watch it learn");
-    default: return FirstHint::tr("drag along the time line below");
+    default: return FirstHint::tr("drag along the time line");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <QComboBox>
 #include <QDockWidget>
 #include <QTest>
+#include <QTextDocumentFragment>
 
 #include "gui/docks/panel_area.h"
 #include "gui/learning/training_bar.h"
@@ -120,6 +121,18 @@ class TestAccess : public test::WindowTest {
     QAccessibleInterface* access = QAccessible::queryAccessibleInterface(slider);
     QCOMPARE(access->text(QAccessible::Value), QString::fromStdString(session().model()->hyper.text("width")));
     QVERIFY(access->text(QAccessible::Name).contains("Width"));
+  }
+
+  void aSymbolSaysWhatItIs() {
+    int symbols = 0;
+    for (const HyperSpec& spec : session().model()->hyper.table()) {
+      const QSlider* slider = window_->inspector()->slider(QString::fromStdString(spec.key));
+      if (slider == nullptr || spec.symbol.empty()) continue;
+      ++symbols;
+      const QString tip = QTextDocumentFragment::fromHtml(slider->parentWidget()->toolTip()).toPlainText();
+      QVERIFY2(tip.contains(QString::fromStdString(spec.text)) && tip.contains("Symbol "), qPrintable(tip));
+    }
+    QVERIFY(symbols > 1);
   }
 
   void thePaletteSaysItsRow() {
