@@ -55,13 +55,14 @@ class TestOpen : public test::WindowTest {
     data.setUrls({QUrl::fromLocalFile(file)});
     drop(data);
   }
-  void drop(const QMimeData& data) {
-    const QPoint at = window_->rect().center();
+  void drop(const QMimeData& data) { drop(data, window_.get()); }
+  void drop(const QMimeData& data, QWidget* on) {
+    const QPoint at = on->rect().center();
     QDragEnterEvent enter(at, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-    QApplication::sendEvent(window_.get(), &enter);
+    QApplication::sendEvent(on, &enter);
     QVERIFY(enter.isAccepted());
     QDropEvent event(at, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-    QApplication::sendEvent(window_.get(), &event);
+    QApplication::sendEvent(on, &event);
   }
 
  private slots:
@@ -484,16 +485,22 @@ class TestOpen : public test::WindowTest {
     QCOMPARE(session().setup().sequence, before);
   }
 
-  void whatIsDroppedOnAFieldIsOpened() {
-    QMimeData data;
-    data.setUrls({QUrl::fromLocalFile(written("onfield.csv", test::twoWaves(80)))});
-    data.setText(data.urls().front().toString());
-    QDragEnterEvent enter({5, 5}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-    QApplication::sendEvent(window_->models()->searchField(), &enter);  // goes on to the parents, as a real one does
-    QDropEvent event({5, 5}, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-    QApplication::sendEvent(window_.get(), &event);
-    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "onfield.csv", patience);
+  void whatIsDroppedOnAFieldOrAFloatingPanelIsOpened() {
+    const auto dropOn = [&](QWidget* on, const char* name) {
+      QMimeData data;
+      data.setUrls({QUrl::fromLocalFile(written(name, test::twoWaves(80)))});
+      data.setText(data.urls().front().toString());  // as a file manager has it
+      drop(data, on);
+      QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == name, patience);
+    };
+    dropOn(window_->models()->searchField(), "onfield.csv");
     QVERIFY(window_->models()->searchField()->text().isEmpty());
+    PanelDock* dock = window_->area()->dock("gradients");
+    window_->area()->open(dock);
+    dock->setFloating(true);
+    QVERIFY(QTest::qWaitForWindowExposed(dock));
+    dropOn(dock->panel(), "onpanel.csv");
+    dock->setFloating(false);
   }
 
   void aDroppedPresetIsShownAndKeptWhereAsked() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/frame/palette_source.h"
 
+#include <QMap>
 #include <QObject>
 
 #include "array/error.h"
@@ -15,12 +16,22 @@ QString rangeOf(const PaletteSetting& setting) {
   return text;
 }
 
+/// "Δ_min delta min": a symbol, and how its Greek letters are typed.
+QString spelled(const QString& symbol) {
+  static const QMap<QChar, QString> greek{{u'α', "alpha"}, {u'β', "beta"},  {u'γ', "gamma"},  {u'δ', "delta"}, {u'ε', "epsilon"},
+                                          {u'η', "eta"},   {u'θ', "theta"}, {u'λ', "lambda"}, {u'μ', "mu"},    {u'ν', "nu"},
+                                          {u'ρ', "rho"},   {u'σ', "sigma"}, {u'τ', "tau"},    {u'ω', "omega"}};
+  QString typed;
+  for (const QChar letter : symbol) typed += greek.value(letter.toLower(), letter);
+  return symbol + ' ' + typed;
+}
+
 }  // namespace
 
 std::vector<PaletteEntry> entriesOf(const PaletteSetting& setting) {
   PaletteEntry entry;
-  entry.synonyms = QStringList{setting.synonyms, QString::fromStdString(setting.row.key), QString::fromStdString(setting.row.symbol),
-                               QString::fromStdString(setting.row.text)}
+  entry.synonyms = QStringList{setting.synonyms, QString::fromStdString(setting.row.key),
+                               spelled(QString::fromStdString(setting.row.symbol)), QString::fromStdString(setting.row.text)}
                        .join(' ');
   entry.enabled = setting.whyNot.isEmpty();
   entry.whyNot = setting.whyNot;

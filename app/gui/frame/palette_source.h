@@ -20,6 +20,7 @@ struct PaletteEntry {
   QString keys = {};      ///< its shortcut
   bool enabled = true;
   QString whyNot = {};                   ///< why it cannot be done now, a sentence, where that is known
+  std::function<void()> show = nullptr;  ///< brings its place into sight before it is done, a change of its own
   std::function<void()> does = nullptr;  ///< none of a setting whose value is typed behind its name
   /// The values of a setting, as they are typed.
   struct Values {

@@ -5,6 +5,7 @@
 #include <QClipboard>
 #include <QCryptographicHash>
 #include <QDir>
+#include <QDockWidget>
 #include <QDropEvent>
 #include <QFileInfo>
 #include <QLineEdit>
@@ -26,6 +27,7 @@ OpeningFeature::OpeningFeature(WindowFrame* frame) : QObject(frame), frame_(fram
       frame_->add("paste", "table", tr("Paste a table"), QKeySequence::Paste, [this] { take(QApplication::clipboard()->mimeData()); });
   paste->setToolTip(tr("The rows in the clipboard as a sequence, as a file of them would be (Ctrl+V)"));
   connect(frame_->session(), &SessionController::presetOpened, this, &OpeningFeature::showPreset);
+  for (auto* dock : frame_->window()->findChildren<QDockWidget*>()) dock->setAcceptDrops(true);
   qApp->installEventFilter(this);
 }
 
@@ -100,11 +102,16 @@ void OpeningFeature::showPreset(const QString& id, const QString& file) {
   });
 }
 
-/// A file that is dropped on a field for text is the window's, too.
 bool OpeningFeature::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() != QEvent::DragEnter || qobject_cast<QLineEdit*>(watched) == nullptr) return false;
-  if (!static_cast<QDragEnterEvent*>(event)->mimeData()->hasUrls()) return false;
-  event->ignore();
+  if (event->type() != QEvent::DragEnter && event->type() != QEvent::Drop) return false;
+  auto* drop = static_cast<QDropEvent*>(event);
+  if (qobject_cast<QDockWidget*>(watched) != nullptr) {
+    drop->acceptProposedAction();
+    if (event->type() == QEvent::Drop) take(drop->mimeData());
+    return true;
+  }
+  if (qobject_cast<QLineEdit*>(watched) == nullptr || !drop->mimeData()->hasUrls()) return false;
+  event->ignore();  // and goes on to what the field lies in
   return true;
 }
 

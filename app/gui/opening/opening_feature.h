@@ -24,6 +24,7 @@ class OpeningFeature : public QObject {
   void fileWanted(QString file);  ///< of any kind
 
  protected:
+  /// What is dropped on a field for text, or on a dock that floats, is the window's, too.
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:

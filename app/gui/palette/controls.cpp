@@ -9,6 +9,7 @@
 #include <QMenu>
 #include <QMenuBar>
 #include <QPointer>
+#include <QRegularExpression>
 #include <QSet>
 #include <QSpinBox>
 #include <QStatusBar>
@@ -29,13 +30,8 @@ constexpr int fewChoices = 24;  ///< of a box: more are typed behind its name
 
 /// A button's or an action's text without the marks of letters and keys.
 QString plainOf(const QString& text) {
-  QString plain;
-  for (qsizetype i = 0; i < text.size() && text[i] != u'\t'; ++i)
-    if (text[i] != u'&' || (++i < text.size() && text[i] == u'&'))
-      plain += text[i];
-    else if (i < text.size())
-      plain += text[i];
-  return plain;
+  static const QRegularExpression mark(QStringLiteral("&(.?)"));
+  return text.section('\t', 0, 0).replace(mark, QStringLiteral("\\1"));
 }
 
 QString plainTip(const QString& tip) { return Qt::mightBeRichText(tip) ? QTextDocumentFragment::fromHtml(tip).toPlainText() : tip; }
@@ -109,11 +105,11 @@ class Collector {
                        .synonyms = plainTip(action->toolTip()),
                        .keys = action->shortcut().toString(QKeySequence::NativeText),
                        .enabled = action->isEnabled(),
-                       .whyNot = action->isEnabled() ? QString() : action->property("whyNot").toString()};
-    entry.does = [action = QPointer(action), show] {
-      if (show) show();
-      if (action) action->trigger();
-    };
+                       .whyNot = action->isEnabled() ? QString() : action->property("whyNot").toString(),
+                       .show = show,
+                       .does = [action = QPointer(action)] {
+                         if (action) action->trigger();
+                       }};
     if (!show) texts_.insert(entry.text);
     entries_.push_back(std::move(entry));
   }
@@ -127,7 +123,8 @@ class Collector {
 
   void addButton(QAbstractButton* button, const Part& part) {
     if (auto* tool = qobject_cast<QToolButton*>(button)) {
-      if (tool->defaultAction() != nullptr && tool->defaultAction()->menu() == nullptr) return add(tool->defaultAction(), part.name, {});
+      if (tool->defaultAction() != nullptr && tool->defaultAction()->menu() == nullptr)
+        return add(tool->defaultAction(), part.name, part.show);
       if (tool->menu() != nullptr) addMenu(tool->menu(), part.show ? part.name : menuOf(tool, part), part.show);
     }
     const QString name = spokenName(button);
@@ -141,8 +138,8 @@ class Collector {
                         .synonyms = plainTip(button->toolTip()),
                         .enabled = button->isEnabled(),
                         .whyNot = button->isEnabled() ? QString() : button->property("whyNot").toString(),
-                        .does = [button = QPointer(button), show = part.show] {
-                          if (show) show();
+                        .show = part.show,
+                        .does = [button = QPointer(button)] {
                           if (!button) return;
                           const auto* tool = qobject_cast<QToolButton*>(button);
                           if (tool != nullptr && tool->menu() != nullptr)
@@ -160,8 +157,7 @@ class Collector {
   void addBox(QComboBox* box, const Part& part) {
     const QString name = spokenName(box);
     if (name.isEmpty() || box->count() == 0 || (part.show && !box->isVisibleTo(part.widget))) return;
-    const auto choose = [box = QPointer(box), show = part.show](const QString& text) {
-      if (show) show();
+    const auto choose = [box = QPointer(box)](const QString& text) {
       const int index = box ? box->findText(text, Qt::MatchFixedString) : -1;
       if (index < 0 || index == box->currentIndex()) return;
       box->setCurrentIndex(index);
@@ -170,7 +166,8 @@ class Collector {
     };
     const QString tip = plainTip(box->toolTip());
     if (box->count() > fewChoices) {
-      PaletteEntry entry{.text = name, .detail = QObject::tr("%1: now %2").arg(part.name, box->currentText()), .synonyms = tip};
+      PaletteEntry entry{
+          .text = name, .detail = QObject::tr("%1: now %2").arg(part.name, box->currentText()), .synonyms = tip, .show = part.show};
       entry.values = {[box = QPointer(box)](const QString& value) {
                         return box && box->findText(value, Qt::MatchFixedString) >= 0 ? QString()
                                                                                       : QObject::tr("There is no %1.").arg(value);
@@ -188,6 +185,7 @@ class Collector {
                           .synonyms = tip + ' ' + itemTip,
                           .enabled = enabled,
                           .whyNot = enabled ? QString() : itemTip,
+                          .show = part.show,
                           .does = [choose, text = box->itemText(i)] { choose(text); }});
     }
   }
@@ -200,7 +198,8 @@ class Collector {
           .text = name,
           .detail = QObject::tr("%1: now %2, from %3 to %4").arg(part.name, number->text()).arg(number->minimum()).arg(number->maximum()),
           .synonyms = plainTip(number->toolTip()),
-          .enabled = number->isEnabled()};
+          .enabled = number->isEnabled(),
+          .show = part.show};
       entry.values = {[number = QPointer(number)](const QString& value) {
                         bool good = false;
                         const double wanted = value.toDouble(&good);
@@ -208,8 +207,7 @@ class Collector {
                                    ? QString()
                                    : QObject::tr("It takes a number from %1 to %2.").arg(number->minimum()).arg(number->maximum());
                       },
-                      [number = QPointer(number), show = part.show](const QString& value) {
-                        if (show) show();
+                      [number = QPointer(number)](const QString& value) {
                         if (number) number->setValue(static_cast<decltype(number->value())>(value.toDouble()));
                       }};
       entries_.push_back(std::move(entry));

@@ -209,6 +209,7 @@ void Palette::doCurrent() {
   used.prepend(PaletteIndex::keyOf(entry));
   QSettings().setValue(usedKey, used.mid(0, mostKept));
   shut(true);
+  if (entry.show) act_(entry.show);
   act_([&] { value.isEmpty() ? entry.does() : entry.values->set(value); });
 }
 

@@ -183,6 +183,7 @@ class TestPalette : public test::WindowTest {
     undo();
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && hyperOf(session().trace(), "spectral_radius") == before, patience);
     for (const auto& [text, key, value] : {std::tuple{"width 24", "width", "24"},
+                                           {"rho 0.7", "spectral_radius", "0.7"},
                                            {"activation relu", "activation", "relu"},
                                            {"spectral_radius=1.1", "spectral_radius", "1.1"}}) {
       ask(text);
@@ -237,6 +238,7 @@ class TestPalette : public test::WindowTest {
         if (action->isCheckable() && action->isEnabled() && !dock->isHidden()) {
           const bool on = action->isChecked();
           changes(plain(action->text()) + ' ' + dock->panel()->title(), [&] { return action->isChecked() != on; });
+          QCOMPARE(action->isChecked(), on);
         }
   }
 
