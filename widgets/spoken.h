@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a screen reader is told of controls that paint themselves, or whose own value is a place and not a number of the model.
+// Names, roles and values for screen readers, of controls that paint themselves, or whose own value is a place and not a number of the
+// model.
 #pragma once
 
 #include <QString>

@@ -538,6 +538,8 @@ class TestOpen : public test::WindowTest {
   }
 
   void anExportedRunIsShownAgain() {
+    drop(written("o'clock & waves.csv", test::twoWaves(60)));  // its name is quoted in the command
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.length == 60, patience);
     Setup setup = session().setup();
     setup.preset = "gru";
     setup.setValue("width", "6");
@@ -550,15 +552,18 @@ class TestOpen : public test::WindowTest {
     session().exportRun(folder, false);
     QTRY_COMPARE_WITH_TIMEOUT(done.size(), 1, patience);
     clickModel("lstm");
+    session().loadSequence({.task = "noise"});
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().sequence->choice.task == "noise", patience);
     drop(folder);
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.preset == "gru" && session().trace()->info.seed == 5, patience);
     QCOMPARE(hyperOf(session().trace(), "width"), QString("6"));
     QCOMPARE(session().trace()->info.loss_value, loss);
+    QCOMPARE(session().trace()->info.input_name, std::string("o'clock & waves.csv"));
     window_->undoStack()->undo();
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == "lstm", patience);
     drop(folder + "/manifest.json");
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.preset == "gru", patience);
-    // A folder of anything else, and what lies elsewhere, is said.
+    // A folder of anything else, and a file of another machine, are refused with a sentence.
     QVERIFY(QDir(folder_.path()).mkpath("plain"));
     drop(folder_.filePath("plain"));
     QVERIFY2(window_->banner()->sentence().contains("none of an exported run"), qPrintable(window_->banner()->sentence()));

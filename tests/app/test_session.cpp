@@ -12,8 +12,10 @@
 #include <QMenu>
 #include <QMouseEvent>
 #include <QProcess>
+#include <QPushButton>
 #include <QSettings>
 #include <QSignalSpy>
+#include <QSlider>
 #include <QTemporaryDir>
 #include <QTest>
 #include <array>
@@ -364,6 +366,12 @@ class TestSession : public test::WindowTest {
     close();
     openSmall();
     QVERIFY(window_->hint()->isHidden());
+    // The menu of help brings it back, and its words lead to the control that is meant.
+    window_->action("firstThings")->trigger();
+    QVERIFY(window_->hint()->isVisible() && !window_->hint()->isDone(FirstHint::drag));
+    for (auto* words : window_->hint()->findChildren<QPushButton*>())
+      if (words->text() == "drag a slider") QTest::mouseClick(words, Qt::LeftButton);
+    QVERIFY(qobject_cast<QSlider*>(QApplication::focusWidget()) != nullptr);
   }
 
   void aLayoutThatQtDoesNotSurviveIsMetOnce() {

@@ -51,7 +51,7 @@ class Lab : public QObject {
   /// text are one step.
   void change(const QString& text, const std::function<void()>& does, int gesture = 0, Aside aside = {});
 
-  /// Does what a hand asks for elsewhere than at its own control, as if it were done there.
+  /// Makes a change by hand that was asked for elsewhere than at its own control, as a step of undo.
   void act(const std::function<void()>& does);
 
   void settle();  ///< adds changes that came by themselves since the last step to it

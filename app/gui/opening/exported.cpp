@@ -37,7 +37,7 @@ QStringList wordsOf(const QString& line) {
   return words;
 }
 
-/// Without the options that say how it is trained, or what is recorded.
+/// Without the options of a training and of the recording.
 QStringList ofTheRun(const QStringList& words) {
   const auto isOfRun = [](const QString& word) {
     const std::string flag = word.section('=', 0, 0).toStdString();

@@ -54,7 +54,7 @@ void OpeningFeature::openTable(const QString& text) {
   const QDir folder(QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + "/pasted");
   const QByteArray hash = QCryptographicHash::hash(text.toUtf8(), QCryptographicHash::Sha256).toHex().left(8);
   const QString file = folder.filePath("pasted-" + hash + (text.contains('\t') ? ".tsv" : ".csv"));
-  QDir().mkpath(folder.path());  // what is written there says why not
+  QDir().mkpath(folder.path());  // a failure is told by the file that is written there
   if (const QString why = writeText(file, text); !why.isEmpty()) return frame_->say(why, Tone::warning);
   emit fileWanted(file);
 }
@@ -111,7 +111,7 @@ bool OpeningFeature::eventFilter(QObject* watched, QEvent* event) {
     return true;
   }
   if (qobject_cast<QLineEdit*>(watched) == nullptr || !drop->mimeData()->hasUrls()) return false;
-  event->ignore();  // and goes on to what the field lies in
+  event->ignore();  // and goes on to the parents of the field
   return true;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What comes from elsewhere: files and folders that are dropped anywhere, and tables that are pasted.
+// Data from elsewhere: files and folders that are dropped anywhere, and tables that are pasted.
 #pragma once
 
 #include <QObject>
@@ -15,7 +15,7 @@ class OpeningFeature : public QObject {
  public:
   explicit OpeningFeature(WindowFrame* frame);
 
-  /// Opens what was dropped or copied: the first of its files, or its text as a table. Says a sentence where it is neither.
+  /// Opens a drop or the clipboard: the first of its files, or its text as a table. Says a sentence where it is neither.
   void take(const QMimeData* data);
   /// Opens a preset, or the folder of an exported run or training. False where the file is none of these.
   bool open(const QString& path);
@@ -24,7 +24,7 @@ class OpeningFeature : public QObject {
   void fileWanted(QString file);  ///< of any kind
 
  protected:
-  /// What is dropped on a field for text, or on a dock that floats, is the window's, too.
+  /// Takes drops on a field for text, and on a dock that floats, as drops on the window.
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:

@@ -62,7 +62,7 @@ class Collector {
       for (auto* box : part.widget->findChildren<QComboBox*>()) addBox(box, part);
       for (auto* box : part.widget->findChildren<QAbstractSpinBox*>()) addBox(box, part);
     }
-    for (auto* menu : frame_->window()->findChildren<QMenu*>())  // of what is no button, such as a pinned run
+    for (auto* menu : frame_->window()->findChildren<QMenu*>())  // of other widgets than buttons, such as a pinned run
       if (menu->parentWidget() != nullptr && qobject_cast<QMenu*>(menu->parentWidget()) == nullptr)
         addMenu(menu, spokenName(menu->parentWidget()), {});
     return std::move(entries_);
@@ -219,7 +219,7 @@ class Collector {
   WindowFrame* frame_;
   std::vector<PaletteEntry> entries_;
   QSet<const QAction*> seen_;
-  QSet<QString> texts_;  ///< of what is in no panel: a button of that name is the same
+  QSet<QString> texts_;  ///< of actions outside of the panels: a button of that name is the same
   QSet<const QMenu*> menus_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the palette finds of the window itself: its panels, every action of its menus, and every button and box of its bars and panels, by
+// The palette's entries of the window itself: its panels, every action of its menus, and every button and box of its bars and panels, by
 // the name that a screen reader has for it.
 #pragma once
 

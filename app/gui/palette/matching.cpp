@@ -18,7 +18,7 @@ QString folded(const QString& text) {
   return made;
 }
 
-constexpr int far = 8;  ///< a menu in a menu comes after what fits as well
+constexpr int far = 8;  ///< a menu in a menu comes after other entries that fit as well
 
 bool beginsWord(QStringView text, qsizetype at) { return at == 0 || !text[at - 1].isLetterOrNumber(); }
 bool endsWord(QStringView text, qsizetype end) { return end == text.size() || !text[end].isLetterOrNumber(); }

@@ -26,7 +26,7 @@ enum Role : int { detailRole = Qt::UserRole, keysRole, marksRole };
 
 }  // namespace
 
-/// What was found, a row each.
+/// The entries that were found, a row each.
 class PaletteModel : public QAbstractListModel {
  public:
   using QAbstractListModel::QAbstractListModel;
@@ -79,7 +79,7 @@ class PaletteModel : public QAbstractListModel {
 
 namespace {
 
-/// A row: the name, its found letters in bold, beside it in grey what it is or why not, and at the end its keys.
+/// A row: the name, its found letters in bold, beside it in grey its kind or why it cannot be done, and at the end its keys.
 class PaletteRow : public QStyledItemDelegate {
  public:
   using QStyledItemDelegate::QStyledItemDelegate;
@@ -134,7 +134,7 @@ Palette::Palette(QWidget* window, std::function<std::vector<PaletteEntry>()> ent
   line_->setAccessibleName(tr("Find anything"));
   line_->installEventFilter(this);
   list_->setObjectName("paletteList");
-  list_->setAccessibleName(tr("What is found"));
+  list_->setAccessibleName(tr("Entries that are found"));
   list_->setFocusPolicy(Qt::NoFocus);
   list_->setUniformItemSizes(true);
   list_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);

@@ -19,7 +19,7 @@ class PaletteFeature : public QObject {
  public:
   explicit PaletteFeature(WindowFrame* frame);
   Palette* palette() const { return palette_; }
-  /// All that the palette finds at the moment: what features offer, then settings, panels, and every action and control of the window.
+  /// All entries of the moment: those of features, then settings, panels, and every action and control of the window.
   std::vector<PaletteEntry> entries() const;
 
  private:

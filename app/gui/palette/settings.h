@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the palette finds of the model and of its sequence: their values, and the tasks that there are.
+// The palette's entries of the model and of its sequence: their values, and the tasks that there are.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a screen reader finds: a name for all that takes the keyboard, what it is, and what it is set to.
+// Names, roles and values for screen readers, of every control that takes the keyboard.
 #include <QAccessible>
 #include <QApplication>
 #include <QComboBox>

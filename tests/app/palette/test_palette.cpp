@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The palette: everything is found by its name and done as by hand; and the history of what was done.
+// The palette: everything is found by its name and done as by hand; and the history of changes.
 #include <QAbstractItemModelTester>
 #include <QAction>
 #include <QApplication>
