@@ -79,6 +79,7 @@ QComboBox* PlotPanel::makeChoice(const char* name, bool kept, const QString& tip
   box->setObjectName(QLatin1String(name));
   if (kept) box->setProperty("choice", name);
   box->setToolTip(safeTip(tip));
+  box->setAccessibleName(QString(QChar(*name).toUpper()) + (name + 1));
   box->addItems(items);
   return box;
 }

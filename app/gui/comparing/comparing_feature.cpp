@@ -19,7 +19,6 @@
 #include "gui/session/pins.h"
 #include "gui/session/sentences.h"
 #include "gui/session/session_controller.h"
-#include "gui/views/first_hint.h"
 #include "gui/views/pin_chip.h"
 #include "gui/views/status_line.h"
 #include "plain_text.h"
@@ -53,14 +52,13 @@ ComparingFeature::ComparingFeature(WindowFrame* frame)
 void ComparingFeature::buildActions() {
   QAction* pinned = frame_->add("pin", "pin", tr("Pin for comparison"), QKeySequence(tr("Ctrl+P")), [this] { pin(); });
   pinned->setToolTip(tr("Keep this run in the plots beside those that follow (Ctrl+P)"));
-  connect(pinned, &QAction::triggered, frame_->hint(), [this] { frame_->hint()->done(FirstHint::pin); });
   QAction* side = frame_->add("sideBySide", "compare", tr("Side by side"), QKeySequence(tr("Ctrl+B")),
                               [this] { showSideBySide(frame_->action("sideBySide")->isChecked()); });
   side->setCheckable(true);
   side->setToolTip(tr("Each run in panels of its own, with the same axes, or all in one picture (Ctrl+B)"));
   QAction* table = frame_->add("differences", "table", tr("What differs…"), QKeySequence(tr("Ctrl+D")), [this] { showTable(); });
   table->setToolTip(tr("A table of settings, weights and numbers, to be saved as CSV (Ctrl+D)"));
-  frame_->add("unpinAll", "close", tr("Unpin all"), {}, [this] { unpinAll(); });
+  WindowFrame::setWhyNot(frame_->add("unpinAll", "close", tr("Unpin all"), {}, [this] { unpinAll(); }), tr("No run is pinned."));
 
   menu_ = new QMenu(tr("Compare"), frame_->window());
   menu_->setObjectName("compareMenu");
@@ -227,7 +225,6 @@ void ComparingFeature::compare(const ReadyComparison& which) {
       for (const Setup& one : runs) pins_->add(one, nullptr, {});
     });
   }
-  frame_->hint()->done(FirstHint::pin);
 }
 
 void ComparingFeature::unpinAll() {

@@ -56,6 +56,7 @@ SideBySide::SideBySide(TimeLink* time, QWidget* parent) : QWidget(parent), time_
   column->addWidget(bar);
   auto* scroll = new QScrollArea(this);
   scroll->setWidgetResizable(true);
+  scroll->setAccessibleName(tr("Runs side by side"));
   scroll->setFrameShape(QFrame::NoFrame);
   sheet_ = new QWidget;
   grid_ = new QGridLayout(sheet_);

@@ -7,11 +7,14 @@
 #include <QEvent>
 #include <QJsonArray>
 #include <QMouseEvent>
+#include <QTime>
 #include <QUndoCommand>
 #include <QUndoStack>
 #include <QWidget>
+#include <algorithm>
 #include <utility>
 
+#include "experiment/run_fields.h"
 #include "gui/docks/panel_area.h"
 #include "gui/frame/lab_json.h"
 #include "gui/session/session_controller.h"
@@ -51,18 +54,54 @@ void setIn(Panel& panel, const QVariantMap& all) {
     if (action->isCheckable()) action->setChecked(all.contains("action/" + action->text()));
 }
 
+/// The values that a state has where they are others than before it, for the history: "0.9", "length 400", "Log axis on".
+QString valuesOf(const LabState& before, const LabState& after) {
+  QStringList values;
+  const auto text = [](const HyperValue& value) { return QString::fromStdString(as_text(value)); };
+  const auto words = [](const std::string& key) { return QString::fromStdString(key).replace('_', ' '); };
+  if (before.setup.preset == after.setup.preset) {
+    const Settings had = before.setup.settings(), has = after.setup.settings();
+    for (const auto& one : has)
+      if (std::ranges::find(had, one) == had.end()) values << QString::fromStdString(one.second);
+  }
+  for (const auto& field : run_settings_fields())
+    if (const HyperValue value = field.get(after.setup); value != field.get(before.setup)) values << text(value);
+  if (before.setup.sequence && after.setup.sequence)
+    for (const auto& field : sequence_fields()) {
+      const HyperValue value = field.get(after.setup.sequence->choice);
+      if (value != field.get(before.setup.sequence->choice) && is_of(field, after.setup.sequence->choice) && field.row.key != "task" &&
+          field.row.key != "file")
+        values << words(field.row.key) + ' ' + text(value);
+    }
+  if (after.arranged.layout != before.arranged.layout) values << panelLayouts()[static_cast<std::size_t>(after.arranged.layout)].name;
+  for (auto panel = after.panels.begin(); panel != after.panels.end() && before.arranged == after.arranged; ++panel) {
+    const QVariantMap had = before.panels.value(panel.key()), &has = panel.value();
+    for (auto one = has.begin(); one != has.end(); ++one)
+      if (one.key().startsWith("action/") && !had.contains(one.key()))
+        values << QObject::tr("%1 on").arg(one.key().section('/', 1));
+      else if (had.value(one.key()) != one.value() && one.value().canConvert<QString>() && !one.value().toString().isEmpty())
+        values << one.value().toString();
+    for (auto one = had.begin(); one != had.end(); ++one)
+      if (one.key().startsWith("action/") && !has.contains(one.key())) values << QObject::tr("%1 off").arg(one.key().section('/', 1));
+  }
+  return values.join(QStringLiteral(", "));
+}
+
 }  // namespace
 
 /// From one state to the next. The change was made already when it is pushed.
 class Lab::Step : public QUndoCommand {
  public:
   Step(Lab* lab, const QString& text, int gesture, Kept before, Kept after, Aside aside)
-      : QUndoCommand(text), lab_(lab), gesture_(gesture), before_(std::move(before)), after_(std::move(after)), aside_(std::move(aside)) {}
+      : lab_(lab), gesture_(gesture), before_(std::move(before)), after_(std::move(after)), aside_(std::move(aside)) {
+    tell(text);
+  }
   int id() const override { return gesture_ > 0 ? 1 : -1; }
   bool mergeWith(const QUndoCommand* next) override {
     const auto* other = static_cast<const Step*>(next);
-    if (other->gesture_ != gesture_ || other->text() != text()) return false;
+    if (other->gesture_ != gesture_ || other->actionText() != actionText()) return false;
     after_ = other->after_;
+    tell(actionText());
     return true;
   }
   void redo() override {
@@ -76,6 +115,11 @@ class Lab::Step : public QUndoCommand {
   }
 
  private:
+  /// Its line in the history, with the time of day, and its name in a menu.
+  void tell(const QString& text) {
+    const QString values = valuesOf(*before_, *after_);
+    setText(QTime::currentTime().toString("HH:mm:ss") + "   " + (values.isEmpty() ? text : text + ": " + values) + '\n' + text);
+  }
   Lab* lab_;
   int gesture_;
   Kept before_, after_;
@@ -226,6 +270,13 @@ void Lab::change(const QString& text, const std::function<void()>& does, int ges
 void Lab::push(const QString& text, int gesture, LabState after, Aside aside) {
   const Kept before = std::exchange(now_, std::make_shared<LabState>(std::move(after)));
   undo_->push(new Step(this, text, gesture, before, now_, std::move(aside)));
+}
+
+void Lab::act(const std::function<void()>& does) {
+  if (!std::exchange(pressed_, true)) settle();
+  does();
+  for (const PanelDock* dock : area_->docks()) touched_ << dock->panel()->id();
+  compare();
 }
 
 void Lab::settle() {

@@ -51,6 +51,9 @@ class Lab : public QObject {
   /// text are one step.
   void change(const QString& text, const std::function<void()>& does, int gesture = 0, Aside aside = {});
 
+  /// Makes a change by hand that was asked for elsewhere than at its own control, as a step of undo.
+  void act(const std::function<void()>& does);
+
   void settle();  ///< adds changes that came by themselves since the last step to it
 
   void add(LabPart part) { parts_.push_back(std::move(part)); }

@@ -19,6 +19,7 @@
 #include "gui/time/time_link.h"
 #include "gui/views/first_hint.h"
 #include "gui/views/status_line.h"
+#include "spoken.h"
 
 namespace reclab {
 
@@ -29,6 +30,7 @@ WindowFrame::WindowFrame(QMainWindow* window, Look* look)
       session_(new SessionController(window)),
       time_(new TimeLink(window)),
       pins_(new Pins(session_, window)) {
+  installSpokenRoles();
   auto* centre = new QWidget(window);
   auto* column = new QVBoxLayout(centre);
   column->setContentsMargins(0, 0, 0, 0);

@@ -43,6 +43,7 @@ TrainingBar::TrainingBar(QWidget* parent) : QToolBar(tr("Training"), parent) {
   settings_ = new TrainingSettings;
   how_ = new QToolButton(this);
   how_->setObjectName("field");
+  how_->setAccessibleName(tr("Options of training"));
   how_->setToolTip(tr("How it is trained; what is changed here holds from the next beginning on, of a training or of a fork"));
   how_->setFocusPolicy(Qt::TabFocus);
   how_->setPopupMode(QToolButton::InstantPopup);

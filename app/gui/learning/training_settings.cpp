@@ -7,6 +7,7 @@
 
 #include "gui/dialogs/field_editor.h"
 #include "gui/look/look.h"
+#include "plain_text.h"
 
 namespace reclab {
 TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
@@ -22,6 +23,8 @@ TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
       editor->setObjectName("training." + QString::fromStdString(field.row.key));
       editor->setMinimumWidth(120);
       auto* name = label(tr(field.form.label.c_str()), "muted", this);
+      name->setBuddy(editor);
+      name->setToolTip(safeTip(editor->toolTip()));
       const int row = static_cast<int>(rows_.size());
       grid->addWidget(name, row, 0);
       grid->addWidget(editor, row, 1);

@@ -20,6 +20,7 @@ namespace reclab {
 
 void makeModelSearch(QLineEdit* field) {
   field->setPlaceholderText(QObject::tr("Search"));
+  field->setAccessibleName(QObject::tr("Search models"));
   field->setToolTip(
       QObject::tr("By name, family, author, year or property: linear, gated, time-invariant, diagonal, complex, growing (Ctrl+F). "
                   "is:linear and not:gated ask for the "

@@ -76,6 +76,7 @@ ModelsView::ModelsView(QWidget* parent) : QWidget(parent) {
   column->addWidget(views_, 1);
   tree_ = new QTreeWidget(this);
   tree_->setObjectName("models");
+  tree_->setAccessibleName(tr("Models"));
   tree_->setColumnCount(2);
   tree_->setHeaderHidden(true);
   tree_->setIndentation(14);
@@ -86,6 +87,7 @@ ModelsView::ModelsView(QWidget* parent) : QWidget(parent) {
   tree_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   views_->addWidget(tree_);
   map_ = new LiteratureMap(this);
+  map_->setAccessibleName(tr("Map of the literature"));
   views_->addWidget(map_);
   more_.push_back(views_);
   all_ = new QPushButton(this);

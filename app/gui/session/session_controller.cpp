@@ -92,6 +92,10 @@ void SessionController::connectOthers() {
   connect(&exports_, &ExportWork::progressed, this, &SessionController::progressed);
   connect(&exports_, &ExportWork::exported, this, &SessionController::exported);
   connect(&exports_, &ExportWork::said, this, &SessionController::said);
+  connect(&files_, &FileWork::presetRead, this, [this](const LibraryPtr& library, const QString& id, const QString& file) {
+    library_ = library;
+    emit presetOpened(id, file);
+  });
   connect(&files_, &FileWork::sequenceLoaded, this, &SessionController::sequenceLoaded);
   connect(&files_, &FileWork::fileFits, this, &SessionController::fileFits);
   connect(&files_, &FileWork::sizesFit, this, &SessionController::sizesFit);
@@ -250,6 +254,10 @@ void SessionController::loadFile(FileKind kind, const QString& file) {
     return;
   }
   files_.loadFile(kind, file, library_, setup_);
+}
+
+void SessionController::openPreset(const QString& file) {
+  if (library_) files_.openPreset(file, library_);
 }
 
 void SessionController::saveFile(FileKind kind, const QString& file) {

@@ -68,6 +68,8 @@ class SessionController : public QObject {
   void loadFile(FileKind kind, const QString& file);
   /// Opens any of these files, by its content; the choice is for a sequence.
   void openFile(const SequenceChoice& choice) { files_.open(choice); }
+  /// Reads a file with a preset, which is one of the library from then on; presetOpened follows, or a sentence.
+  void openPreset(const QString& file);
   /// Writes the weights or the final state of the shown run; saved follows, or a sentence.
   void saveFile(FileKind kind, const QString& file);
   void setVisiblePanels(const QStringList& ids);
@@ -153,6 +155,7 @@ class SessionController : public QObject {
  signals:
   void libraryReady();
   void propertiesReady();
+  void presetOpened(QString id, QString file);
   void setupChanged();
   void modelDescribed(reclab::ModelPtr model);
   void sequenceLoaded(reclab::LoadedSequencePtr sequence);

@@ -160,6 +160,7 @@ QString cardHtml(const ModelDescription& model, const QPalette& palette, const Q
 
 CardView::CardView(QWidget* parent) : QTextBrowser(parent) {
   setOpenLinks(false);
+  setAccessibleName(tr("Card"));
   connect(this, &QTextBrowser::anchorClicked, this, [this](const QUrl& url) {
     if (url.scheme() == "look")
       emit lookWanted(url.path());

@@ -25,6 +25,7 @@
 #include "gui/views/whole_box.h"
 #include "plain_text.h"
 #include "plot/theme.h"
+#include "spoken.h"
 #include "trace/input_scale.h"
 
 namespace reclab {
@@ -105,6 +106,13 @@ QString whyNotDrawn(const QString& weights) {
       .arg(QFileInfo(weights).fileName());
 }
 
+QString whyIdle(const HyperSpec& spec, const ModelPtr& model, const QString& weights) {
+  if (!spec.initialisation_only) return {};
+  if (!weights.isEmpty()) return whyNotDrawn(weights);
+  const auto idle = std::ranges::find(model->idle, spec.key, &IdleSetting::key);
+  return idle == model->idle.end() ? QString() : QString::fromStdString(idle->why).replace('_', ' ');
+}
+
 std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString& weights) {
   std::vector<Panel::Setting> settings;
   if (!model) return settings;
@@ -115,12 +123,8 @@ std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString
     one.label = inWords(spec.key).toHtmlEscaped() + (spec.symbol.empty() ? QString() : ' ' + mathHtml(spec.symbol));
     one.tip = tipOf(spec);
     one.value = QString::fromStdString(model->hyper.text(spec.key));
-    one.works = weights.isEmpty() || !spec.initialisation_only;
-    if (!one.works) one.why = whyNotDrawn(weights);
-    if (const auto idle = std::ranges::find(model->idle, spec.key, &IdleSetting::key); one.works && idle != model->idle.end()) {
-      one.works = false;
-      one.why = QString::fromStdString(idle->why).replace('_', ' ');
-    }
+    one.why = whyIdle(spec, model, weights);
+    one.works = one.why.isEmpty();
     for (const auto& choice : spec.choices) one.choices << QString::fromStdString(choice);
     if (spec.kind == HyperKind::real) {
       one.at = [spec](int position) { return valueAt(spec, position); };
@@ -135,6 +139,7 @@ std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString
 
 InspectorView::InspectorView(QWidget* parent) : QScrollArea(parent) {
   setWidgetResizable(true);
+  setAccessibleName(tr("Inspector"));
   setFrameShape(NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   build();
@@ -180,7 +185,6 @@ void InspectorView::build() {
       made->setToolTip(safeTip(tipOf(spec)));
       editor.cell = made;
       editor.tip = tipOf(spec);
-      editor.drawsOnly = spec.initialisation_only;
       rows_->addWidget(made);
       editors_[spec.key] = editor;
       more_ << made;
@@ -218,8 +222,10 @@ void InspectorView::build() {
   seed_->setObjectName("seed");
   seed_->setValue(seed);
   seed_->setMaximumWidth(110);
+  seedLabel_->setBuddy(seed_);
   dice_ = new QToolButton;
   dice_->setIcon(icon("dice"));
+  dice_->setAccessibleName(tr("Another seed"));
   seedRow->addWidget(seed_);
   seedRow->addWidget(dice_);
   rows_->addLayout(seedRow);
@@ -232,6 +238,7 @@ void InspectorView::build() {
   loss_ = new CalmBox<QComboBox>;
   loss_->setObjectName("loss");
   loss_->setMinimumWidth(108);
+  lossLabel->setBuddy(loss_);
   for (const auto& [text, value, tip] :
        {std::tuple{tr("auto"), "auto", tr("The target's when the sequence has one, else that of the last step")},
         {tr("last step"), "last",
@@ -315,12 +322,12 @@ void InspectorView::showWeights() {
   seed_->setToolTip(safeTip(seedLabel_->toolTip()));
   dice_->setToolTip(safeTip(drawn ? tr("Another seed") : why));
   for (QWidget* one : std::initializer_list<QWidget*>{seedLabel_, seed_, dice_}) one->setEnabled(drawn);
-  for (auto& [key, editor] : editors_) {
-    if (!editor.drawsOnly) continue;
-    QString reason = drawn ? QString() : why;
-    if (drawn && model_)
-      if (const auto idle = std::ranges::find(model_->idle, key, &IdleSetting::key); idle != model_->idle.end())
-        reason = QString::fromStdString(idle->why).replace('_', ' ');
+  if (!model_) return;
+  for (const HyperSpec& spec : model_->hyper.table()) {
+    const auto found = editors_.find(spec.key);
+    if (found == editors_.end() || !spec.initialisation_only) continue;
+    const Editor& editor = found->second;
+    const QString reason = whyIdle(spec, model_, weights_);
     editor.cell->setEnabled(reason.isEmpty() || editor.held());
     editor.cell->setToolTip(joinedTips({reason, editor.tip}));
   }
@@ -392,6 +399,9 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   grid->addLayout(top);
   grid->addWidget(slider);
   sliders_[QString::fromStdString(spec.key)] = slider;
+  for (QWidget* one : std::initializer_list<QWidget*>{box, slider}) one->setAccessibleName(inWords(spec.key));
+  setSpokenValue(slider, box->value(), spec.low, spec.high);
+  connect(slider, &QSlider::valueChanged, slider, [spec, box, slider] { setSpokenValue(slider, box->value(), spec.low, spec.high); });
 
   const QString key = QString::fromStdString(spec.key);
   connect(slider, &QSlider::sliderPressed, this, [this] {
@@ -422,6 +432,7 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   editor.show = [spec, box, slider](const HyperValue& value) {
     box->setValue(number(value));
     slider->setValue(positionOf(spec, number(value)));
+    setSpokenValue(slider, number(value), spec.low, spec.high);
   };
   editor.held = [slider] { return slider->isSliderDown(); };
   return cell;
@@ -453,6 +464,7 @@ QWidget* InspectorView::choiceEditor(const HyperSpec& spec, Editor& editor) {
   combo->setSizeAdjustPolicy(QComboBox::AdjustToContents);  // as wide as its longest choice, where the view is
   combo->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
   combo->setMinimumWidth(108);
+  name->setBuddy(combo);
   for (const auto& choice : spec.choices) combo->addItem(QString::fromStdString(choice));
   combo->view()->setMinimumWidth(combo->view()->sizeHintForColumn(0) + 16);
   row->addWidget(name, 1);
@@ -497,6 +509,14 @@ void InspectorView::setSeed(std::uint64_t seed) {
   showing_ = true;
   seed_->setValue(seed);
   showing_ = false;
+}
+
+void InspectorView::takeKeyboard() {
+  for (QSlider* one : widget()->findChildren<QSlider*>())
+    if (one->isVisible() && one->isEnabled()) {
+      ensureWidgetVisible(one);
+      return one->setFocus(Qt::OtherFocusReason);
+    }
 }
 
 QSlider* InspectorView::slider(const QString& key) const {

@@ -52,6 +52,7 @@ PinChip::PinChip(QWidget* parent) : QFrame(parent) {
   editor_->setMaximumWidth(editorWidth);
   editor_->setMaxLength(60);
   editor_->setPlaceholderText(tr("by what differs"));
+  editor_->setAccessibleName(tr("Name"));
   editor_->hide();
   editor_->installEventFilter(this);
   close_ = new QToolButton;

@@ -41,6 +41,7 @@ Scrubber::Scrubber(TimeLink* time, QWidget* parent) : QToolBar(tr("Time"), paren
     speed_->addItem(QString::fromUtf8(text), value);
   speed_->setCurrentIndex(3);
   speed_->setToolTip(tr("Speed: at 1× the cursor crosses the visible range in 20 seconds"));
+  speed_->setAccessibleName(tr("Speed"));
   addWidget(speed_);
 
   auto* words = new QWidget(this);
@@ -65,6 +66,7 @@ Scrubber::Scrubber(TimeLink* time, QWidget* parent) : QToolBar(tr("Time"), paren
 
   strip_ = new TimeStrip(this);
   strip_->setFixedHeight(56);
+  strip_->setAccessibleName(tr("Time"));
   addWidget(strip_);
   for (QToolButton* button : findChildren<QToolButton*>()) button->setFocusPolicy(Qt::TabFocus);  // a tool bar takes the keyboard from them
 

@@ -66,6 +66,7 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   nameRow->addWidget(open_);
   fileForm->addRow(nameRow);
   columns_ = new QToolButton;
+  columns_->setAccessibleName(tr("Columns"));
   columns_->setObjectName("field");
   columns_->setPopupMode(QToolButton::InstantPopup);
   columns_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
@@ -236,6 +237,7 @@ void SequenceView::showParameters(const std::string& task, const TaskSettings& s
       editor->setToolTip(safeTip(tipOf(spec)));
       auto* name = plainLabel(inWords(spec.key));
       name->setToolTip(safeTip(tipOf(spec)));
+      name->setBuddy(editor);
       taskForm_->insertRow(row++, name, editor);
     }
   }

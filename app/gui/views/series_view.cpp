@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "spoken.h"
+
 namespace reclab {
 namespace {
 
@@ -147,6 +149,7 @@ TimeStrip::TimeStrip(QWidget* parent) : SeriesView(parent) {
 
 void TimeStrip::setStep(std::int64_t step) {
   step_ = step;
+  setSpokenValue(this, static_cast<double>(step), 0.0, static_cast<double>(length() - 1));
   update();
 }
 

@@ -2,6 +2,7 @@
 #include "gui/window/changes.h"
 
 #include <QFileInfo>
+#include <utility>
 
 #include "gui/docks/panel_area.h"
 #include "gui/frame/window_frame.h"
@@ -36,20 +37,24 @@ Changes::Changes(WindowFrame* frame, InspectorView* inspector) : QObject(frame),
     editSetting(QString::fromStdString(setting.key), QString::fromStdString(setting.value), setting.live,
                 setting.gesture > 0 ? setting.gesture + 1'000'000'000 : 0);
   });
+  connect(frame_, &WindowFrame::runWanted, this, &Changes::showWith);
   connect(session_, &SessionController::sequenceLoaded, this, &Changes::takeSequence);
   connect(session_, &SessionController::fileFits, this, &Changes::takeFile);
 }
 
 void Changes::takeSequence(const LoadedSequencePtr& loaded) {
-  Setup after = withSequence_ && withSequence_->first == loaded->choice ? withSequence_->second : session_->setup();
-  withSequence_.reset();
+  const std::optional<Awaited> awaited = std::exchange(withSequence_, {});
+  const bool with = awaited && awaited->sequence == loaded->choice;
+  Setup after = with ? awaited->setup : session_->setup();
   after.sequence = loaded;
   const bool targetless = after.loss == LossKind::task && loaded->sequence.target_kind == TargetKind::none;
   if (targetless) after.loss = LossKind::automatic;
   if (session_->setup().sequence) {
     frame_->banner()->hide();
     if (loaded->choice.is_file()) noteRecentFile(QString::fromStdString(loaded->choice.file));
-    frame_->change(after, tr("sequence %1").arg(QString::fromStdString(loaded->sequence.name)));
+    const bool another = after.preset != session_->setup().preset;
+    frame_->change(after, with ? awaited->text : tr("sequence %1").arg(QString::fromStdString(loaded->sequence.name)));
+    if (another) emit frame_->modelPicked(QString::fromStdString(after.preset));
   } else {
     session_->apply(after, false);  // the start is nothing to undo
   }
@@ -101,8 +106,11 @@ void Changes::showTrained(bool trained) {
     return frame_->change(after, tr("drawn weights"));
   }
   useTrained(after, preset);
-  const SequenceChoice sequence = as_trained(preset).own_sequence();
-  withSequence_ = {sequence, after};
+  showWith(after, as_trained(preset).own_sequence(), tr("trained weights"));
+}
+
+void Changes::showWith(const Setup& setup, const SequenceChoice& sequence, const QString& text) {
+  withSequence_ = {sequence, setup, text};
   session_->loadSequence(sequence);
 }
 

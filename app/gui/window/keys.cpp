@@ -14,6 +14,7 @@
 #include "gui/frame/window_frame.h"
 #include "gui/views/scrubber.h"
 #include "plot/plot.h"
+#include "spoken.h"
 
 namespace reclab {
 namespace {
@@ -46,7 +47,7 @@ Owner ownerOf(QObject* watched, const QKeyEvent& key) {
     return line->isModified() && line->isUndoAvailable() ? Owner::widget : Owner::window;
   if (key.key() == Qt::Key_Y || key.key() == Qt::Key_Z)
     return line->isModified() && line->isRedoAvailable() ? Owner::widget : Owner::window;
-  return key.key() == Qt::Key_E ? Owner::window : Owner::qt;
+  return key.key() == Qt::Key_E || key.key() == Qt::Key_K ? Owner::window : Owner::qt;
 }
 
 /// The first widget of a part that takes the keyboard: its plot, if it has one on the screen.
@@ -85,6 +86,11 @@ bool Keys::eventFilter(QObject* watched, QEvent* event) {
     case QEvent::KeyPress:
       if (const int key = static_cast<QKeyEvent*>(event)->key(); key == Qt::Key_Return || key == Qt::Key_Enter)
         if (QLineEdit* line = lineOf(watched)) line->setModified(false);  // entered
+      break;
+    case QEvent::Show:
+      // A picture alone says nothing to a screen reader.
+      if (auto* button = qobject_cast<QAbstractButton*>(watched); button != nullptr && button->text().isEmpty())
+        button->setAccessibleName(spokenName(button));
       break;
     case QEvent::Polish:
       // A click on a button leaves the keyboard where it was.

@@ -3,7 +3,6 @@
 
 #include <QDragEnterEvent>
 #include <QMenuBar>
-#include <QMimeData>
 #include <QScreen>
 #include <QStyle>
 #include <QTimer>
@@ -19,6 +18,8 @@
 #include "gui/literature/literature_feature.h"
 #include "gui/literature/models_view.h"
 #include "gui/look/look.h"
+#include "gui/opening/opening_feature.h"
+#include "gui/palette/palette_feature.h"
 #include "gui/session/pins.h"
 #include "gui/views/card_view.h"
 #include "gui/views/first_hint.h"
@@ -39,16 +40,6 @@
 #include "trace/input_scale.h"
 
 namespace reclab {
-namespace {
-
-/// The source of weights that are not drawn: a file, or a training; else empty.
-QString weightsOf(const Setup& setup) {
-  if (const LearnedPtr learned = setup.learnedWeights()) return MainWindow::tr("%1 steps of training").arg(grouped(learned->step));
-  const auto file = setup.weights.find(setup.preset);
-  return file == setup.weights.end() ? QString() : QString::fromStdString(file->second.string());
-}
-
-}  // namespace
 
 MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
     : layout_(options.layout), frame_(new WindowFrame(this, look)), session_(frame_->session()), area_(frame_->area()) {
@@ -71,6 +62,9 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   lookAt_ = new LookAt(frame_);
   lastSession_ = new LastSession(frame_, std::move(options), std::move(first));
   new WaysOut(frame_);
+  opening_ = new OpeningFeature(frame_);
+  connect(opening_, &OpeningFeature::fileWanted, this, &MainWindow::openFile);
+  palette_ = new PaletteFeature(frame_);
   buildMenus();
   connectViews();
   connectSession();
@@ -123,6 +117,11 @@ void MainWindow::connectViews() {
   connect(sequence_, &SequenceView::chosen, session_, &SessionController::loadSequence);
   connect(frame_, &WindowFrame::calmChanged, inspector_, &InspectorView::setFew);
   connect(inspector_, &InspectorView::edited, frame_->hint(), [this] { frame_->hint()->done(FirstHint::drag); });
+  connect(frame_->hint(), &FirstHint::wanted, this, [this](FirstHint::Gesture gesture) {
+    if (gesture == FirstHint::train) return action("train")->trigger();
+    if (gesture == FirstHint::drag) return inspector_->takeKeyboard();
+    scrubber_->strip()->setFocus(Qt::OtherFocusReason);
+  });
   connect(scrubber_->strip(), &TimeStrip::stepPicked, frame_->hint(), [this] { frame_->hint()->done(FirstHint::scrub); });
   connect(frame_->time(), &TimeLink::stepChanged, session_, &SessionController::setFocus);
   connect(comparing_, &ComparingFeature::keyboardFree, this, [this] { scrubber_->strip()->setFocus(Qt::OtherFocusReason); });
@@ -164,7 +163,7 @@ void MainWindow::begin() {
 void MainWindow::showSetup() {
   const Setup& setup = session_->setup();
   inspector_->setSeed(setup.seed);
-  const QString weights = weightsOf(setup);
+  const QString weights = weightsInWords(setup);
   inspector_->setWeights(weights);
   if (const ModelPtr& model = session_->model(); model && model->preset.id == setup.preset)
     area_->setSettings(settings_beside(model, weights));
@@ -221,7 +220,7 @@ void MainWindow::showTimeOf(const TracePtr& trace) {
 void MainWindow::showModel(const ModelPtr& model) {
   inspector_->setModel(model);
   card_->setModel(model);
-  area_->setSettings(settings_beside(model, weightsOf(session_->setup())));
+  area_->setSettings(settings_beside(model, weightsInWords(session_->setup())));
   sequence_->setModelTask(model->preset);
   inputScale_.clear();
   for (const HyperSpec& row : model->hyper.table())
@@ -274,21 +273,18 @@ void MainWindow::nameModel() {
 }
 
 void MainWindow::openFile(const QString& file) {
+  if (opening_->open(file)) return;
   SequenceChoice choice;
   choice.file = file.toStdString();
   choice.load.standardise = sequence_->wantsStandardised();
   session_->openFile(choice);
 }
 
-void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-  if (event->mimeData()->hasUrls() && event->mimeData()->urls().front().isLocalFile()) event->acceptProposedAction();
-}
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) { event->acceptProposedAction(); }
 
 void MainWindow::dropEvent(QDropEvent* event) {
-  const QList<QUrl> urls = event->mimeData()->urls();
-  if (urls.isEmpty() || !urls.front().isLocalFile()) return;
   event->acceptProposedAction();
-  openFile(urls.front().toLocalFile());
+  opening_->take(event->mimeData());
 }
 
 void MainWindow::showEvent(QShowEvent* event) {

@@ -47,6 +47,8 @@ RunBar::RunBar(WindowFrame* frame) : QToolBar(tr("Run"), frame->window()), frame
     fieldWords_.push_back(addWidget(words));
     auto* box = new QComboBox(this);
     box->setToolTip(safeTip(tip));
+    box->setAccessibleName(name);
+    words->setBuddy(box);
     box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     boxes.push_back(addWidget(box));
     return box;

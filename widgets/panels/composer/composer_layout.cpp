@@ -75,7 +75,7 @@ void ComposerPanel::makeWidgets() {
   token_->setObjectName(QStringLiteral("token"));
   token_->setRange(0, 0);
   token_->setToolTip(tr("The token at which the memory is read; a click in the right picture sets it too."));
-  token_->setAccessibleName(token_->toolTip());
+  token_->setAccessibleName(tr("Read at token"));
   const auto group = [](std::initializer_list<QWidget*> widgets) {
     auto* made = new QWidget;
     auto* line = boxLayout<QHBoxLayout>(made, 6);

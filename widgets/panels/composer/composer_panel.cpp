@@ -10,6 +10,7 @@
 #include "panels/composer/composer_words.h"
 #include "panels/panel_info.h"
 #include "plain_text.h"
+#include "spoken.h"
 
 namespace reclab {
 namespace {
@@ -239,7 +240,8 @@ void ComposerPanel::showComposition() {
       one->setEnabled(of.unused.empty());
       one->setToolTip(safeTip(plain(of.unused.empty() ? of.text : of.unused)));
     }
-    number_box_->setAccessibleName(plain(of.text));
+    for (QWidget* one : std::initializer_list<QWidget*>{number_box_, number_slider_}) one->setAccessibleName(plain(of.symbol));
+    setSpokenValue(number_slider_, of.value, of.low, of.high);
   }
   const bool runs = c.problem.empty() && c.steps > 0;
   {

@@ -45,6 +45,7 @@ LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
       "below", false,
       tr("Below: the norm of the gradient before and after clipping, |change| / |weight| of each parameter, or the learning rate."),
       {tr("gradient norm"), tr("changes of weights"), tr("learning rate")});
+  what_->setAccessibleName(tr("Above"));
   controls_->addStretch();
   sentence_ = new Paragraph(plot_);
   legend_ = new Legend(plot_);

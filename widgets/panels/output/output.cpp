@@ -29,6 +29,7 @@ OutputPanel::OutputPanel(QWidget* parent) : PlotPanel(parent) {
   which_ = new QLineEdit;
   which_->setObjectName(QStringLiteral("which"));
   which_->setClearButtonEnabled(true);
+  which_->setAccessibleName(tr("Outputs in colour"));
   which_->setPlaceholderText(tr("in colour: those that vary most"));
   which_->setToolTip(tr("Which outputs are in colour: numbers from 0, ranges and names, such as 0, 4-6. Empty: those that vary most."));
   controls_->addWidget(which_, 1);

@@ -14,6 +14,7 @@
 #include "plot/parts/curves.h"
 #include "plot/parts/layout.h"
 #include "plot/parts/pinned.h"
+#include "spoken.h"
 
 namespace reclab {
 
@@ -91,10 +92,13 @@ void SpectrumPanel::makeFlowControls() {
   step_slider_->setMinimumWidth(60);
   step_slider_->setToolTip(
       tr("The length h of a step, from a hundredth to a hundred times that of the sequence. A double click on the picture puts it back."));
+  step_slider_->setAccessibleName(tr("Length of a step"));
+  setSpokenValue(step_slider_, 1.0, 0.01, 100.0);
   step_label_ = plainLabel();
   step_label_->setObjectName(QStringLiteral("stepLength"));
   share_ = new QDoubleSpinBox;
   share_->setObjectName(QStringLiteral("share"));
+  share_->setAccessibleName(tr("Share α"));
   share_->setRange(0.0, 1.0);
   share_->setSingleStep(0.05);
   share_->setDecimals(2);
@@ -106,6 +110,7 @@ void SpectrumPanel::makeFlowControls() {
   row->addWidget(share_);
   connect(step_slider_, &QSlider::valueChanged, this, [this](int hundredths) {
     flow_->setStep(hundredths == 0 ? 1.0 : std::pow(10.0, 0.01 * hundredths));
+    setSpokenValue(step_slider_, std::pow(10.0, 0.01 * hundredths), 0.01, 100.0);
     if (fromContinuous()) moveTime();
   });
   connect(share_, &QDoubleSpinBox::valueChanged, this, [this](double share) {

@@ -17,6 +17,7 @@ void TimingPanel::makeControls() {
   auto* row = boxLayout<QHBoxLayout>(segments_, 4);
   auto* group = new QButtonGroup(this);
   view_box_ = makeChoice("timingView", false, tr("What is drawn of the timing"));
+  view_box_->setAccessibleName(tr("View"));
   for (const TimingViewText& view : view_texts) {
     auto* button = new QToolButton;
     button->setObjectName(QStringLiteral("timingView.") + QLatin1String(view.name));
@@ -34,6 +35,7 @@ void TimingPanel::makeControls() {
 
   pass_box_ = makeChoice("timingPass", false,
                          tr("The time of which passes: of both together, of one, or of each by itself (forward solid, backward dashed)"));
+  pass_box_->setAccessibleName(tr("Passes shown"));
   pass_box_->addItem(tr("both"), static_cast<int>(Pass::sum));
   pass_box_->addItem(tr("forward"), static_cast<int>(Pass::forward));
   pass_box_->addItem(tr("backward"), static_cast<int>(Pass::backward));

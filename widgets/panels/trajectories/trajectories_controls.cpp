@@ -32,6 +32,7 @@ QToolButton* flatButton(const QString& text, const QString& tip) {
 QComboBox* smallChoice(const char* name, const QString& tip) {
   auto* choice = new QComboBox;
   choice->setProperty("choice", name);
+  choice->setAccessibleName(QString(QChar(*name).toUpper()) + (name + 1));
   choice->setToolTip(safeTip(tip));
   choice->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   choice->setMinimumContentsLength(7);
@@ -108,6 +109,7 @@ void TrajectoriesPanel::makeControls() {
   for (std::size_t k = 0; k < 3; ++k) {
     axis_[k] = smallChoice(k == 0 ? "x" : k == 1 ? "y" : "z", tr("The unit along this axis"));
     axis_[k]->setObjectName(QString("axis%1").arg(k));
+    axis_[k]->setAccessibleName(tr("Axis %1").arg(k + 1));
     axis_[k]->setModel(axisNames_);
     axisRow->addWidget(axis_[k], 1);
     connect(axis_[k], &QComboBox::activated, this, &TrajectoriesPanel::request);
@@ -125,6 +127,7 @@ void TrajectoriesPanel::makeControls() {
   connect(unitSearch_, &QLineEdit::textChanged, unitsFound_, &QSortFilterProxyModel::setFilterFixedString);
   auto* list = new QListView;
   list->setObjectName("unitList");
+  list->setAccessibleName(tr("Units"));
   list->setModel(unitsFound_);
   list->setUniformItemSizes(true);
   list->setSpacing(1);
