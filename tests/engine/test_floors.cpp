@@ -51,7 +51,13 @@ const Floors below{
       "learning", "experiment"}},
     {"studies",
      {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
-      "learning", "experiment", "timing", "schedule", "composer", "distillation"}}};
+      "learning", "experiment", "timing", "schedule", "composer", "distillation"}},
+    {"measures",
+     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
+      "learning", "experiment"}},
+    {"lessons",
+     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
+      "learning", "experiment", "measures"}}};
 
 /// Folders of the window; main.cpp, which lies beside them, includes any.
 const Floors gui_below{
@@ -413,6 +419,7 @@ const Texts with_options{{"engine/array/sentence.cpp", std::regex("--")},       
                          // The options of training, of a run and of its sequence.
                          {"engine/experiment/training/plan.cpp", std::regex("--([a-z][a-z0-9-]*)?|as many as --truncate")},
                          {"engine/experiment/run_fields.cpp", option_alone},
+                         {"engine/experiment/typed_run.cpp", std::regex("--[a-z-]*|.*; (give|leave) .*")},  // a line of reclab, as text
                          {"engine/sequence/choice.cpp", std::regex("--[a-z-]*(; )?|.*only where --columns names.*")},
                          {"engine/sequence/text/cells.cpp", std::regex("--")}};  // a cell that is missing
 
