@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "experiment/command/typed_run.h"
 #include "experiment/experiment.h"
-#include "experiment/typed_run.h"
 #include "interrupt.h"
 #include "parameters/typed.h"
 #include "sequence/choice.h"

@@ -12,6 +12,7 @@
 #include "lessons/answers.h"
 #include "lessons/lesson.h"
 #include "lessons/play.h"
+#include "measures/measure.h"
 #include "options.h"
 #include "text.h"
 
@@ -61,6 +62,17 @@ int list_lessons(const LessonOptions& options) {
                std::to_string(questions_of(lesson))});
   for (const std::size_t column : {2, 3, 4}) table.right_align(column);
   table.print(std::cout);
+  return 0;
+}
+
+int list_measures() {
+  TextTable table(2);
+  table.row({"measure", "of", ""});
+  for (const MeasureInfo& one : measures()) table.row({one.name, one.arguments, one.text});
+  table.print(std::cout);
+  paragraph(std::cout,
+            "An array is a key of trace.npz, and @A:B behind it takes those steps alone. \"with KEY=VALUE\" at the end measures a run with "
+            "another setting, \"pin N\" the N-th pinned run.");
   return 0;
 }
 
@@ -149,6 +161,8 @@ void add_lesson(CLI::App& app, LessonOptions& options, Interrupt& interrupt, int
   CLI::App* list = lesson->add_subcommand("list", "Every lesson");
   list->add_flag("--json", options.json, "For scripts");
   list->callback([&] { status = list_lessons(options); });
+  CLI::App* measured = lesson->add_subcommand("measures", "What the numbers and questions of a lesson may be of");
+  measured->callback([&] { status = list_measures(); });
   CLI::App* check = lesson->add_subcommand("check", "Plays lessons, and prints each mistake as a line; exit status 1 where there is one");
   check->add_option("lessons", options.names, "Lessons by name, or their folders")->required()->type_name("DIR|ID");
   check->callback([&] {

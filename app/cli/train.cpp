@@ -13,7 +13,7 @@
 
 #include "array/error.h"
 #include "commands.h"
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "experiment/training/training.h"
 #include "kept_training.h"
 #include "models/registry.h"

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "experiment/typed_run.h"
+#include "experiment/command/typed_run.h"
 
 namespace reclab {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "experiment/run_fields.h"
+#include "experiment/command/run_fields.h"
 #include "gui/docks/layouts.h"
 #include "gui/session/session_controller.h"
 #include "models/registry.h"

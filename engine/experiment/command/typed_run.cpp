@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "experiment/typed_run.h"
+#include "experiment/command/typed_run.h"
 
 #include <algorithm>
 #include <iterator>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "array/error.h"
-#include "experiment/run_fields.h"
+#include "experiment/command/run_fields.h"
 #include "experiment/training/plan.h"
 #include "learning/optimiser.h"
 #include "parameters/nearest.h"
