@@ -109,6 +109,22 @@ TypedRun run_of(const std::string& text, const fs::path& folder, int line) {
   }
 }
 
+/// A pinned run is of the sequence of the run that is shown.
+void take_sequence(TypedRun& pin, const LabSetup& lab, int line) {
+  for (const Field& field : sequence_fields())
+    if (pin.given.contains(field.flag)) refuse(line, field.flag + " of a pinned run; it is of the sequence of the run above it.");
+  const Given& own = lab.run.given;
+  const std::string seed = lab.run.sequence_seed();
+  bool names = false;
+  for (const Field& field : sequence_fields()) {
+    if (!is_given(own, field.flag)) continue;
+    pin.given[field.flag] = own.at(field.flag);
+    names = names || field.row.key == "task" || field.row.key == "file";
+  }
+  if (!names) refuse(line, "the run above it names no sequence, which is that of its preset; name it there.");
+  if (!seed.empty()) pin.given[TypedRun::sequence_seed_flag()] = seed;
+}
+
 LabSetup lab_of(const MarkdownBlock& block, const fs::path& folder) {
   LabSetup lab;
   lab.source_line = block.line;
@@ -121,6 +137,7 @@ LabSetup lab_of(const MarkdownBlock& block, const fs::path& folder) {
     } else if (line.key == "pin") {
       lab.pins.push_back(run_of(line.value, folder, line.number));
       if (lab.pins.back().trains) refuse(line.number, "a pinned run is a `reclab run`.");
+      take_sequence(lab.pins.back(), lab, line.number);
     } else if (line.key == "look") {
       lab.look = list_of(line.value);
     } else if (line.key == "hide") {
@@ -296,6 +313,12 @@ void read_front(Lesson& lesson, const FrontMatter& front) {
 
 }  // namespace
 
+const LabSetup* LessonStep::lab() const {
+  for (const Block& block : blocks)
+    if (const auto* lab = std::get_if<LabSetup>(&block)) return lab;
+  return nullptr;
+}
+
 Prose prose_of(std::string_view markdown) {
   Prose words;
   for (MarkdownBlock& block : blocks_of(markdown)) {
@@ -329,7 +352,9 @@ Lesson parse_lesson(std::string_view text, const std::string& id, const fs::path
     if (lesson.steps.empty()) refuse(block.line, "words stand before the first step; begin it with \"## Title {#id}\".");
     LessonStep& step = lesson.steps.back();
     if (block.kind == MarkdownBlock::Kind::code) {
-      if (block.info == "lab")
+      if (block.info == "lab" && step.lab() != nullptr)
+        refuse(block.line, "a second lab block in one step; begin another step for it.");
+      else if (block.info == "lab")
         step.blocks.emplace_back(lab_of(block, folder));
       else if (block.info == "ask")
         step.blocks.emplace_back(question_of(block, step.id + "/" + std::to_string(++questions)));

@@ -85,6 +85,7 @@ struct LessonStep {
   std::string id, title;
   std::vector<Block> blocks{};
   int source_line = 0;
+  const LabSetup* lab() const;  ///< its own, of which there is at most one; null where it has none
 };
 
 struct Lesson {

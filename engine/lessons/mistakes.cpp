@@ -85,6 +85,8 @@ class Examiner {
         if (span.target.starts_with("lesson:") && others_.find(name) == nullptr) throw Error("there is no lesson \"" + name + "\".", {});
         if (span.target.starts_with("model:")) static_cast<void>(presets_.find(name));
       }
+      if (span.kind == ProseSpan::Kind::formula && span.text.find('\\') != std::string::npos)
+        throw Error("the formula \"" + span.text + "\" has a backslash; formulas are Unicode with _ and ^, as on the cards.", {});
       const bool words_alone =
           span.kind == ProseSpan::Kind::text || span.kind == ProseSpan::Kind::emphasis || span.kind == ProseSpan::Kind::strong;
       if (words_alone && std::ranges::any_of(span.text, [](char c) { return c >= '0' && c <= '9'; }))

@@ -34,11 +34,16 @@ class LabRuns {
   explicit LabRuns(std::vector<MeasuredRun> runs) : runs_(std::move(runs)) {}
   double measure(const std::string& text, std::stop_token stop = {});
   Measuring measuring(std::stop_token stop = {});
+  /// Measures all that these expressions and conditions name; returns each measure's number. What cannot be measured is left out.
+  const std::map<std::string, double>& measure_all(const std::vector<std::string>& texts, std::stop_token stop = {});
 
  private:
   std::vector<MeasuredRun> runs_;
   std::map<std::string, double> known_;
 };
+
+/// Measures that were taken before; throws Error for another.
+Measuring measured_before(std::map<std::string, double> known);
 
 /// Words with every number measured and written: spans of numbers have the text that is shown. Throws Error.
 Prose with_numbers(Prose words, const Measuring& measuring);

@@ -61,8 +61,10 @@ const Floors gui_below{
     {"frame", {"look", "time", "session", "views", "docks"}},
     {"comparing", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
     {"learning", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
+    {"lessons", {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame"}},
     {"literature", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
-    {"window", {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame", "comparing", "learning", "literature"}}};
+    {"window",
+     {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame", "comparing", "learning", "lessons", "literature"}}};
 
 /// Folders of the widgets: "" is of the files beside them, and "panels/*" is each panel's own, which no other includes.
 const Floors widgets_below{

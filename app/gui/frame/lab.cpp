@@ -151,6 +151,11 @@ void Lab::setChoices(const LabState& state) {
     if (state.parts.contains(part.id) && state.parts[part.id] != part.read()) part.put(state.parts[part.id]);
 }
 
+void Lab::putPart(const QString& id, const QVariantMap& choices) {
+  for (const LabPart& part : parts_)
+    if (part.id == id) part.put(choices);
+}
+
 void Lab::setTime(const TimeView& time) {
   time_->setRange(time.first, time.last);
   time_->setStep(time.step);

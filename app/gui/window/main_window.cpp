@@ -16,6 +16,7 @@
 #include "gui/frame/lab.h"
 #include "gui/frame/lab_json.h"
 #include "gui/learning/training_feature.h"
+#include "gui/lessons/lessons_feature.h"
 #include "gui/literature/literature_feature.h"
 #include "gui/literature/models_view.h"
 #include "gui/look/look.h"
@@ -51,7 +52,11 @@ QString weightsOf(const Setup& setup) {
 }  // namespace
 
 MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
-    : layout_(options.layout), frame_(new WindowFrame(this, look)), session_(frame_->session()), area_(frame_->area()) {
+    : layout_(options.layout),
+      lesson_(options.lesson),
+      frame_(new WindowFrame(this, look)),
+      session_(frame_->session()),
+      area_(frame_->area()) {
   setWindowTitle(tr("Recurrence Lab"));
   setAcceptDrops(true);
   setDockNestingEnabled(true);
@@ -62,6 +67,7 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   scrubber_ = new Scrubber(frame_->time(), this);
   comparing_ = new ComparingFeature(frame_);
   training_ = new TrainingFeature(frame_);
+  lessons_ = new LessonsFeature(frame_);
   addToolBarBreak(Qt::BottomToolBarArea);
   addToolBar(Qt::BottomToolBarArea, scrubber_);
   bar_ = new RunBar(frame_);
@@ -108,6 +114,7 @@ void MainWindow::buildMenus() {
   addEditMenu(frame_);
   addViewMenu(frame_, arrangement_, keys_.get());
   addRunMenu(frame_, scrubber_);
+  menuBar()->addMenu(lessons_->menu());
   addHelpMenu(frame_);
 }
 
@@ -159,6 +166,7 @@ void MainWindow::begin() {
     area_->setNoCuda(why);
   }
   lastSession_->begin();
+  lessons_->begin(lesson_);
 }
 
 void MainWindow::showSetup() {

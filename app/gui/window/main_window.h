@@ -23,6 +23,7 @@ class ComparingFeature;
 class InspectorView;
 class Keys;
 class LastSession;
+class LessonsFeature;
 class LiteratureFeature;
 class LookAt;
 class MapWindow;
@@ -55,6 +56,7 @@ class MainWindow : public QMainWindow {
   PanelArea* area() const { return area_; }
   SideBySide* sideBySide() const;  ///< null until it was asked for
   QMenu* compareMenu() const;
+  LessonsFeature* lessons() const { return lessons_; }
   Pins* pins() const { return frame_->pins(); }
   StatusLine* statusLine() const { return frame_->status(); }
   Banner* banner() const { return frame_->banner(); }
@@ -93,11 +95,13 @@ class MainWindow : public QMainWindow {
   void nameModel();  ///< over its list, inspector and card: which it is, and that it is not shown where it is not
 
   QString layout_;  ///< that is asked for by the command line
+  QString lesson_;  ///< to begin with; empty: none
   WindowFrame* frame_;
   SessionController* session_;
   PanelArea* area_;
   LiteratureFeature* literature_ = nullptr;
   ComparingFeature* comparing_ = nullptr;
+  LessonsFeature* lessons_ = nullptr;
   TrainingFeature* training_ = nullptr;
   SequenceView* sequence_ = nullptr;
   CardView* card_ = nullptr;

@@ -79,6 +79,17 @@ const std::vector<std::string>& file_flags() {
   return flags;
 }
 
+std::string TypedRun::sequence_seed() const {
+  if (is_given(given, "--input")) return {};
+  for (const std::string& flag : {sequence_seed_flag(), std::string("--seed")})
+    if (is_given(given, flag)) return given.at(flag);
+  return {};
+}
+const std::string& TypedRun::sequence_seed_flag() {
+  static const std::string flag = "--task-seed";
+  return flag;
+}
+
 std::vector<std::string> shell_words(std::string_view line) {
   std::vector<std::string> words;
   std::string word;

@@ -23,6 +23,9 @@ struct TypedRun {
   bool trains = false;  ///< `reclab train`
   std::string id;       ///< of the preset
   Given given{};
+  /// The seed of its task as text, which is that of the weights where it has none of its own; empty for a file, and where it is the usual.
+  std::string sequence_seed() const;
+  static const std::string& sequence_seed_flag();
 };
 
 /// The options whose values are files that are read.
