@@ -104,6 +104,10 @@ void LessonView::rebuild() {
     next_->setText(player_->step() + 1 < lesson->steps.size() ? tr("Next") : tr("End of the lesson"));
     again_->setVisible(player_->wandered());
   }
+  if (QWidget* before = scroll_->takeWidget()) {  // a button on it may be what is being answered
+    before->hide();
+    before->deleteLater();
+  }
   scroll_->setWidget(lesson ? stepPage() : listPage());
   scroll_->widget()->show();
   scroll_->verticalScrollBar()->setValue(at);

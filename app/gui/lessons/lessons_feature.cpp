@@ -6,6 +6,7 @@
 #include <QFileInfo>
 #include <QMenu>
 #include <QMenuBar>
+#include <QSettings>
 #include <QUrl>
 #include <algorithm>
 
@@ -19,6 +20,7 @@
 #include "gui/lessons/targets.h"
 #include "gui/look/look.h"
 #include "gui/time/time_link.h"
+#include "gui/views/first_hint.h"
 #include "plain_text.h"
 
 namespace reclab {
@@ -48,7 +50,11 @@ LessonsFeature::LessonsFeature(WindowFrame* frame)
   connect(view_, &LessonView::linkWanted, this, &LessonsFeature::follow);
   connect(view_, &LessonView::saveWanted, this, &LessonsFeature::save);
   connect(frame_->look(), &Look::changed, view_, &LessonView::rebuild);
-  const auto wandered = [this] { view_->showWandered(player_->lesson() != nullptr && player_->wandered()); };
+  const auto wandered = [this] {
+    const bool is = player_->lesson() != nullptr && player_->wandered();
+    view_->showWandered(is);
+    if (is && lab_ == nullptr) pointAt({}, {});  // the hand has found it
+  };
   connect(frame_->session(), &SessionController::setupChanged, this, wandered);
   connect(player_, &LessonPlayer::setUp, this, wandered);
   // Controls of the Inspector are made anew with each model, and time has its steps with its first run.
@@ -102,6 +108,7 @@ void LessonsFeature::show() {
   frame_->action("forgetAnswers")->setEnabled(is);
   if (is == aside_) return;
   aside_ = is;
+  frame_->hint()->setVisible(!is && !QSettings().value("hintSeen").toBool());
   lab_ = nullptr;
   pointAt({}, {});
 }
