@@ -100,17 +100,18 @@ void LessonsFeature::begin(const QString& lesson) {
 
 void LessonsFeature::open(const QString& id) {
   read();
+  frame_->lab()->settle();  // what is being restored stays as it is by now
   player_->open(id);
 }
 
 void LessonsFeature::show() {
   const bool is = player_->lesson() != nullptr;
   frame_->action("forgetAnswers")->setEnabled(is);
+  pointAt({}, {});
   if (is == aside_) return;
   aside_ = is;
   frame_->hint()->setVisible(!is && !QSettings().value("hintSeen").toBool());
   lab_ = nullptr;
-  pointAt({}, {});
 }
 
 /// Where a hand opens a lesson it gets room at the side, in the place of models and sequence.

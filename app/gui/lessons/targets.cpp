@@ -3,6 +3,7 @@
 
 #include <QAction>
 #include <QMenuBar>
+#include <QPushButton>
 #include <QScrollArea>
 #include <QToolButton>
 
@@ -55,6 +56,10 @@ bool bringToSight(WindowFrame* frame, QWidget* target) {
       dock->raise();
     }
   }
+  if (!target->isVisible())  // one of the settings that a calm layout leaves out
+    for (const FlatDock* dock : frame->docks())
+      if (auto* all = dock->isAncestorOf(target) ? dock->findChild<QPushButton*>("allSettings") : nullptr; all && all->isVisible())
+        all->click();
   for (QWidget* one = target->parentWidget(); one != nullptr; one = one->parentWidget())
     if (auto* area = qobject_cast<QScrollArea*>(one)) area->ensureWidgetVisible(target, 8, 40);
   return target->isVisible();
