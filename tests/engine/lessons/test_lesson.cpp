@@ -97,7 +97,7 @@ TEST_CASE("a lesson with a mistake is refused, with its line") {
       {front + "## A {#a}\n\n```python\nx\n```\n", "line 7: a block ```python"},
       {front + "## A {#a}\n\n> quoted\n", "a quotation"},
       {front + "## A {#a}\n\n![a](b.png)\n", "a picture"},
-      {front + "## A {#a}\n\n|a|b|\n|-|-|\n|1|2|\n", "a table"},
+      {front + "## A {#a}\n\n|a|b|\n|---|---|\n|1|2|\n", "a table"},
       {front + "## A {#a}\n\n[a](file:///etc/passwd)\n", "a link leads to"},
       {front + "## A {#a}\n\n[a](javascript:1)\n", "a link leads to"},
       {front + "## A {#a}\n\n```lab\nlook: gradients\n```\n", "begins with a line \"reclab run"},
