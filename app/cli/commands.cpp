@@ -13,7 +13,6 @@
 #include "array/backend.h"
 #include "array/error.h"
 #include "checks/check_device.h"
-#include "experiment/run_fields.h"
 #include "models/registry.h"
 #include "options.h"
 #include "parameters/nearest.h"
@@ -34,27 +33,9 @@ void cancelled(const std::string& where) {
 using Json = nlohmann::ordered_json;
 
 RunRequest model_request_of(const ModelOptions& options, const Preset& preset, const Registry& registry) {
-  RunRequest request;
-  request.preset = preset;
-  request.device = "auto";
-  for (const PlanField<RunRequest>& field : run_fields())
-    if (options.is_set(field.flag)) field.set(request, typed_value(field, options.given.at(field.flag)));
+  RunRequest request = reclab::request_of(options.given, preset);
   if (options.sizes != "weights") hyper_of(registry, request.preset, request.set);  // a wrong value is said before a long file is read
   return request;
-}
-
-SequenceChoice sequence_of(const ModelOptions& options, const Preset& preset, std::int64_t length) {
-  const bool task = options.is_set("--task");
-  if (options.is_set("--input") && task) usage_error("--task", "and --input exclude each other; give one of them.");
-  SequenceChoice choice = preset.own_sequence();
-  choice.make.length = length;
-  if (task) choice.make.set.clear();
-  const TaskSettings own = choice.make.set;
-  if (options.is_set("--seed")) choice.make.seed = seed_of(options.given.at("--seed"));
-  for (const PlanField<SequenceChoice>& field : sequence_fields())
-    if (options.is_set(field.flag)) field.set(choice, typed_value(field, options.given.at(field.flag)));
-  if (options.is_set("--task-set")) choice.make.set.insert(choice.make.set.begin(), own.begin(), own.end());
-  return choice;
 }
 
 namespace {
@@ -179,7 +160,7 @@ std::vector<std::pair<std::string, std::string>> settings(const std::vector<std:
 
 RunRequest request_of(const ModelOptions& options, const PresetLibrary& presets) {
   RunRequest request = model_request_of(options, presets.find(options.id), builtin_registry());
-  const SequenceChoice choice = sequence_of(options, request.preset, request.preset.task_length);
+  const SequenceChoice choice = sequence_of(options.given, request.preset, request.preset.task_length);
   refuse_misplaced(options.given, sequence_fields(), choice);
   request.sequence = load_sequence(choice);
   return request;

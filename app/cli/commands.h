@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "experiment/command/typed_run.h"
 #include "experiment/experiment.h"
 #include "interrupt.h"
 #include "parameters/typed.h"
@@ -63,6 +64,11 @@ struct ComplexitiesOptions {
 };
 int complexities(const ComplexitiesOptions& options, Interrupt& interrupt);
 
+struct LessonOptions {
+  std::vector<std::string> names;  ///< of lessons, folders or files
+  bool json = false;
+};
+
 /// Of the fields of a sequence those of a task; `id`: its name.
 struct TaskOptionsText : ModelOptions {
   std::string file;
@@ -82,8 +88,6 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt);
 void take_sizes(const ModelOptions& options, RunRequest& request, bool tell = true);
 /// The request that the model's options ask for, without its sequence, of which nothing is read. Throws Error.
 RunRequest model_request_of(const ModelOptions& options, const Preset& preset, const Registry& registry);
-/// The sequence that is asked for, not read yet: a file, or a task of `length` steps where none are given. Throws Error.
-SequenceChoice sequence_of(const ModelOptions& options, const Preset& preset, std::int64_t length);
 /// The request with its sequence, which is read. Throws Error.
 RunRequest request_of(const ModelOptions& options, const PresetLibrary& presets);
 /// The presets of this machine. Their mistakes go to standard error, a line each, when `tell` is set.

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "array/error.h"
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 
 namespace reclab::cli {
 namespace {

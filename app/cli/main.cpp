@@ -156,6 +156,9 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   add_task(*sub, task_options);
   sub->callback([&] { status = task(task_options); });
 
+  LessonOptions lesson_options;
+  add_lesson(app, lesson_options, interrupt, status);
+
   CheckDeviceOptions check_options;
   sub = computing("check-device", "Every primitive and preset on the CPU and on the CUDA device: the largest relative errors", check_device,
                   check_options);

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "array/error.h"
-#include "experiment/run_fields.h"
+#include "experiment/command/run_fields.h"
 #include "experiment/training/plan.h"
 #include "files/files.h"
 #include "sequence/format.h"

@@ -23,6 +23,8 @@ void add_model(CLI::App& app, ModelOptions& options, const std::set<std::string_
 void add_run(CLI::App& app, RunOptions& options);
 void add_train(CLI::App& app, TrainOptions& options);
 void add_task(CLI::App& app, TaskOptionsText& options);
+/// The command `lesson` with its own subcommands.
+void add_lesson(CLI::App& app, LessonOptions& options, Interrupt& interrupt, int& status);
 /// The fields of a task's sequence that are options of `reclab task`.
 std::vector<PlanField<SequenceChoice>> task_fields();
 

@@ -13,7 +13,7 @@
 
 #include "array/error.h"
 #include "commands.h"
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "experiment/training/training.h"
 #include "kept_training.h"
 #include "models/registry.h"
@@ -87,23 +87,9 @@ class TrainingProgress {
 
 TrainingRequest training_request_of(const TrainOptions& options, const PresetLibrary& presets) {
   if (options.id.empty()) usage_error("ID", "is missing: give a preset, or --resume DIR.");
-  TrainingRequest request;
-  request.run = model_request_of(options, presets.find(options.id), builtin_registry());
-  request.from = sequence_of(options, request.run.preset, request.run.preset.task_length);
-  if (!options.is_set("--task-seed")) request.from.make.seed = request.run.seed;
-  if (request.from.is_file()) request.windows.seed = request.from.make.seed;
-  auto others = options.given;
-  others.erase("--task-seed");  // the windows of a file are drawn by it
-  refuse_misplaced(others, sequence_fields(), request.from);
-  refuse_misplaced(others, training_fields(), request.from);
-  if (const auto& target = request.from.load.target; std::ranges::find(target, "next") != target.end())
-    usage_error("--target", "is \"next\"; leave it out, and give --ahead 1.");
-  if (options.is_set("--ahead") && !request.from.load.target.empty())
-    usage_error("--ahead", "belongs to files without a target of their own.");
-  for (const TrainingField& field : training_fields())
-    if (options.is_set(field.flag)) field.set(request, typed_value(field, options.given.at(field.flag)));
-  check(request.options.optimiser);
-  return request;
+  const Preset& preset = presets.find(options.id);
+  model_request_of(options, preset, builtin_registry());
+  return reclab::training_request_of(options.given, preset);
 }
 
 namespace {

@@ -92,6 +92,7 @@ int main(int argc, char** argv) {
   std::optional<reclab::Setup> first;
   try {
     reclab::checkLayout(options);
+    reclab::checkLesson(options);
   } catch (const reclab::Error& error) {
     std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
     return 2;

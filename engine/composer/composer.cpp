@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "array/error.h"
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "models/parts/composition/codes.h"
 #include "models/registry.h"
 

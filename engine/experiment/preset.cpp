@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "experiment/experiment.h"
+#include "files/data_folders.h"
 #include "files/files.h"
 #include "files/json.h"
 #include "models/families.h"
@@ -487,31 +488,6 @@ void use_trained(RunRequest& request) {
   request.weights = request.preset.trained->weights;
 }
 
-std::vector<fs::path> preset_folders() {
-  std::vector<fs::path> folders;
-  if (const char* named = std::getenv("RECLAB_PRESETS")) {
-    std::stringstream list{named};
-    for (std::string folder; std::getline(list, folder, ':');)
-      if (!folder.empty()) folders.emplace_back(folder);
-  }
-  // An installed program reads the presets installed with it, one in a build tree reads the source beside it; never both, or every id would
-  // be there twice.
-  std::error_code none;
-  const fs::path program = fs::read_symlink("/proc/self/exe", none);
-  for (const fs::path& folder : {program.parent_path().parent_path() / "share/recurrence-lab/presets", fs::path(RECLAB_SOURCE_PRESETS),
-                                 fs::path(RECLAB_INSTALL_PRESETS)}) {
-    if (!fs::is_directory(folder, none)) continue;
-    folders.push_back(folder);
-    break;
-  }
-  fs::path data;
-  if (const char* xdg = std::getenv("XDG_DATA_HOME"); xdg && *xdg == '/') {
-    data = xdg;
-  } else if (const char* home = std::getenv("HOME"); home && *home) {
-    data = fs::path(home) / ".local/share";
-  }
-  if (!data.empty() && fs::is_directory(data / "recurrence-lab/presets", none)) folders.push_back(data / "recurrence-lab/presets");
-  return folders;
-}
+std::vector<fs::path> preset_folders() { return data_folders("RECLAB_PRESETS", "presets", "presets"); }
 
 }  // namespace reclab

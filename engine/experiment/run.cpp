@@ -10,7 +10,7 @@
 
 #include "array/stop.h"
 #include "execution/rollout.h"
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "experiment/device.h"
 #include "experiment/experiment.h"
 #include "experiment/prepared.h"

@@ -14,7 +14,7 @@
 #include "analysis/scaling.h"
 #include "array/rng.h"
 #include "array/stop.h"
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "experiment/compare.h"
 #include "experiment/device.h"
 #include "experiment/prepared.h"

@@ -18,32 +18,35 @@ namespace {
 /// What each floor may include, beside itself.
 using Floors = std::map<std::string, std::set<std::string>>;
 
-const std::set<std::string> under_timing{"array",    "algebra", "files",     "parameters", "autodiff", "recurrence", "trace",
-                                         "sequence", "models",  "execution", "analysis",   "learning", "experiment"};
-const Floors below{
-    {"array", {}},
-    {"algebra", {"array"}},
-    {"files", {"array"}},
-    {"trace", {"array", "files"}},
-    {"sequence", {"array", "files", "trace", "parameters"}},
-    {"autodiff", {"array"}},
-    {"parameters", {"array"}},
-    {"recurrence", {"array", "autodiff", "parameters"}},
-    {"models", {"array", "algebra", "parameters", "autodiff", "recurrence", "trace"}},
-    {"execution", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models"}},
-    {"analysis", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution"}},
-    {"learning", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution"}},
-    {"experiment",
-     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
-      "learning"}},
-    {"timing", under_timing},
-    {"schedule", under_timing},
-    {"checks", under_timing},
-    {"composer", under_timing},
-    {"distillation", under_timing},
-    {"studies",
-     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
-      "learning", "experiment", "timing", "schedule", "composer", "distillation"}}};
+std::set<std::string> with(std::set<std::string> floors, const std::set<std::string>& more) {
+  floors.insert(more.begin(), more.end());
+  return floors;
+}
+const std::set<std::string> to_models{"array", "algebra", "parameters", "autodiff", "recurrence", "trace"},
+    to_execution = with(to_models, {"files", "sequence", "models"}),
+    to_experiment = with(to_execution, {"execution", "analysis", "learning"}), to_studies = with(to_experiment, {"experiment"});
+
+const Floors below{{"array", {}},
+                   {"algebra", {"array"}},
+                   {"files", {"array"}},
+                   {"trace", {"array", "files"}},
+                   {"sequence", {"array", "files", "trace", "parameters"}},
+                   {"autodiff", {"array"}},
+                   {"parameters", {"array"}},
+                   {"recurrence", {"array", "autodiff", "parameters"}},
+                   {"models", to_models},
+                   {"execution", to_execution},
+                   {"analysis", with(to_execution, {"execution"})},
+                   {"learning", with(to_execution, {"execution"})},
+                   {"experiment", to_experiment},
+                   {"timing", to_studies},
+                   {"schedule", to_studies},
+                   {"checks", to_studies},
+                   {"composer", to_studies},
+                   {"distillation", to_studies},
+                   {"studies", with(to_studies, {"timing", "schedule", "composer", "distillation"})},
+                   {"measures", to_studies},
+                   {"lessons", with(to_studies, {"measures"})}};
 
 const std::set<std::string> under_features{"look", "time", "session", "start", "views", "dialogs", "docks", "frame"};
 
@@ -59,12 +62,13 @@ const Floors gui_below{{"look", {}},
                        {"frame", {"look", "time", "session", "views", "docks"}},
                        {"comparing", under_features},
                        {"learning", under_features},
+                       {"lessons", with(under_features, {"jobs"})},
                        {"literature", under_features},
                        {"opening", under_features},
                        {"palette", under_features},
                        {"window",
                         {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame", "comparing", "learning",
-                         "literature", "opening", "palette"}}};
+                         "lessons", "literature", "opening", "palette"}}};
 
 /// Folders of the widgets: "" is of the files beside them, and "panels/*" is each panel's own, which no other includes.
 const Floors widgets_below{
@@ -403,15 +407,17 @@ std::vector<std::string> guessed_texts(const fs::path& root, std::size_t* tips_r
 /// Texts of the engine that may name an option of reclab: by file, what they look like. One that is not needed any more is a violation too.
 using Texts = std::map<std::string, std::regex>;
 const std::regex option_alone(" ?--[a-z][a-z0-9-]* ?");
-const Texts with_options{{"engine/array/sentence.cpp", std::regex("--")},            // names the control of a remedy for the terminal
-                         {"engine/experiment/training/training.cpp", option_alone},  // the line that repeats a training
-                         {"engine/parameters/field.cpp", std::regex("--")},          // the option of a field, by its key
-                         {"engine/sequence/tasks.cpp", option_alone},                // what made a sequence, as exports have it
-                         // The options of training, of a run and of its sequence.
-                         {"engine/experiment/training/plan.cpp", std::regex("--([a-z][a-z0-9-]*)?|as many as --truncate")},
-                         {"engine/experiment/run_fields.cpp", option_alone},
-                         {"engine/sequence/choice.cpp", std::regex("--[a-z-]*(; )?|.*only where --columns names.*")},
-                         {"engine/sequence/text/cells.cpp", std::regex("--")}};  // a cell that is missing
+const Texts with_options{
+    {"engine/array/sentence.cpp", std::regex("--")},            // names the control of a remedy for the terminal
+    {"engine/experiment/training/training.cpp", option_alone},  // the line that repeats a training
+    {"engine/parameters/field.cpp", std::regex("--")},          // the option of a field, by its key
+    {"engine/sequence/tasks.cpp", option_alone},                // what made a sequence, as exports have it
+    // The options of training, of a run and of its sequence.
+    {"engine/experiment/training/plan.cpp", std::regex("--([a-z][a-z0-9-]*)?|as many as --truncate")},
+    {"engine/experiment/command/run_fields.cpp", option_alone},
+    {"engine/experiment/command/typed_run.cpp", std::regex("--[a-z-]*|.*; (give|leave) .*")},  // a line of reclab, as text
+    {"engine/sequence/choice.cpp", std::regex("--[a-z-]*(; )?|.*only where --columns names.*")},
+    {"engine/sequence/text/cells.cpp", std::regex("--")}};  // a cell that is missing
 
 /// Where a text of the engine names an option, which a window has not: what can be done is a Remedy (array/sentence.h). A command between
 /// backquotes is for a terminal, whoever shows it.
@@ -647,8 +653,8 @@ TEST_CASE("a sentence that names an option is found, with file and line; a comma
   planted
       .file("engine/experiment/a.cpp",
             "/// --every\nsay(\"train it with `reclab train --export DIR`\", '\"', \"a -- b\", x--, \"run\"); // \"--every\"\n")
-      .file("engine/experiment/command.cpp", "line.option(\"--dtype\", dtype);\n");
-  const Texts allowed{{"engine/experiment/command.cpp", option_alone}};
+      .file("engine/experiment/command/command.cpp", "line.option(\"--dtype\", dtype);\n");
+  const Texts allowed{{"engine/experiment/command/command.cpp", option_alone}};
   CHECK_SAYS(named_options(planted.root(), allowed).empty(), said(named_options(planted.root(), allowed)));
   for (const std::string text : {"throw Error(\"x; choose --dtype f64.\");", "note(\"all (\" + n + \"; --every 1 has them)\");",
                                  "say(\"leave it out (--missing leave-out)\");", "why += \"--lr\";", "why += \"; --\" + name;"}) {
@@ -659,10 +665,11 @@ TEST_CASE("a sentence that names an option is found, with file and line; a comma
       planted.file(file, "");
     }
   }
-  planted.file("engine/experiment/command.cpp", "throw Error(\"choose --dtype f64\");\n");
+  planted.file("engine/experiment/command/command.cpp", "throw Error(\"choose --dtype f64\");\n");
   const auto found = named_options(planted.root(), allowed);
-  CHECK_SAYS(found.size() == 2 && found[0].starts_with("engine/experiment/command.cpp:1: ") && found[1].ends_with("take it off the list"),
-             said(found));
+  CHECK_SAYS(
+      found.size() == 2 && found[0].starts_with("engine/experiment/command/command.cpp:1: ") && found[1].ends_with("take it off the list"),
+      said(found));
 }
 
 TEST_CASE("no name is a class on two floors") {

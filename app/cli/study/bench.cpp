@@ -209,7 +209,7 @@ StudyAsked asked(const StudyOptions& options, const PresetLibrary& all) {
     refuse("--sizes", !options.sizes.empty());
     request.sequence = primitive_input(options.id, hyper_of(primitives(), request.preset, request.set), longest, request.seed);
   } else {
-    request.sequence = load_sequence(sequence_of(options, request.preset, std::max(longest, request.preset.task_length)));
+    request.sequence = load_sequence(sequence_of(options.given, request.preset, std::max(longest, request.preset.task_length)));
     take_sizes(options, request, !options.is_set("--json"));
   }
   const std::vector<std::string> known = forms_of(made.input, {});

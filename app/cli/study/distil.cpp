@@ -5,7 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "study/subcommand.h"
 #include "text.h"
 

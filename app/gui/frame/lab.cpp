@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "experiment/run_fields.h"
+#include "experiment/command/run_fields.h"
 #include "gui/docks/panel_area.h"
 #include "gui/frame/lab_json.h"
 #include "gui/session/session_controller.h"
@@ -193,6 +193,11 @@ void Lab::setChoices(const LabState& state) {
   }
   for (const LabPart& part : parts_)
     if (state.parts.contains(part.id) && state.parts[part.id] != part.read()) part.put(state.parts[part.id]);
+}
+
+void Lab::putPart(const QString& id, const QVariantMap& choices) {
+  for (const LabPart& part : parts_)
+    if (part.id == id) part.put(choices);
 }
 
 void Lab::setTime(const TimeView& time) {

@@ -57,6 +57,9 @@ class Lab : public QObject {
   void settle();  ///< adds changes that came by themselves since the last step to it
 
   void add(LabPart part) { parts_.push_back(std::move(part)); }
+  void putPart(const QString& id, const QVariantMap& choices);
+  Arranged arranged() const { return readArranged_(); }
+  void arrange(const Arranged& value) { putArranged_(value); }
   /// Sets the functions that read and restore the places of docks and panels.
   void setArranging(std::function<Arranged()> read, std::function<void(const Arranged&)> put);
 

@@ -8,7 +8,7 @@
 #include <QJsonObject>
 #include <algorithm>
 
-#include "experiment/run_fields.h"
+#include "experiment/command/run_fields.h"
 #include "files/files.h"
 #include "sequence/choice.h"
 

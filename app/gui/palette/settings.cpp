@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "experiment/run_fields.h"
+#include "experiment/command/run_fields.h"
 #include "gui/frame/window_frame.h"
 #include "gui/session/sentences.h"
 #include "gui/views/inspector_view.h"

@@ -7,7 +7,7 @@
 #include <QSettings>
 #include <algorithm>
 
-#include "experiment/run_fields.h"
+#include "experiment/command/run_fields.h"
 #include "models/registry.h"
 
 namespace reclab {

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include "experiment/run_fields.h"
+#include "experiment/command/run_fields.h"
+#include "files/files.h"
 #include "gui/docks/layouts.h"
 #include "gui/session/session_controller.h"
+#include "lessons/lesson.h"
 #include "models/registry.h"
 #include "parameters/typed.h"
 
@@ -43,6 +45,7 @@ Options readOptions(const QStringList& arguments) {
       parser.addOption({name, text, QString::fromStdString(field.argument)});
   }
   parser.addOption({"layout", "Which panels are shown, by a name of the box Layout: Explore, Learn, \"First steps\".", "NAME"});
+  parser.addOption({"lesson", "The lesson to begin with, as `reclab lesson list` names it.", "ID"});
   parser.addOption({"theme", "light, dark or system.", "NAME"});
   parser.addOption({"figures", "Draw every panel into this folder, without a window.", "DIR"});
   parser.addOption({"panels", "Draw these alone, with commas between them: gradients,spectrum.", "ID,ID"});
@@ -70,7 +73,7 @@ Options readOptions(const QStringList& arguments) {
     one = given;
   }
   for (const char* name :
-       {"layout", "theme", "figures", "panels", "format", "width", "font-size", "with"})  // a shell variable that is not set
+       {"layout", "lesson", "theme", "figures", "panels", "format", "width", "font-size", "with"})  // a shell variable that is not set
     if (parser.isSet(name) && parser.value(name).isEmpty()) refuse(QString("--%1 is empty; give a value, or leave it out.").arg(name));
   for (const Field& field : fields) {
     const QString name = QString::fromStdString(nameOf(field));
@@ -104,6 +107,7 @@ Options readOptions(const QStringList& arguments) {
       usage_error(field.flag, "belongs to a sequence that is named; give --task or --input, or a model.");
   options.figures = parser.value("figures");
   options.layout = parser.value("layout");
+  options.lesson = parser.value("lesson");
   if (parser.isSet("theme")) {
     const QString name = parser.value("theme");
     if (name != "light" && name != "dark" && name != "system") refuse("--theme is " + name + "; it is light, dark or system.");
@@ -155,6 +159,15 @@ void checkLayout(const Options& options) {
   for (const PanelLayout& one : panelLayouts()) layouts << one.name;
   if (!options.layout.isEmpty() && !layouts.contains(options.layout, Qt::CaseInsensitive))
     throw Error(("--layout is " + options.layout + "; it is one of " + layouts.join(", ") + ".").toStdString());
+}
+
+void checkLesson(const Options& options) {
+  if (options.lesson.isEmpty()) return;
+  const LessonLibrary library = lesson_library(lesson_folders());
+  std::vector<std::string> ids;
+  for (const Lesson& lesson : library.lessons) ids.push_back(lesson.id);
+  if (library.find(options.lesson.toStdString()) == nullptr)
+    throw Error("--lesson is " + options.lesson.toStdString() + "; the lessons are " + listed(ids, "and") + ".");
 }
 
 SequenceChoice beginningSequence(const Options& options, const Library& library) {

@@ -18,6 +18,7 @@ struct Options {
   std::map<std::string, std::string> given;  ///< of the fields of a sequence and of a run, by flag: "--length"
   QString figures;
   QString layout;  ///< its name; empty: as it was left
+  QString lesson;  ///< its id; empty: none
   std::optional<ThemeChoice> theme;
   Panel::Format format = Panel::Format::svg;
   FigureStyle style;
@@ -32,6 +33,9 @@ Options readOptions(const QStringList& arguments);
 
 /// Throws Error for a layout that there is not. The layouts are those of panels, so there is an application already.
 void checkLayout(const Options& options);
+
+/// Throws Error for a lesson that there is not.
+void checkLesson(const Options& options);
 
 /// The setup to begin with, its sequence not yet loaded: the options, and for the rest that of the start, an LSTM. Throws Error.
 Setup beginning(const Options& options, const Library& library);

@@ -183,6 +183,7 @@ void InspectorView::build() {
                       : spec.kind == HyperKind::choice ? choiceEditor(spec, editor)
                                                        : numberEditor(spec, editor);
       made->setToolTip(safeTip(tipOf(spec)));
+      made->setObjectName("setting." + QString::fromStdString(spec.key));
       editor.cell = made;
       editor.tip = tipOf(spec);
       rows_->addWidget(made);

@@ -60,7 +60,10 @@ void Arrangement::keepOnScreen() {
 }
 
 void Arrangement::arrangeSides() {
-  const std::vector<FlatDock*>& docks = frame_->docks();
+  std::vector<FlatDock*> docks = frame_->docks();
+  const auto guests = std::ranges::partition(docks, [](const FlatDock* dock) { return !dock->property("guest").toBool(); });
+  const bool visited = std::ranges::any_of(guests, [](const FlatDock* dock) { return !dock->isHidden(); });
+  docks.erase(guests.begin(), docks.end());
   arranging_ = true;
   own_ = false;
   narrow_ = isNarrow();
@@ -72,7 +75,7 @@ void Arrangement::arrangeSides() {
   emit frame_->roomChanged(narrow_);
   for (std::size_t i = 0; i < docks.size(); ++i) {
     window_->addDockWidget((i < 2 && !calm_) || narrow_ ? Qt::LeftDockWidgetArea : Qt::RightDockWidgetArea, docks[i]);
-    docks[i]->setVisible(!calm_ || i == 0 || i == 2);
+    docks[i]->setVisible((!calm_ || i == 0 || i == 2) && !(visited && i < 2));
   }
   if (narrow_) {  // one column of tabs beside the panels
     for (std::size_t i = 1; i < docks.size(); ++i) window_->tabifyDockWidget(docks[0], docks[i]);

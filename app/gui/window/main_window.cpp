@@ -15,6 +15,7 @@
 #include "gui/frame/lab.h"
 #include "gui/frame/lab_json.h"
 #include "gui/learning/training_feature.h"
+#include "gui/lessons/lessons_feature.h"
 #include "gui/literature/literature_feature.h"
 #include "gui/literature/models_view.h"
 #include "gui/look/look.h"
@@ -42,7 +43,11 @@
 namespace reclab {
 
 MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
-    : layout_(options.layout), frame_(new WindowFrame(this, look)), session_(frame_->session()), area_(frame_->area()) {
+    : layout_(options.layout),
+      lesson_(options.lesson),
+      frame_(new WindowFrame(this, look)),
+      session_(frame_->session()),
+      area_(frame_->area()) {
   setWindowTitle(tr("Recurrence Lab"));
   setAcceptDrops(true);
   setDockNestingEnabled(true);
@@ -53,6 +58,7 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   scrubber_ = new Scrubber(frame_->time(), this);
   comparing_ = new ComparingFeature(frame_);
   training_ = new TrainingFeature(frame_);
+  lessons_ = new LessonsFeature(frame_);
   addToolBarBreak(Qt::BottomToolBarArea);
   addToolBar(Qt::BottomToolBarArea, scrubber_);
   bar_ = new RunBar(frame_);
@@ -102,6 +108,7 @@ void MainWindow::buildMenus() {
   addEditMenu(frame_);
   addViewMenu(frame_, arrangement_, keys_.get());
   addRunMenu(frame_, scrubber_);
+  menuBar()->addMenu(lessons_->menu());
   addHelpMenu(frame_);
 }
 
@@ -158,6 +165,7 @@ void MainWindow::begin() {
     area_->setNoCuda(why);
   }
   lastSession_->begin();
+  lessons_->begin(lesson_);
 }
 
 void MainWindow::showSetup() {

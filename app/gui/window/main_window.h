@@ -23,6 +23,7 @@ class ComparingFeature;
 class InspectorView;
 class Keys;
 class LastSession;
+class LessonsFeature;
 class LiteratureFeature;
 class LookAt;
 class MapWindow;
@@ -58,6 +59,7 @@ class MainWindow : public QMainWindow {
   SideBySide* sideBySide() const;  ///< null until it was asked for
   QMenu* compareMenu() const;
   PaletteFeature* commandPalette() const { return palette_; }
+  LessonsFeature* lessons() const { return lessons_; }
   Pins* pins() const { return frame_->pins(); }
   StatusLine* statusLine() const { return frame_->status(); }
   Banner* banner() const { return frame_->banner(); }
@@ -96,11 +98,13 @@ class MainWindow : public QMainWindow {
   void nameModel();  ///< over its list, inspector and card: which it is, and that it is not shown where it is not
 
   QString layout_;  ///< that is asked for by the command line
+  QString lesson_;  ///< to begin with; empty: none
   WindowFrame* frame_;
   SessionController* session_;
   PanelArea* area_;
   LiteratureFeature* literature_ = nullptr;
   ComparingFeature* comparing_ = nullptr;
+  LessonsFeature* lessons_ = nullptr;
   TrainingFeature* training_ = nullptr;
   OpeningFeature* opening_ = nullptr;
   PaletteFeature* palette_ = nullptr;

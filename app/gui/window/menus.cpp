@@ -8,7 +8,7 @@
 #include <QSettings>
 #include <QUndoStack>
 
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "gui/dialogs/complexity_dialog.h"
 #include "gui/dialogs/device_dialog.h"
 #include "gui/dialogs/distil_dialog.h"

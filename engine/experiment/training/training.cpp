@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "array/backend.h"
-#include "experiment/command.h"
-#include "experiment/run_fields.h"
+#include "experiment/command/command.h"
+#include "experiment/command/run_fields.h"
 
 namespace reclab {
 namespace {

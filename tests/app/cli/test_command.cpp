@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
-#include "experiment/command.h"
-#include "experiment/run_fields.h"
+#include "experiment/command/command.h"
+#include "experiment/command/run_fields.h"
 #include "files/npz.h"
 #include "models/registry.h"
 #include "options.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "experiment/training/training.h"
 #include "files/npz.h"
 #include "models/registry.h"

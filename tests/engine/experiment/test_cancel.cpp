@@ -15,7 +15,7 @@
 #include "array/cpu/processor/threads.h"
 #include "array/rng.h"
 #include "array/stop.h"
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "experiment/experiment.h"
 #include "experiment/training/training.h"
 #include "load.h"

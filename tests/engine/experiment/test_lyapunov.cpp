@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "array/rng.h"
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "experiment/experiment.h"
 #include "models/network.h"
 #include "models/registry.h"

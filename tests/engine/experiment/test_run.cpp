@@ -7,7 +7,7 @@
 #include <map>
 #include <thread>
 
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "experiment/experiment.h"
 #include "files/files.h"
 #include "models/registry.h"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <tuple>
 
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
 #include "runs.h"

@@ -7,7 +7,7 @@
 
 #include "analysis/mixing.h"
 #include "execution/rollout.h"
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "sweep.h"
 
 using namespace reclab;

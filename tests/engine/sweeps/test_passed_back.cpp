@@ -7,7 +7,7 @@
 
 #include "array/host.h"
 #include "execution/rollout.h"
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "recurrence/mixing/passed_back.h"
 #include "sweep.h"
 

@@ -10,7 +10,7 @@
 
 #include "analysis/response.h"
 #include "execution/rollout.h"
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "sweep.h"
 
 using namespace reclab;

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "execution/rollout.h"
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "sweep.h"
 
 using namespace reclab;

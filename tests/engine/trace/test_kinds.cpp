@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
 #include "places.h"

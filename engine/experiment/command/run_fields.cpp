@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "experiment/run_fields.h"
+#include "experiment/command/run_fields.h"
 
 #include <utility>
 
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "experiment/training/learned.h"
 #include "files/archive.h"
 

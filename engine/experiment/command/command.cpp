@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 
 #include <algorithm>
 
-#include "experiment/run_fields.h"
+#include "experiment/command/run_fields.h"
 #include "experiment/training/learned.h"
 
 namespace reclab {

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/lessons/lesson_view.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QScrollArea>
+#include <QScrollBar>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "gui/lessons/lesson_player.h"
+#include "gui/lessons/lesson_text.h"
+#include "gui/lessons/question_box.h"
+#include "gui/look/look.h"
+#include "plain_text.h"
+
+namespace reclab {
+
+LessonView::LessonView(LessonPlayer* player, QWidget* parent) : QWidget(parent), player_(player) {
+  setObjectName("paper");
+  setAttribute(Qt::WA_StyledBackground);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  auto* head = new QWidget(this);
+  auto* top = new QHBoxLayout(head);
+  top->setContentsMargins(12, 6, 8, 6);
+  title_ = plainLabel({}, head);
+  title_->setWordWrap(true);
+  place_ = label({}, "muted", head);
+  all_ = new QToolButton(head);
+  all_->setText(tr("All lessons"));
+  all_->setToolTip(tr("Close this lesson; the panels are as they were before it"));
+  top->addWidget(title_, 1);
+  top->addWidget(place_);
+  top->addWidget(all_);
+  column->addWidget(head);
+  scroll_ = new QScrollArea(this);
+  scroll_->setWidgetResizable(true);
+  scroll_->setFrameShape(QFrame::NoFrame);
+  scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  column->addWidget(scroll_, 1);
+  foot_ = new QWidget(this);
+  auto* bottom = new QHBoxLayout(foot_);
+  bottom->setContentsMargins(12, 6, 12, 8);
+  back_ = new QPushButton(tr("Back"), foot_);
+  next_ = new QPushButton(tr("Next"), foot_);
+  again_ = new QPushButton(tr("Back to this step"), foot_);
+  again_->setToolTip(tr("Model, sequence, pinned runs and panels as this step sets them"));
+  back_->setObjectName("lesson.back");
+  next_->setObjectName("lesson.next");
+  again_->setObjectName("lesson.again");
+  bottom->addWidget(back_);
+  bottom->addStretch();
+  bottom->addWidget(again_);
+  bottom->addStretch();
+  bottom->addWidget(next_);
+  column->addWidget(foot_);
+  connect(all_, &QToolButton::clicked, player_, &LessonPlayer::close);
+  connect(back_, &QPushButton::clicked, this, [this] { player_->go(player_->step() - 1); });
+  connect(next_, &QPushButton::clicked, this, [this] {
+    if (player_->step() + 1 < player_->lesson()->steps.size())
+      player_->go(player_->step() + 1);
+    else
+      player_->close();
+  });
+  connect(again_, &QPushButton::clicked, player_, &LessonPlayer::setUpAgain);
+  connect(player_, &LessonPlayer::opened, this, [this] {
+    rebuild();
+    scroll_->verticalScrollBar()->setValue(0);
+  });
+  connect(player_, &LessonPlayer::blocksChanged, this, &LessonView::rebuild);
+  connect(player_, &LessonPlayer::numbersCame, this, &LessonView::refresh);
+  connect(player_, &LessonPlayer::judged, this, &LessonView::refresh);
+}
+
+void LessonView::setScale(double scale) {
+  scale_ = scale;
+  rebuild();
+}
+
+void LessonView::showWandered(bool wandered) { again_->setVisible(wandered); }
+
+QList<QuestionBox*> LessonView::questions() const {
+  return scroll_->widget() ? scroll_->widget()->findChildren<QuestionBox*>() : QList<QuestionBox*>();
+}
+
+void LessonView::rebuild() {
+  const int at = scroll_->verticalScrollBar()->value();
+  prose_.clear();
+  const Lesson* lesson = player_->lesson();
+  QFont large = lessonFont(scale_ * 1.15);
+  large.setWeight(QFont::DemiBold);
+  title_->setFont(large);
+  title_->setText(lesson ? QString::fromStdString(lesson->title) : tr("Lessons"));
+  place_->setVisible(lesson != nullptr);
+  all_->setVisible(lesson != nullptr);
+  foot_->setVisible(lesson != nullptr);
+  if (lesson != nullptr) {
+    place_->setText(tr("%1 of %2").arg(player_->step() + 1).arg(lesson->steps.size()));
+    back_->setEnabled(player_->step() > 0);
+    next_->setText(player_->step() + 1 < lesson->steps.size() ? tr("Next") : tr("End of the lesson"));
+    again_->setVisible(player_->wandered());
+  }
+  if (QWidget* before = scroll_->takeWidget()) {  // a button on it may be what is being answered
+    before->hide();
+    before->deleteLater();
+  }
+  scroll_->setWidget(lesson ? stepPage() : listPage());
+  scroll_->widget()->show();
+  scroll_->verticalScrollBar()->setValue(at);
+  refresh();
+}
+
+void LessonView::refresh() {
+  for (const auto& [words, prose] : prose_)
+    if (const auto with = player_->numbered(prose)) words->setText(htmlOf(*with, palette()));
+  for (QuestionBox* one : questions()) one->refresh();
+}
+
+QLabel* LessonView::addProse(QWidget* page, const Prose& words) {
+  QLabel* made = proseLabel(page, scale_);
+  Prose waiting = words;  // until the numbers are there
+  for (ProseSpan& span : waiting)
+    if (span.kind == ProseSpan::Kind::number) span.text = "…";
+  made->setText(htmlOf(waiting, palette()));
+  connect(made, &QLabel::linkActivated, this, &LessonView::linkWanted);
+  page->layout()->addWidget(made);
+  prose_.emplace_back(made, words);
+  return made;
+}
+
+QWidget* LessonView::stepPage() {
+  auto* page = new QWidget;
+  page->setObjectName("paper");
+  auto* column = new QVBoxLayout(page);
+  column->setContentsMargins(14, 4, 14, 14);
+  column->setSpacing(10);
+  const LessonStep& step = player_->lesson()->steps[player_->step()];
+  QLabel* heading = plainLabel(QString::fromStdString(step.title), page);
+  QFont font = lessonFont(scale_ * 1.25);
+  font.setWeight(QFont::DemiBold);
+  heading->setFont(font);
+  heading->setWordWrap(true);
+  column->addWidget(heading);
+  const std::size_t shown = player_->shownBlocks();
+  for (std::size_t i = 0; i < shown; ++i) {
+    if (const auto* words = std::get_if<ProseBlock>(&step.blocks[i])) {
+      Prose prose = words->words;
+      if (words->kind == ProseBlock::Kind::item) prose.insert(prose.begin(), {ProseSpan::Kind::text, "•\u2002"});
+      QLabel* made = addProse(page, prose);
+      if (words->kind == ProseBlock::Kind::formula) made->setAlignment(Qt::AlignHCenter);
+      if (words->kind == ProseBlock::Kind::heading) {
+        QFont bold = made->font();
+        bold.setWeight(QFont::DemiBold);
+        made->setFont(bold);
+      }
+    }
+    if (const auto* question = std::get_if<Question>(&step.blocks[i])) {
+      auto* box = new QuestionBox(*question, player_, scale_, page);
+      connect(box, &QuestionBox::pointWanted, this, &LessonView::pointWanted);
+      connect(box, &QuestionBox::linkWanted, this, &LessonView::linkWanted);
+      column->addWidget(box);
+    }
+  }
+  if (shown < step.blocks.size()) column->addWidget(label(tr("The picture comes with your answer."), "muted", page));
+  column->addStretch();
+  return page;
+}
+
+QWidget* LessonView::listPage() {
+  auto* page = new QWidget;
+  page->setObjectName("paper");
+  auto* column = new QVBoxLayout(page);
+  column->setContentsMargins(14, 4, 14, 14);
+  column->setSpacing(4);
+  for (const Lesson& lesson : player_->lessons().lessons) {
+    auto* open = new QPushButton(page);
+    open->setObjectName("lesson." + QString::fromStdString(lesson.id));
+    open->setText(buttonText(QString::fromStdString(lesson.title)));
+    open->setFlat(true);
+    open->setStyleSheet(QStringLiteral("text-align: left"));
+    QFont font = lessonFont(scale_);
+    font.setWeight(QFont::DemiBold);
+    open->setFont(font);
+    connect(open, &QPushButton::clicked, player_, [this, id = QString::fromStdString(lesson.id)] { player_->open(id); });
+    column->addWidget(open);
+    const int right = player_->right(lesson), all = LessonPlayer::questions(lesson);
+    QString facts = tr("%1 minutes").arg(lesson.minutes);
+    if (right > 0) facts += right == all ? tr(" · done") : tr(" · %1 of %2 questions").arg(right).arg(all);
+    QLabel* about = label((lesson.about.empty() ? QString() : QString::fromStdString(lesson.about) + "\n") + facts, "muted", page);
+    about->setWordWrap(true);
+    about->setIndent(8);
+    column->addWidget(about);
+    column->addSpacing(4);
+  }
+  if (player_->lessons().lessons.empty()) column->addWidget(label(tr("There are no lessons here."), "muted", page));
+  column->addSpacing(12);
+  auto* name = new QLineEdit(QString::fromStdString(player_->answers().name), page);
+  name->setPlaceholderText(tr("Your name, for your teacher"));
+  name->setAccessibleName(tr("Your name"));
+  name->setObjectName("lesson.name");
+  connect(name, &QLineEdit::editingFinished, player_, [this, name] { player_->setName(name->text()); });
+  column->addWidget(name);
+  auto* save = new QPushButton(tr("Save my answers…"), page);
+  save->setObjectName("lesson.save");
+  save->setToolTip(tr("A file that a teacher collects: `reclab lesson grade` judges it"));
+  connect(save, &QPushButton::clicked, this, &LessonView::saveWanted);
+  column->addWidget(save);
+  column->addStretch();
+  return page;
+}
+
+}  // namespace reclab

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Lessons in the window: their dock and menu, the arrow, and what a step of one shows.
+#pragma once
+
+#include <QObject>
+#include <QPointer>
+#include <optional>
+
+#include "gui/frame/lab_state.h"
+#include "lessons/lesson.h"
+
+class QAction;
+class QMenu;
+
+namespace reclab {
+
+class FlatDock;
+class LessonPlayer;
+class LessonView;
+class Pointer;
+class WindowFrame;
+
+class LessonsFeature : public QObject {
+  Q_OBJECT
+ public:
+  explicit LessonsFeature(WindowFrame* frame);
+  LessonPlayer* player() const { return player_; }
+  LessonView* view() const { return view_; }
+  Pointer* pointer() const { return pointer_; }
+  QMenu* menu() const { return menu_; }
+  FlatDock* dock() const { return dock_; }
+  void begin(const QString& lesson);  ///< once the presets are read; with this lesson where it is not empty
+  void open(const QString& id);
+
+ private:
+  void read();
+  void buildMenu();
+  void show();
+  void makeRoom();
+  void restore();
+  void arrange(const LabSetup& lab);
+  void point();
+  void pointAt(const QString& target, const QString& words);
+  void follow(const QString& link);
+  void save();
+
+  WindowFrame* frame_;
+  LessonPlayer* player_;
+  LessonView* view_;
+  FlatDock* dock_;
+  Pointer* pointer_;
+  QMenu* menu_;
+  bool read_ = false, aside_ = false;
+  std::optional<Arranged> before_;  ///< the arrangement before the lesson
+  QString target_, words_;          ///< of the arrow
+  const LabSetup* lab_ = nullptr;   ///< whose time and arrow are still to be set, when its run is there
+};
+
+}  // namespace reclab

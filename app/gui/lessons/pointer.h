@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QPointer>
+#include <QTimer>
+#include <QWidget>
+
+namespace reclab {
+
+/// An arrow in the window that points at a control, with words at its tail. It follows the control, and takes no click: whatever lies under
+/// it works as without it.
+class Pointer : public QWidget {
+  Q_OBJECT
+ public:
+  explicit Pointer(QWidget* window);
+  void pointAt(QWidget* target, const QString& words);  ///< null: at nothing
+  QWidget* target() const { return target_; }
+  QString words() const { return words_; }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  void place();
+  QPointer<QWidget> target_;
+  QList<QPointer<QWidget>> watched_;  ///< the target and all that it lies in
+  QString words_;
+  QPointF tip_, tail_;
+  QRectF box_;
+  QTimer soon_;
+};
+
+}  // namespace reclab
