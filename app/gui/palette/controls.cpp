@@ -85,7 +85,7 @@ class Collector {
   }
 
   void addMenu(QMenu* menu, const QString& path, const std::function<void()>& show) {
-    if (menus_.contains(menu)) return;
+    if (menus_.contains(menu) || menu->property("repeats").toBool()) return;
     menus_.insert(menu);
     emit menu->aboutToShow();  // some are filled then
     for (QAction* action : menu->actions())

@@ -111,6 +111,7 @@ void FileMenu::addFiles(QMenu* menu, const QStringList& paths) {
 /// For a first look: samples and files that were opened one click away.
 void FileMenu::offerData() {
   auto* menu = new QMenu(frame_->window());
+  menu->setProperty("repeats", true);  // other menus' actions
   menu->setToolTipsVisible(true);
   connect(menu, &QMenu::aboutToShow, this, [this, menu] {
     menu->clear();
