@@ -459,7 +459,8 @@ const std::vector<MeasureRow>& table() {
       {{"setting", "KEY", "A hyper-parameter of the model."},
        [](const MeasuredRun& s, const Arguments& a) {
          const Hyper hyper = hyper_of(builtin_registry(), s.request.preset, s.request.set);
-         need(std::ranges::any_of(hyper.table(), [&](const HyperSpec& row) { return row.key == a.at(0); }), "there is no setting " + a.at(0));
+         need(std::ranges::any_of(hyper.table(), [&](const HyperSpec& row) { return row.key == a.at(0); }),
+              "there is no setting " + a.at(0));
          const std::string text = hyper.text(a.at(0));
          return text == "true" ? 1.0 : text == "false" ? 0.0 : number_of(text);
        }},
