@@ -176,6 +176,7 @@ void LessonsFeature::arrange(const LabSetup& lab) {
 void LessonsFeature::point() {
   if (lab_ != nullptr && lab_->step && frame_->time()->length() > *lab_->step) frame_->time()->setStep(*lab_->step);
   const bool first = std::exchange(lab_, nullptr) != nullptr;
+  if (first) player_->isSetUp();
   if (!target_.isEmpty() && (first || pointer_->target() == nullptr)) pointAt(target_, words_);
 }
 

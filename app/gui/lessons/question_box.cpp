@@ -160,7 +160,7 @@ void QuestionBox::refresh() {
     // What is wrong is said of what a hand has done.
     return say(
         {},
-        player_->wandered() && answered && !answered->words.words.empty() ? htmlOf(answered->words.words, palette()) : tr("Not done yet."),
+        player_->touched() && answered && !answered->words.words.empty() ? htmlOf(answered->words.words, palette()) : tr("Not done yet."),
         false);
   }
   if (!answered) return say({}, {}, false);

@@ -10,6 +10,7 @@
 #include "gui/docks/flat_dock.h"
 #include "gui/docks/panel_area.h"
 #include "gui/frame/window_frame.h"
+#include "gui/views/scrubber.h"
 
 namespace reclab {
 
@@ -24,7 +25,7 @@ QWidget* targetOf(const WindowFrame* frame, const QString& name) {
   };
   if (place == u"panel") return frame->area()->dock(what);
   if (place == u"dock") return dock(what);
-  if (place == u"time") return named(window, QStringLiteral("scrubber"));
+  if (place == u"time") return window->findChild<TimeStrip*>();
   if (place == u"action") {
     const QAction* action = frame->action(what);
     if (action == nullptr) return nullptr;
