@@ -159,7 +159,7 @@ class TestDevice : public test::WindowTest {
     auto learner = std::make_unique<Learner>(1, 0, all, session().setup(), session().trainingChoice(), "one");
     close();
     for (int i = 0; i < 6; ++i) QVERIFY(learner->advance({}));
-    learner->rest();
+    learner->keepCheckpoint();
     const QString folder = folder_.filePath("kept");
     QVERIFY(learner->keep(folder));
     const LearningCurvePtr before = learner->curve();

@@ -34,14 +34,14 @@ LessonPlayer::LessonPlayer(WindowFrame* frame)
                      }}),
       measures_(frame->session()->scheduler(), {.niceness = 5},
                 {.finished =
-                     [this](const Place&, const Known& known) {
-                       if (const LabSetup* lab = labOfStep()) known_[lab] = known;
+                     [this](const Place& place, const Known& known) {
+                       if (const LabSetup* lab = labAt(place)) known_[lab] = known;
                        emit numbersCame();
                      },
                  .ended =
-                     [this](const Place&, const Ending& ending) {
+                     [this](const Place& place, const Ending& ending) {
                        if (ending.how != Ending::How::failed) return;
-                       if (const LabSetup* lab = labOfStep()) problems_[lab] = ending.sentence;
+                       if (const LabSetup* lab = labAt(place)) problems_[lab] = ending.sentence;
                        emit numbersCame();
                      }}),
       deedsJob_(frame->session()->scheduler(), {.niceness = 5},
@@ -98,6 +98,11 @@ void LessonPlayer::keep() {
   QDir().mkpath(QFileInfo(answersFile()).path());
   const QString why = writeText(answersFile(), QString::fromStdString(text_of(answers_)));
   if (!why.isEmpty()) frame_->say(why, Tone::warning);
+}
+
+const LabSetup* LessonPlayer::labAt(const Place& place) const {
+  const Lesson* lesson = library_.find(place.lesson.toStdString());
+  return lesson == nullptr ? nullptr : lab_measured_at(*lesson, place.step);
 }
 
 const LabSetup* LessonPlayer::labOfStep() const {
@@ -236,6 +241,8 @@ void LessonPlayer::measure() {
         return runs.measure_all(texts, stop);
       });
 }
+
+bool LessonPlayer::hasMeasured() const { return labOfStep() == nullptr || known_.contains(labOfStep()) || problems_.contains(labOfStep()); }
 
 std::optional<Prose> LessonPlayer::numbered(const Prose& words) const {
   if (std::ranges::none_of(words, [](const ProseSpan& span) { return span.kind == ProseSpan::Kind::number; })) return words;

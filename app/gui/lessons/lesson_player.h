@@ -56,6 +56,7 @@ class LessonPlayer : public QObject {
   std::size_t shownBlocks() const;
   /// The words with their numbers; nothing while these are being measured. A number that cannot be measured is a sentence in their place.
   std::optional<Prose> numbered(const Prose& words) const;
+  bool hasMeasured() const;  ///< the numbers of the step are there, or cannot be
   /// Judges an answer, and keeps it. Throws Error for a number that is none, and where the lab has not measured yet.
   AnswerWords answer(const Question& question, const QString& given);
   /// The words on the newest answer that was given, and that answer; nothing where there is none.
@@ -102,7 +103,8 @@ class LessonPlayer : public QObject {
   using Known = std::map<std::string, double>;
   std::size_t blocksBefore(const Lesson& lesson, std::size_t step) const;
   const std::vector<GivenAnswer>* given(const Lesson& lesson, const std::string& question) const;  ///< null: none
-  const LabSetup* labOfStep() const;                                                               ///< the one that is in force
+  const LabSetup* labAt(const Place& place) const;
+  const LabSetup* labOfStep() const;  ///< the one that is in force
   void prepare(const Lesson& lesson, std::size_t step);
   void enter(const QString& lesson, std::size_t step);
   void apply(const Place& place, const LoadedSequencePtr& sequence);

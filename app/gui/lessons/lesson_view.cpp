@@ -116,7 +116,10 @@ void LessonView::rebuild() {
 
 void LessonView::refresh() {
   for (const auto& [words, prose] : prose_)
-    if (const auto with = player_->numbered(prose)) words->setText(htmlOf(*with, palette()));
+    if (const auto with = player_->numbered(prose)) {
+      words->setText(htmlOf(*with, palette()));
+      words->setProperty("waits", false);
+    }
   for (QuestionBox* one : questions()) one->refresh();
 }
 
@@ -126,6 +129,7 @@ QLabel* LessonView::addProse(QWidget* page, const Prose& words) {
   for (ProseSpan& span : waiting)
     if (span.kind == ProseSpan::Kind::number) span.text = "…";
   made->setText(htmlOf(waiting, palette()));
+  made->setProperty("waits", true);
   connect(made, &QLabel::linkActivated, this, &LessonView::linkWanted);
   page->layout()->addWidget(made);
   prose_.emplace_back(made, words);

@@ -149,6 +149,7 @@ void QuestionBox::say(const QString& mark, const QString& html, bool right) {
 void QuestionBox::refresh() {
   const auto text = player_->numbered(prose_of(question_.text));
   text_->setText(text ? htmlOf(*text, palette()) : QStringLiteral("…"));
+  text_->setProperty("waits", !text);
   if (!refused_.isEmpty()) return say({}, refused_.toHtmlEscaped(), false);
   const auto answered = player_->answered(question_);
   const bool before = player_->isRight(QString::fromStdString(question_.id));
