@@ -105,7 +105,7 @@ int check_lessons(const LessonOptions& options, Interrupt& interrupt) {
                   << counted(static_cast<std::int64_t>(questions_of(*lesson)), "question") << ", all as they should be" << std::endl;
       good = good && mistakes.empty();
     } catch (const Cancelled&) {
-      return cancelled("during the check");
+      cancelled("during the check");
     }
   }
   return good ? 0 : 1;
@@ -127,7 +127,7 @@ int grade_answers(const LessonOptions& options, Interrupt& interrupt) {
     try {
       grades = grades_of(answers, library, presets, interrupt.token());
     } catch (const Cancelled&) {
-      return cancelled("during the grading");
+      cancelled("during the grading");
     }
     for (const LessonGrade& grade : grades) {
       table.row({printable(file), printable(answers.name), printable(grade.lesson), std::to_string(grade.right),
