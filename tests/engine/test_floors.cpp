@@ -14,18 +14,16 @@
 namespace fs = std::filesystem;
 
 namespace {
-
 /// What each floor may include, beside itself.
 using Floors = std::map<std::string, std::set<std::string>>;
 
-std::set<std::string> with(std::set<std::string> floors, const std::set<std::string>& more) {
-  floors.insert(more.begin(), more.end());
-  return floors;
+std::set<std::string> with(std::set<std::string> floors, std::set<std::string> more) {
+  more.merge(floors);
+  return more;
 }
 const std::set<std::string> to_models{"array", "algebra", "parameters", "autodiff", "recurrence", "trace"},
     to_execution = with(to_models, {"files", "sequence", "models"}),
     to_experiment = with(to_execution, {"execution", "analysis", "learning"}), to_studies = with(to_experiment, {"experiment"});
-
 const Floors below{{"array", {}},
                    {"algebra", {"array"}},
                    {"files", {"array"}},
@@ -66,9 +64,7 @@ const Floors gui_below{{"look", {}},
                        {"literature", under_features},
                        {"opening", under_features},
                        {"palette", under_features},
-                       {"window",
-                        {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame", "comparing", "learning",
-                         "lessons", "literature", "opening", "palette"}}};
+                       {"window", with(under_features, {"jobs", "comparing", "learning", "lessons", "literature", "opening", "palette"})}};
 
 /// Folders of the widgets: "" is of the files beside them, and "panels/*" is each panel's own, which no other includes.
 const Floors widgets_below{

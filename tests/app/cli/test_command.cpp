@@ -313,7 +313,7 @@ TEST_CASE("each value of a run and of its sequence is in its line where it is no
     CommandLine line;
     line.word("lstm");
     line.sequence(choice, 1);
-    const SequenceChoice again = cli::sequence_of(of_line(line), presets().find("lstm"), 1);
+    const SequenceChoice again = sequence_of(of_line(line).given, presets().find("lstm"), 1);
     CHECK_SAYS(again == choice, field.flag + ": " + line.text("reclab run"));
     CHECK_SAYS(field.get(again) == field.get(choice) && field.get(choice) != usual, field.flag);
   }
