@@ -7,7 +7,6 @@
 #include <QMenu>
 #include <QMenuBar>
 #include <QSettings>
-#include <QToolButton>
 #include <QUrl>
 #include <algorithm>
 
@@ -39,8 +38,6 @@ LessonsFeature::LessonsFeature(WindowFrame* frame)
   });
   shows->setToolTip(tr("Lessons beside the lab: each step sets it up, and asks what the picture answers"));
   menu_->addAction(shows);
-  connect(frame_->hint()->addButton("info", tr("A first lesson"), tr("Three minutes that show the window itself")), &QToolButton::clicked,
-          this, [this] { open("window"); });
   connect(player_, &LessonPlayer::opened, this, &LessonsFeature::show);
   connect(player_, &LessonPlayer::aboutToOpen, this, &LessonsFeature::makeRoom);
   connect(player_, &LessonPlayer::closed, this, &LessonsFeature::restore);
