@@ -111,7 +111,8 @@ class LessonPlayer : public QObject {
   void measure();
   void judgeDeeds();
   std::map<std::string, double> view() const;
-  Setup setupOf(const LabSetup& lab, const LoadedSequencePtr& sequence) const;
+  SequenceChoice choiceOf(const TypedRun& run) const;
+  Setup setupOf(const TypedRun& run, const LoadedSequencePtr& sequence) const;
   void keep();
   void note(const Question& question, const QString& given, bool right);
 
@@ -123,7 +124,6 @@ class LessonPlayer : public QObject {
   std::map<const LabSetup*, Known> known_;
   std::map<const LabSetup*, QString> problems_;  ///< why a lab could not be measured
   std::map<QString, AnswerWords> deeds_;         ///< of things to do, as they stand
-  Setup wanted_;                                 ///< the setup that the step set
   std::map<std::string, double> viewThen_;       ///< when the run of the step was there
   std::map<QString, Deed> judgedOf_;             ///< of each thing to do, the state that it was judged in last
   Job<Place, LoadedSequencePtr> prepares_;
