@@ -27,6 +27,7 @@ class CalmBox : public Box {
 
 /// A slider that leaves the wheel to its parent, and whose arrow keys go by the value's own step where it has one.
 class CalmSlider : public QSlider {
+  Q_OBJECT
  public:
   using QSlider::QSlider;
   std::function<void(int steps)> step;

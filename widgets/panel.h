@@ -20,7 +20,7 @@
 namespace reclab {
 
 /// The base of all panels of the lab: a picture of a Trace at a time. A panel knows no model, no engine and no other panel. The window
-/// gives it a trace and a time; its signals say what the mouse asked for.
+/// gives it a trace and a time; its signals carry the mouse's requests.
 class Panel : public QWidget {
   Q_OBJECT
  public:
@@ -47,8 +47,7 @@ class Panel : public QWidget {
   virtual Kinds waitsFor() const { return {}; }
   /// Whether the picture is of the run that is shown, and so dimmed and named where another one is set.
   virtual bool isOfRun() const { return true; }
-  /// The model in the names of its picture's files, given the id of the model that is looked at: "lstm"; empty where it is of no such
-  /// model.
+  /// The model in the names of its picture's files, given the id of the current model: "lstm"; empty for a picture of no model.
   virtual QString fileModel(const QString& model) const { return isOfRun() ? model : QString(); }
   /// The run before, while more of the present one is to come: parts of the picture that the present one does not have yet are kept from
   /// it, dimmed. Null when all that will come is there. Given before the trace that it is for.
@@ -68,7 +67,7 @@ class Panel : public QWidget {
   }
 
   /// Chooses the part of the picture that a preset names: "forget", a gate; "lines:h", a view and a state. It is shown as soon as that
-  /// preset's run is, unless something else was chosen by hand for it; `asked`: the user wants this now, whatever was chosen.
+  /// preset's run is, unless something else was chosen by hand for it; `asked`: the user asks for it now, which overrides a choice by hand.
   virtual void lookAt(const QString& preset, const QString& detail, bool asked) {
     Q_UNUSED(preset);
     Q_UNUSED(detail);
@@ -122,8 +121,8 @@ class Panel : public QWidget {
   /// The picture on the screen, as a drawing. Asked for only where there is something to show; a title, a caption and a cursor are in it
   /// where the style says so.
   virtual FigureDrawing drawing(const FigureStyle& style) = 0;
-  /// Writes it into a file, vectors for SVG and PDF where the content is. Returns an empty string, or one sentence that says what went
-  /// wrong, or why there is nothing to show and so no file. Written under a temporary name and renamed.
+  /// Writes it into a file, vectors for SVG and PDF where the content is. Returns an empty string, or one sentence: the error, or the
+  /// reason that there is nothing to show and so no file. Written under a temporary name and renamed.
   QString saveFigure(const QString& file, Format format, const FigureStyle& style = {});
   void copyFigure();  ///< to the clipboard: as a picture, as the screen has it, or why there is none
   /// The data behind the picture, with a header line, comma separated.

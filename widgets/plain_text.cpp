@@ -8,7 +8,7 @@
 namespace reclab {
 namespace {
 
-/// What HTML of our own begins with: drawn anew at each start, so that no text from a file begins with it.
+/// The prefix of our own HTML: drawn anew at each start, so that no text from a file begins with it.
 const QString& mark() {
   static const QString drawn = QStringLiteral("<qt id='%1'>").arg(QUuid::createUuid().toString(QUuid::Id128));
   return drawn;

@@ -19,7 +19,7 @@ QString buttonText(const QString& text);
 QString htmlTip(const QString& html);
 /// The text that Qt is given for a tooltip: `tip` as it is, unless htmlTip() made it.
 QString safeTip(const QString& tip);
-/// Tooltips under each other, whichever of them are HTML; empty ones are left out.
+/// Tooltips under each other, HTML or plain; empty ones are left out.
 QString joinedTips(const QStringList& tips);
 /// A tooltip as HTML to stand in another.
 QString tipAsHtml(const QString& tip);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The headers that most files of the window include, compiled once. Every file includes what it uses all the same.
+// The headers that most files of the window include, compiled once. Every file still includes its own headers.
 #pragma once
 
 #include <algorithm>

@@ -9,7 +9,7 @@ namespace {
 
 using Names = std::map<std::string, QString>;
 
-/// What the controls are called on the screen. One that is not here is reclab's alone.
+/// The names of the controls on the screen. One that is not here is reclab's alone.
 const Names& controls() {
   static const Names all{{"columns", QObject::tr("Columns")},
                          {"time", QObject::tr("Time")},
@@ -30,7 +30,7 @@ const Names& values() {
   return all;
 }
 
-/// Remedies in words of the window's own, by control and value: what they name is a click, or stands in a form of another name.
+/// Remedies in words of the window's own, by control and value: their remedy is a click, or a field of another name.
 const Names& phrases() {
   static const Names all{{"missing", QObject::tr("choose what becomes of missing cells")},
                          {"missing leave-out", QObject::tr("leave such rows out")},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `reclab run`, `forms`, `check-device` and `task`, and how all take a model and a sequence.
+// `reclab run`, `check-device` and `task`, and how all take a model and a sequence.
 #include "commands.h"
 
 #include <unistd.h>
@@ -23,7 +23,7 @@
 
 namespace reclab::cli {
 
-int cancelled(const std::string& where) {
+void cancelled(const std::string& where) {
   std::cout.flush();
   std::cerr << "cancelled " << where << "; nothing was exported" << std::endl;
   // Gigabytes of a record are given back faster by ending than by taking them apart.
@@ -124,8 +124,6 @@ void print_written(const std::filesystem::path& folder, bool csv) {
   table.print(std::cout);
 }
 
-Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
 }  // namespace
 
 void take_sizes(const ModelOptions& options, RunRequest& request, bool tell) {
@@ -185,7 +183,7 @@ int run(const RunOptions& options, Interrupt& interrupt) {
   line.clear();
   const RunInfo& info = result.trace->info;
   if (info.outcome == Outcome::cancelled)
-    return cancelled("at step " + std::to_string(result.trace->steps.empty() ? 0 : result.trace->steps.back() + 1));
+    cancelled("at step " + std::to_string(result.trace->steps.empty() ? 0 : result.trace->steps.back() + 1));
 
   interrupt.enter(Interrupt::Phase::writing);
   if (!options.folder.empty()) export_run(result, options.folder, options.csv);
@@ -198,49 +196,6 @@ int run(const RunOptions& options, Interrupt& interrupt) {
   std::cout.flush();
   std::cerr << "reclab: " << one_line(info.sentence) << '\n';
   return 1;
-}
-
-int forms(const FormsOptions& options, Interrupt& interrupt) {
-  const PresetLibrary all = library();
-  RunRequest request = request_of(options, all);
-  take_sizes(options, request, !options.json);
-  interrupt.enter(Interrupt::Phase::running);
-  std::vector<FormReport> reports;
-  try {
-    reports = compare_forms(builtin_registry(), request, interrupt.token());
-  } catch (const Cancelled&) {
-    return cancelled("during the comparison");
-  }
-  if (options.json) {
-    Json json = {{"id", request.preset.id}, {"length", request.sequence->length}, {"dtype", request.dtype}, {"forms", Json::array()}};
-    if (!reports.empty()) json["device"] = reports.front().device;
-    for (const FormReport& report : reports) {
-      json["forms"].push_back({{"form", report.form},
-                               {"output_error", number_json(report.output_error)},
-                               {"gradient_error", number_json(report.gradient_error)},
-                               {"seconds", number_json(report.seconds)},
-                               {"flops", number_json(report.flops)},
-                               {"bytes", number_json(report.bytes)}});
-      if (!report.note.empty()) json["forms"].back()["note"] = report.note;
-      if (report.iterations < 0) continue;
-      json["forms"].back()["iterations"] = report.iterations;
-      json["forms"].back()["converged"] = report.converged;
-    }
-    std::cout << json.dump(2) << '\n';
-    return 0;
-  }
-  std::cout << heading(request.preset.title) << ", " << counted(request.sequence->length, "step") << ", " << request.dtype
-            << ": errors relative to the sequential form\n";
-  TextTable table(2);
-  table.row({"form", "output", "gradients", "time", "flops", "bytes moved"});
-  for (const FormReport& report : reports)
-    table.row({report.form, number_text(report.output_error, 2), number_text(report.gradient_error, 2), seconds_text(report.seconds),
-               number_text(report.flops, 3), bytes_text(report.bytes)});
-  for (const std::size_t column : {1, 2, 3, 4}) table.right_align(column);
-  table.print(std::cout);
-  for (const FormReport& report : reports)
-    if (!report.note.empty()) std::cout << report.note << '\n';
-  return 0;
 }
 
 int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
@@ -256,16 +211,9 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
     return 0;
   }
   const PresetLibrary all = library();
-  ProgressLine line;
-  interrupt.enter(Interrupt::Phase::running);
-  std::vector<DeviceReport> reports;
-  try {
-    reports = reclab::check_device(builtin_registry(), all, line.callback(), interrupt.token(), {.only = options.ids});
-  } catch (const Cancelled&) {
-    line.clear();
-    return cancelled("during the comparison");
-  }
-  line.clear();
+  const auto reports = computed(interrupt, "during the comparison", [&](const Progress& progress) {
+    return reclab::check_device(builtin_registry(), all, progress, interrupt.token(), {.only = options.ids});
+  });
   const bool agrees = std::ranges::all_of(reports, [](const DeviceReport& report) { return report.agrees(); });
   if (options.json) {
     Json json = {{"device", name}, {"agrees", agrees}, {"presets", Json::array()}, {"primitives", Json::array()}};
@@ -273,9 +221,9 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
       json[report.primitive ? "primitives" : "presets"].push_back({{"id", report.id},
                                                                    {"form", report.form},
                                                                    {"dtype", report.dtype},
-                                                                   {"forward_error", number_json(report.forward_error)},
+                                                                   {"forward_error", report.forward_error},
                                                                    {"forward_array", report.forward_array},
-                                                                   {"gradient_error", number_json(report.gradient_error)},
+                                                                   {"gradient_error", report.gradient_error},
                                                                    {"gradient_array", report.gradient_array},
                                                                    {"allowed", report.allowed()},
                                                                    {"agrees", report.agrees()},

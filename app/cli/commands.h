@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the subcommands of reclab do, once their options are read. Each returns the exit status and throws Error.
+// The subcommands of reclab, once their options are read. Each returns the exit status and throws Error.
 #pragma once
 
 #include <cstdint>
@@ -46,11 +46,6 @@ struct RunOptions : ModelOptions {
 };
 int run(const RunOptions& options, Interrupt& interrupt);
 
-struct FormsOptions : ModelOptions {
-  bool json = false;
-};
-int forms(const FormsOptions& options, Interrupt& interrupt);
-
 /// Of a study that has a subcommand.
 struct StudyOptions : ModelOptions {
   std::string study;  ///< its id
@@ -88,8 +83,8 @@ struct CheckDeviceOptions {
 int check_device(const CheckDeviceOptions& options, Interrupt& interrupt);
 
 /// After Ctrl-C: says so and ends the program.
-int cancelled(const std::string& where);
-/// --sizes weights: what the file's shapes tell goes after what was set, and is told.
+[[noreturn]] void cancelled(const std::string& where);
+/// --sizes weights: settings read from the file's shapes go after the given ones, and are reported.
 void take_sizes(const ModelOptions& options, RunRequest& request, bool tell = true);
 /// The request that the model's options ask for, without its sequence, of which nothing is read. Throws Error.
 RunRequest model_request_of(const ModelOptions& options, const Preset& preset, const Registry& registry);

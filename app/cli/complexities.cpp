@@ -64,27 +64,21 @@ int complexities(const ComplexitiesOptions& options, Interrupt& interrupt) {
   if (lengths.size() < 2) usage_error("--lengths", "names one length; an exponent needs two.");
   const std::vector<StatedComplexity> wanted = chosen(options, all);
 
-  ProgressLine line;
-  interrupt.enter(Interrupt::Phase::running);
-  std::vector<ComplexityRow> rows;
-  const Progress shown = line.callback();
-  try {
+  const auto rows = computed(interrupt, "during the timing", [&](const Progress& progress) {
+    std::vector<ComplexityRow> measured;
     for (std::size_t i = 0; i < wanted.size(); ++i) {
-      const Progress part = !shown ? Progress() : [&, i](double fraction, std::string_view stage) {
-        shown((static_cast<double>(i) + fraction) / static_cast<double>(wanted.size()),
-              std::string(wanted[i].preset) + ", " + std::string(stage));
+      const Progress part = !progress ? Progress() : [&, i](double fraction, std::string_view stage) {
+        progress((static_cast<double>(i) + fraction) / static_cast<double>(wanted.size()),
+                 std::string(wanted[i].preset) + ", " + std::string(stage));
       };
       const auto row = measure_complexity(builtin_registry(), all, wanted[i], lengths, part, interrupt.token());
       if (!row)
         throw Error(std::string(wanted[i].preset) + " cannot be timed at all of these lengths: give shorter ones with --lengths.",
                     {.model = std::string(wanted[i].preset)});
-      rows.push_back(*row);
+      measured.push_back(*row);
     }
-  } catch (const Cancelled&) {
-    line.clear();
-    return cancelled("during the timing");
-  }
-  line.clear();
+    return measured;
+  });
   interrupt.enter(Interrupt::Phase::writing);
   if (!options.file.empty()) write_file(options.file, options.file.ends_with(".json") ? to_json(rows) : to_csv(rows));
   if (options.json)

@@ -19,9 +19,9 @@ class Interrupt {
   /// that it starts: call it before any other thread is started. Throws std::system_error where no thread can be started.
   void watch();
   std::stop_token token() const { return stop_.get_token(); }
-  /// What a signal does. Before a run there is nothing to keep, so the process ends at once; a run is asked to stop, and a second signal
-  /// ends it; an export is let finish, because half of one is worth nothing. A training has more to lose: from the first signal on what is
-  /// whole is written, the second one says that it is, and the third ends the process, which leaves the folder as it was before.
+  /// The response to a signal. Before a run there is nothing to keep, so the process ends at once; a run is asked to stop, and a second
+  /// signal ends it; an export is let finish, because half of one is worth nothing. A training has more to lose: the first signal has the
+  /// last whole state written, the second one says so, and the third ends the process, which leaves the folder as it was before.
   enum class Phase { preparing, running, training, writing };
   void enter(Phase phase) {
     if (phase == Phase::training) training_ = true;

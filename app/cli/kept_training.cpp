@@ -98,7 +98,7 @@ void KeptTraining::write_elsewhere(std::string why) {
     if (const char* there = std::getenv(variable); there && *there) others.push_back(free_name(fs::path(there) / name));
   others.push_back(free_name(fs::path("/tmp") / name));
   others.push_back(free_name(fs::absolute(name)));
-  std::string ignored;  // the user's own folder is what is told of
+  std::string ignored;  // the error reported is that of the user's own folder
   const auto found = std::ranges::find_if(others, [&](const fs::path& other) { return write_to(other, ignored); });
   if (found != others.end()) elsewhere_ = *found;
   problem_ = why + "; the training is " +

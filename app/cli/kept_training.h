@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The folder of a training while it trains: what it may replace, when it is written, and where else where that fails.
+// The folder of a training while it trains: the files that it may replace, the times of its writes, and another folder where a write fails.
 #pragma once
 
 #include <chrono>
@@ -30,7 +30,7 @@ class KeptTraining {
   /// Of the last write().
   const std::string& problem() const { return problem_; }
   bool written() const { return written_ == training_.trainer().steps(); }
-  /// Where the newest checkpoint is; empty: nowhere.
+  /// The folder of the newest checkpoint; empty: none.
   const std::filesystem::path& place() const { return place_; }
   bool is_beside() const { return !beside_.empty() && place_ == beside_; }  ///< since folder has a training that is further
   std::int64_t steps() const { return written_; }                           ///< of the checkpoint at place(); -1: there is none

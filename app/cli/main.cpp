@@ -42,13 +42,13 @@ void open_standard_streams() {
     if (fcntl(stream, F_GETFD) < 0) static_cast<void>(open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));
 }
 
-/// `reclab list | head -1`: who reads has what it wanted.
+/// `reclab list | head -1`: the reader closed the pipe.
 bool reader_is_gone() {
   pollfd output{STDOUT_FILENO, 0, 0};
   return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
 }
 
-/// What a shell variable that is not set leaves of an option's value.
+/// Refuses empty values, which unset shell variables leave.
 void refuse_empty_values(CLI::App& command) {
   for (CLI::Option* option : command.get_options()) {
     if (option->get_items_expected_max() == 0) continue;  // a flag
@@ -128,18 +128,13 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   RunOptions run_options;
   add_run(*computing("run", "Run a preset on a file or a task; prints a summary, or exports everything", run, run_options), run_options);
 
-  FormsOptions forms_options;
-  sub = computing("forms", "Each exact form against the sequential one: errors of outputs and gradients", forms, forms_options);
-  add_model(*sub, forms_options, {"form", "every", "record"});
-  sub->add_flag("--json", forms_options.json, "For scripts");
-
   std::map<std::string, StudyOptions> study_options;
   const auto add_subcommand_of = [&](const Study& study) {
     StudyOptions& options = study_options[study.id];
     options.study = study.id;
     add_study(*computing(study.command, study.summary, run_study, options), options);
   };
-  add_subcommand_of(study("time"));
+  for (const char* first : {"forms", "time"}) add_subcommand_of(study(first));
 
   TrainOptions train_options;
   add_train(*computing("train", "Train a preset on a task or a file, and go on with what was trained", train, train_options),

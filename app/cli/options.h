@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The options of `run`, `forms`, `train`, `task` and the studies, and the request that those of `train` ask for.
+// The options of `run`, `train`, `task` and the studies, and the request that those of `train` ask for.
 #pragma once
 
 #include <functional>
@@ -25,10 +25,10 @@ void add_train(CLI::App& app, TrainOptions& options);
 void add_task(CLI::App& app, TaskOptionsText& options);
 /// The command `lesson` with its own subcommands.
 void add_lesson(CLI::App& app, LessonOptions& options, Interrupt& interrupt, int& status);
-/// Those of a task's sequence that `reclab task` has.
+/// The fields of a task's sequence that are options of `reclab task`.
 std::vector<PlanField<SequenceChoice>> task_fields();
 
-/// What was typed after `reclab run`, `train` or the name of a study, as options. Throws Error for what CLI11 refuses.
+/// The options of the arguments after `reclab run`, `train` or the name of a study. Throws Error for arguments that CLI11 refuses.
 RunOptions run_options(const std::vector<std::string>& arguments);
 TrainOptions train_options(const std::vector<std::string>& arguments);
 StudyOptions study_options(const std::string& study, const std::vector<std::string>& arguments);

@@ -5,9 +5,11 @@
 
 #include <chrono>
 #include <cstdio>
+#include <string>
 #include <string_view>
 
-#include "experiment/experiment.h"
+#include "array/error.h"
+#include "commands.h"
 
 namespace reclab::cli {
 
@@ -35,5 +37,18 @@ class ProgressLine {
   std::chrono::steady_clock::time_point last_;
   bool shown_ = false;
 };
+
+/// The result of compute(progress), with such a line; a computation that is stopped ends the program, which says where.
+template <class Compute>
+auto computed(Interrupt& interrupt, const std::string& where, const Compute& compute) {
+  ProgressLine line;
+  interrupt.enter(Interrupt::Phase::running);
+  try {
+    return compute(line.callback());
+  } catch (const Cancelled&) {
+    line.clear();
+    cancelled(where);
+  }
+}
 
 }  // namespace reclab::cli

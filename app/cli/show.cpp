@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `reclab list` and `reclab show`: what there is, and the card of one preset.
+// `reclab list` and `reclab show`: the lists, and the card of one preset.
 #include <algorithm>
 #include <iostream>
 #include <map>
@@ -25,7 +25,7 @@ std::vector<std::string> names(const std::vector<GateInfo>& gates) {
   return all;
 }
 
-/// Those that a trace has.
+/// The names of the states that a trace records.
 std::vector<std::string> names(const std::vector<StateInfo>& states) {
   std::vector<std::string> all;
   for (const StateInfo& state : states)
@@ -52,7 +52,7 @@ Json descent_json(const Preset& preset) {
   return json;
 }
 
-/// What its trained weights are, null where it has none.
+/// The entry of its trained weights, null where it has none.
 Json trained_json(const Preset& preset) {
   if (!preset.trained) return nullptr;
   const TrainedPreset& trained = *preset.trained;
@@ -66,7 +66,7 @@ Json trained_json(const Preset& preset) {
           {"sequence", {{"task", trained.task}, {"length", trained.task_length}, {"seed", trained.task_seed}, {"parameters", parameters}}}};
 }
 
-/// What descends from it, in the order of the library.
+/// The presets that descend from it, in the order of the library.
 std::vector<std::pair<const Preset*, const Descent*>> descendants(const PresetLibrary& all, const std::string& id) {
   std::vector<std::pair<const Preset*, const Descent*>> found;
   for (const Preset& preset : all.presets())
@@ -160,7 +160,7 @@ namespace {
 
 void section(std::string_view title) { std::cout << '\n' << heading(title) << '\n'; }
 
-/// The models that it was made from and those made from it, one a row with what changed.
+/// The models that it was made from and those made from it, one a row with the change.
 void print_lineage(const Preset& preset, const PresetLibrary& all, std::size_t indent) {
   const auto led_to = descendants(all, preset.id);
   if (preset.descends_from.empty() && led_to.empty()) return;
@@ -183,7 +183,7 @@ void print_card(const Card& card, const Hyper& hyper, const Preset& preset, cons
 
   if (!card.equations.empty()) section("Equations");
   for (const std::string& equation : card.equations) {
-    std::size_t within = indent;  // what does not fit goes on below, further in
+    std::size_t within = indent;  // longer text continues on the next line, indented further
     for (const std::string& line :
          columns_of(equation) + indent <= page_width ? std::vector{equation} : wrapped(equation, page_width - indent - 4)) {
       out << std::string(within, ' ') << line << '\n';

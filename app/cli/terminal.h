@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What comes from files, names and titles, reaches the terminal as text and never as a command to it.
+// Text from files, names and titles reaches the terminal as text and never as a control sequence.
 #pragma once
 
 #include <ostream>
@@ -9,7 +9,7 @@
 namespace reclab::cli {
 
 /// While it lives, control characters that are written into the stream become spaces, but for line ends, tabs and the two commands of
-/// heading(). Where the stream's descriptor is a terminal so do those from U+0080 to U+009F.
+/// heading(). Where the stream's descriptor is a terminal so do U+0080 to U+009F.
 class PlainText final : public std::streambuf {
  public:
   PlainText(std::ostream& stream, int descriptor);
@@ -29,7 +29,7 @@ class PlainText final : public std::streambuf {
   std::ostream& stream_;
   std::streambuf* under_;
   bool terminal_;
-  std::string held_;  ///< the beginning of what may be a command or a character of two bytes
+  std::string held_;  ///< the beginning of a possible control sequence or two-byte character
 };
 
 }  // namespace reclab::cli

@@ -21,12 +21,12 @@ std::string padded(std::string_view utf8, std::size_t columns);
 /// Lines of at most `width` columns, broken at spaces; a longer word stays whole.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 void paragraph(std::ostream& out, std::string_view text, std::size_t indent = 0);
-/// At most so many columns, "..." at the end of what is longer.
+/// At most so many columns, longer text ends in "...".
 std::string shortened(const std::string& utf8, std::size_t columns);
 /// A heading, bold where standard output is a terminal that wants it.
 std::string heading(std::string_view text);
 
-/// A table without rules: columns as wide as they need, the last one wrapped in what is left of the page.
+/// A table without rules: columns as wide as they need, the last one wrapped in the rest of the page's width.
 class TextTable {
  public:
   explicit TextTable(std::size_t indent = 0) : indent_(indent) {}
@@ -52,7 +52,7 @@ std::string joined(const std::vector<std::string>& parts, std::string_view betwe
 std::string counted(std::int64_t count, std::string_view noun);
 /// A sentence of the engine's after "reclab: ": its first word without a capital, where that is no name.
 std::string sentence_after_colon(std::string sentence);
-/// Control characters become spaces: what is written is one line.
+/// Control characters become spaces: the text is one line.
 std::string one_line(std::string text);
 
 }  // namespace reclab::cli

@@ -29,7 +29,7 @@ void only_with(const std::string& option, bool given, const std::string& other) 
   if (given) usage_error(option, "belongs to " + other + ".");
 }
 
-/// Where a training stands: a line at the bottom of a terminal, or a line at each judgement where standard error is none.
+/// The progress of a training: a line at the bottom of a terminal, or a line at each judgement where standard error is none.
 class TrainingProgress {
  public:
   explicit TrainingProgress(const Training& training)
@@ -147,8 +147,8 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   only_with("--checkpoint-every", !options.checkpoint_every.empty() && folder.empty(), "--export");
   if (!folder.empty() && !goes_on && !options.replace) refuse_to_replace(folder);
   const TrainingRequest request = resumed ? resumed_request(options, all) : training_request_of(options, all);
-  Training training(builtin_registry(), request);
-  if (resumed) resume(training, options.resume);
+  const auto made = resumed ? resume(builtin_registry(), request, options.resume) : std::make_unique<Training>(builtin_registry(), request);
+  Training& training = *made;
   const std::int64_t begun_at = training.trainer().steps();
   KeptTraining kept(training, folder, options.checkpoint_every.empty() ? 60.0 : positive("--checkpoint-every", options.checkpoint_every));
   if (!training.done()) kept.check();
@@ -198,13 +198,13 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   } catch (const Cancelled&) {
   } catch (const TrainingDiverged& error) {
     diverged = error.what();
-  } catch (...) {  // what was learned is kept first
+  } catch (...) {  // the trained weights are written first
     failed = std::current_exception();
   }
   standing.clear();
   const Trainer& trainer = training.trainer();
   const std::int64_t steps = trainer.steps();
-  // Where nothing was gained there is nothing to write, but for what was not to be trained any further.
+  // A training without a new step is not written, unless it had no steps to do.
   const bool worth = trainer.whole() && (steps > begun_at || (training.done() && diverged.empty() && !failed));
   if (worth) kept.write();
   complain(kept.problem());

@@ -31,7 +31,7 @@ void askToEnd(int) {
   errno = before;
 }
 
-/// Who is asked to end by the system or a shell keeps the desk as who is closed does. A second signal ends it as it is.
+/// A request to end from the system or a shell saves the desk like a closed window. A second signal ends at once.
 void endAsClosed(reclab::MainWindow& window) {
   if (pipe(asked) != 0) return;
   for (const int end : asked) fcntl(end, F_SETFD, FD_CLOEXEC);
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
   QApplication::setWindowIcon(QIcon(":/recurrence-lab.svg"));
   if (!options.figures.isEmpty()) return reclab::drawFigures(options);
 
-  // What was asked for by name is read before there is a window, so that a mistake ends here.
+  // Options by name are read before there is a window, so that a mistake ends here.
   std::optional<reclab::Setup> first;
   try {
     reclab::checkLayout(options);

@@ -80,7 +80,7 @@ class Spectrum {
   void add(std::complex<double> value) { values_[static_cast<std::size_t>(found_++)] = value; }
 
   std::int64_t n_;
-  Columns a_;  // the matrix; first..last-1 is what is not yet isolated
+  Columns a_;  // the matrix; first..last-1 is the block whose eigenvalues are not isolated yet
   Columns h_;  // that part on its own, then its Hessenberg form, of order m_
   Columns v_;
   std::int64_t first_ = 0, last_ = 0, m_ = 0, found_ = 0;

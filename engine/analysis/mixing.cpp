@@ -8,7 +8,7 @@
 namespace reclab {
 namespace {
 
-/// Where an entry lies: steps first, or groups first.
+/// The layout of the entries: steps first, or groups first.
 struct MixedEntries {
   std::int64_t steps, groups, entries;
   bool rows_first;

@@ -15,9 +15,9 @@ namespace reclab {
 /// Weights M[t, s, group, read] of the steps s that were asked for, [columns, steps, groups * reads]; joined M[t, s, group, entry, read],
 /// [columns, steps, groups * entries * reads].
 ///
-/// Since the memory is linear in what is written and starts at 0, column s is its tangent in the direction in which the value of step s
-/// alone moves, all of it by one (joined: an entry after the other), at the values of the network's last forward: a network of one sequence
-/// and of all its steps, whose row t is that of the layer. `output`: Mixing::output or Mixing::unnormalised.
+/// Since the memory is linear in the values that are written and starts at 0, column s is its tangent in the direction in which the value
+/// of step s alone moves, all of it by one (joined: an entry after the other), at the values of the network's last forward: a network of
+/// one sequence and of all its steps, whose row t is that of the layer. `output`: Mixing::output or Mixing::unnormalised.
 std::vector<std::complex<double>> mixing_columns(Network& network, const Mixing& mixing, Var output, std::span<const std::int64_t> columns,
                                                  std::stop_token stop);
 

@@ -232,7 +232,7 @@ void JacobianProduct::Factors::multiply(std::span<const double> jacobian) {
   if (++pending >= limit) settle();
 }
 
-/// Factorises what is pending, as one block if that is safe, else factor by factor.
+/// Factorises the pending factors, as one block if that is safe, else factor by factor.
 void JacobianProduct::Factors::settle() {
   const std::int64_t steps = std::exchange(pending, 0);
   if (steps == 0 || rank == 0) return;

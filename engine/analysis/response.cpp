@@ -135,7 +135,7 @@ Response::Matrices Response::read_matrices(const LinearSystem& s, Backend& backe
     const auto from = whole.begin() + static_cast<std::ptrdiff_t>(i * size % whole.size());
     return std::vector<double>(from, from + static_cast<std::ptrdiff_t>(size));
   };
-  // How many copies there are is known from what goes in, of which they may share all.
+  // The number of copies follows from the width of the input: the copies may share all parameters.
   std::int64_t width = 1;
   for (std::size_t i = 2; i < s.input.shape().size(); ++i) width *= s.input.shape()[i];
   const auto copies = static_cast<std::size_t>(width / own.columns);

@@ -67,7 +67,7 @@ Banded median_band(const Visits& visits, double noise) {
     medians.push_back(median(drawn));
   }
   const auto wide = [&](double own) { return std::exp(std::sqrt(2.0 * (own * own + noise * noise))); };
-  // Drawn from n visits, medians vary by (n - 1)/n of what those of other visits would.
+  // Over samples of n visits, medians have (n - 1)/n of the variance that they have over visits drawn anew.
   const double n = static_cast<double>(visits.size()), few = n > 1.0 ? std::sqrt(n / (n - 1.0)) : 1.0;
   return {middle, middle / wide(few * std::log(middle / quantile(medians, low_end))),
           middle * wide(few * std::log(quantile(medians, high_end) / middle))};

@@ -20,12 +20,12 @@ inline double median(std::vector<double> values) { return quantile(std::move(val
 /// Repeats of one measurement, taken in visits between which other things were done.
 using Visits = std::vector<std::vector<double>>;
 
-/// The median of all repeats, and where the median of another such measurement is expected. Its distance has two parts on each side: what
-/// the bootstrap says of the median of this one (visits are drawn, then repeats of each, since repeats of one visit are alike), and
-/// `noise`, the half width of the band of what no repeat of this one shows, relative to the median: hypot of what a computation that does
-/// not change varied by meanwhile, and of what it varies by from run to run (between_runs). Both parts count twice, for the other
-/// measurement has them too: sqrt(2 (bootstrap^2 + noise^2)), in logarithms. Positive values. The same values give the same band. B. Efron,
-/// R. Tibshirani, An Introduction to the Bootstrap, 1993.
+/// The median of all repeats, and where the median of another such measurement is expected. Its distance has two parts on each side: the
+/// bootstrap's spread of the median of this one (visits are drawn, then repeats of each, since repeats of one visit are alike), and
+/// `noise`, the half width of the band that no repeat of this one shows, relative to the median: hypot of the drift of an unchanging
+/// computation meanwhile and of its variation from run to run (between_runs). Both parts count twice, for the other measurement has them
+/// too: sqrt(2 (bootstrap^2 + noise^2)), in logarithms. Positive values. The same values give the same band. B. Efron, R. Tibshirani, An
+/// Introduction to the Bootstrap, 1993.
 Banded median_band(const Visits& visits, double noise);
 
 /// The variation of a machine's pace, the time of a computation that does not change, from one run to another: half the width of its 90 %

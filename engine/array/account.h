@@ -8,8 +8,8 @@
 
 namespace reclab {
 
-/// Any thread may take and give. A backend has one, to which arrays (device_array.h) and the kernels' scratch are put down; what is a
-/// constant of the program, however large the model, is not.
+/// Any thread may take and give. A backend has one, to which arrays (device_array.h) and the kernels' scratch are put down; memory whose
+/// size does not depend on the model is not.
 class MemoryAccount {
  public:
   void take(std::size_t bytes) noexcept {

@@ -228,10 +228,10 @@ class Backend {
   /// s [steps, width] from a, b and initial [width] (null: zero).
   virtual void diagonal(DType type, const DiagonalDims& dims, ScanMethod method, const void* a, const void* b, const void* initial, void* s,
                         std::stop_token stop) = 0;
-  /// lambda_t = g_t + conj(a_{t+1}) lambda_{t+1} with lambda_T+1 = 0 apart from `carried` = conj(a) lambda of what follows (already
-  /// multiplied, may be null). Adds lambda to gb, lambda conj(s_{t-1}) to ga, conj(a_0) lambda_0 to ginitial; any may be null.
-  /// log2_norm [steps] (host memory, may be null) gets log2 |lambda_t|_2. lambda is renormalised by powers of two as it goes;
-  /// `exponent` is the power that `carried` comes with and that conj(a_0) lambda_0 leaves with (in ginitial's units).
+  /// lambda_t = g_t + conj(a_{t+1}) lambda_{t+1} with lambda_T+1 = 0 apart from `carried` = conj(a) lambda of the following segment
+  /// (already multiplied, may be null). Adds lambda to gb, lambda conj(s_{t-1}) to ga, conj(a_0) lambda_0 to ginitial; any may be null.
+  /// log2_norm [steps] (host memory, may be null) gets log2 |lambda_t|_2. lambda is renormalised by powers of two as it goes; `exponent` is
+  /// the power that `carried` comes with and that conj(a_0) lambda_0 leaves with (in ginitial's units).
   virtual void diagonal_adjoint(DType type, const DiagonalDims& dims, ScanMethod method, const void* a, const void* s, const void* initial,
                                 const void* g, const void* carried, void* ga, void* gb, void* ginitial, double* log2_norm, int* exponent,
                                 std::stop_token stop) = 0;
@@ -320,7 +320,7 @@ class Backend {
   }
 
   /// value [batch] = sum_t weight[t, b] term(y[t, b], target[t, b]), and gy = its derivative by y, all of it written. Real numbers alone;
-  /// value, weight [steps, batch] and target are float64 whatever the type of y and gy, and so is the arithmetic. target is [steps, batch,
+  /// value, weight [steps, batch] and target are float64 for every type of y and gy, and so is the arithmetic. target is [steps, batch,
   /// width], for a cross-entropy the number of a class [steps, batch]; null, for a squared error: 0. A row of weight 0 is not read.
   virtual void loss(DType type, LossTerm term, const LossDims& dims, const void* y, const void* target, const void* weight, void* value,
                     void* gy) = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// DeviceArray: the one owner of a backend's memory. Whatever keeps an array between two calls keeps it in one of these.
+// DeviceArray: the one owner of a backend's memory. An array that outlives a call is held by one.
 #pragma once
 
 #include <algorithm>

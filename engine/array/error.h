@@ -42,9 +42,9 @@ struct ErrorPlace {
   std::string range{};      ///< the values that would be right
 };
 
-/// A mistake of the user's, or something the machine refused (a full disk, no device): one sentence for the user, which says what was
-/// wrong, where, and what would be right. what() is it as a terminal says it, whole whatever characters the names in it have. Mistakes in
-/// our own code are assertions, never an Error.
+/// A mistake of the user's, or something the machine refused (a full disk, no device): one sentence for the user, which names the fault,
+/// its place and the cure. what() is the sentence for a terminal, whole for all characters in its names. Mistakes in our own code are
+/// assertions, never an Error.
 class Error : public std::runtime_error {
  public:
   explicit Error(Sentence sentence, ErrorPlace where = {})

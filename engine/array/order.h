@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The order in which an associative scan composes the steps of time, told to whoever computes it or draws it.
+// The order in which an associative scan composes the steps of time, for the kernels that compute it and the panels that draw it.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // MemoryPool: memory that is kept for the next array of its size, over a source that is slow to ask. Work on a device goes in one stream,
-// so released memory may be handed out again at once: whoever writes to it does so after whoever used it before.
+// so released memory may be handed out again at once: a write to it comes after all earlier uses.
 //
 // Sizes are rounded up to a class, four to each doubling, so at most a quarter is lost. Small blocks are cut from slabs. When the source
 // has no more, everything that lies unused goes back to it, and it is asked once more.

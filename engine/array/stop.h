@@ -34,8 +34,8 @@ inline void check_stop() {
   if (const std::stop_token* stop = StopScope::current(); stop && stop->stop_requested()) throw Cancelled();
 }
 
-/// f(from, how many) over `all` things of so many bytes each, some at a time, with a look for a stop before each: what is copied, or
-/// touched for the first time, takes up to a millisecond a megabyte, and small copies come by the thousand.
+/// f(from, how many) over `all` things of so many bytes each, some at a time, with a look for a stop before each: copies and first touches
+/// of memory take up to a millisecond a megabyte, and small copies come by the thousand.
 template <class F>
 void piece_by_piece(std::size_t all, std::size_t bytes_each, const F& f) {
   const std::size_t some = std::max<std::size_t>(1, (std::size_t{4} << 20) / bytes_each);

@@ -51,7 +51,7 @@ class MatrixExponential final : public Operation {
   DType type_;
   std::int64_t n_;
   DeviceArray a_, e_, one_, x_, dx_, y_, dy_, narrow_, made_;
-  std::vector<double> given_;  // what made_ is the exponential of
+  std::vector<double> given_;  // the matrix whose exponential is made_
 
   std::vector<double> transposed(const std::vector<double>& a) const {
     const auto n = static_cast<std::size_t>(n_);

@@ -6,7 +6,7 @@
 
 namespace reclab {
 
-/// e^A of a real square matrix [n, n], by scaling, a Taylor polynomial and squaring, in double precision whatever the graph's type: about
+/// e^A of a real square matrix [n, n], by scaling, a Taylor polynomial and squaring, in double precision for every type of the graph: about
 /// 20 + log2 |A| products of [n, n]. Meant for parameters: it looks at A's size on the host.
 Var matrix_exponential(Var a);
 

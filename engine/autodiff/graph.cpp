@@ -21,7 +21,7 @@ struct Graph::Node {
   void* value = nullptr;
   const void* bound = nullptr;
   void* gradient = nullptr;
-  mutable bool fresh = false;  // nothing was added to the gradient yet: what its memory holds means nothing, and stands for zeros
+  mutable bool fresh = false;  // nothing was added to the gradient yet: its memory is uninitialised and stands for zeros
 
   /// The node whose memory this one's gradient is in.
   static const Node& owner(const Graph& graph, int id) {
@@ -164,7 +164,7 @@ bool Graph::wants_gradient(Var var) const { return nodes_[static_cast<std::size_
 
 std::size_t Graph::size_of(const Node& node) { return (static_cast<std::size_t>(count(node.shape)) * bytes_of(node.dtype) + 63) / 64 * 64; }
 
-// Constants and results have memory of their own; variables and captured leaves read what is bound to them.
+// Constants and results have memory of their own; variables and captured leaves read the arrays that are bound to them.
 bool Graph::owns_value(const Node& node) { return node.base < 0 && !(node.leaf && node.kind != LeafKind::constant); }
 
 std::int64_t Graph::planned_bytes(bool gradients) const {

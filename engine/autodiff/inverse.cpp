@@ -95,7 +95,7 @@ class MatrixInverse final : public Operation {
   DType type_;
   std::int64_t matrices_, n_;
   DeviceArray made_, scratch_;
-  std::vector<double> given_;  // what made_ is the inverse of
+  std::vector<double> given_;  // the matrix whose inverse is made_
 
   MatMul product(bool first_turned, bool second_turned) const {
     return {matrices_, n_, n_, n_, first_turned, second_turned, n_ * n_, n_ * n_, n_ * n_};

@@ -5,7 +5,7 @@
 
 namespace reclab {
 
-/// Whether an array is a result of layer_norm() or rms_norm(), whatever its shape is seen as.
+/// Whether an array is a result of layer_norm() or rms_norm(), in any view of its shape.
 bool is_normalised(Var y);
 
 }  // namespace reclab

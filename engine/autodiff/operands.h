@@ -10,8 +10,8 @@
 
 namespace reclab {
 
-/// The graph an operation belongs to: the innermost of its operands'. A cell's graph knows its enclosing one, so whichever can adopt
-/// the other's array is the inner.
+/// The graph an operation belongs to: the innermost of its operands'. A cell's graph knows its enclosing one, so the inner graph is the one
+/// that can adopt the other's array.
 inline Graph& innermost(Var x, Var y) {
   if (x.graph == y.graph) return *x.graph;
   return x.graph->encloses(*y.graph) ? *y.graph : *x.graph;

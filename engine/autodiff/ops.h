@@ -76,8 +76,8 @@ Var mean_keep(Var x, int axis);
 Var matmul(Var a, Var b);
 /// A [..., m, k] times the transpose of B [..., n, k]; real.
 Var matmul_transposed(Var a, Var b);
-/// x [..., in] -> x W^T + b, W [out, in], b [out] or none: PyTorch's Linear. b may be anything else that can be added, as what a cell's
-/// input brings.
+/// x [..., in] -> x W^T + b, W [out, in], b [out] or none: PyTorch's Linear. b may be any other addend, such as the input's contribution to
+/// a cell.
 Var linear(Var x, Var weight, Var bias = {});
 /// (x - mean) / sqrt(var + eps) * weight + bias over the last axis; weight and bias may be none.
 Var layer_norm(Var x, Var weight, Var bias, double eps);

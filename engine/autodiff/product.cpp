@@ -11,8 +11,8 @@
 namespace reclab {
 namespace {
 
-/// What the adjoint of a matrix is still to be given: rows of what came in and of what came back, of several steps of a recurrence, so
-/// that it is gone through once for many of them.
+/// The gradient of a matrix that is still to be accumulated: inputs and output adjoints of several steps of a recurrence, so that one
+/// product serves many steps.
 class DeferredWeightGradient {
  public:
   DeferredWeightGradient(DType type, std::int64_t rows, std::int64_t in, std::int64_t out)
@@ -64,7 +64,7 @@ class Pack final : public Operation {
   std::shared_ptr<DeferredWeightGradient> outstanding_;
 };
 
-/// The bias in the direction of a tangent: onto what the product gave, or alone where the product stands still.
+/// The bias in the direction of a tangent: added to the product's tangent, or alone where that is zero.
 void bias_tangent(const TangentCall& c, DType type, std::int64_t rows, std::int64_t n, bool by_rows, const void* moved, bool onto) {
   if (!moved) return;
   if (!onto) c.backend.zero(c.tangent_out[0], bytes(type, rows * n));

@@ -83,7 +83,7 @@ class Normalise final : public Operation, public OverwritesGradient {
                            of(c.grad_in, weight_), of(c.grad_in, bias_));
   }
   void tangent(const TangentCall& c) override {
-    // The Jacobian of what is not weighted yet is symmetric: its adjoint is its tangent.
+    // The Jacobian of the normalisation without weights is symmetric: its adjoint is its tangent.
     Backend& b = c.backend;
     const std::int64_t all = rows_ * n_;
     const void *dx = c.tangent_in[0], *dw = of(c.tangent_in, weight_), *db = of(c.tangent_in, bias_);

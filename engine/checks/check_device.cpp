@@ -54,7 +54,7 @@ double largest_of(const TraceArray& array) {
   return largest;
 }
 
-/// Keeps the larger error, and whose it is.
+/// Keeps the larger error and the name of its array.
 void keep_worse(double error, const std::string& name, double& worst, std::string& array) {
   if (std::isnan(worst) || error <= worst) return;
   worst = error;  // NaN too

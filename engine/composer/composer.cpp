@@ -180,13 +180,13 @@ CompositionPtr compose(const Registry& registry, const PresetLibrary& presets,
   for (const std::string& other : nearest.also) made->nearest.also.push_back({other, preset_of(other, {}, presets)});
   for (const LcsmForm& form : exact_forms(code)) made->forms.push_back({std::string(to_string(form.form)), form.cost, form.depth});
 
-  // What a code does not say is as the equations have it.
+  // Settings that a code does not name, as in the equations.
   made->others = {{"parameterisation", "linear"}, {"transition", "entries"}, {"use_tau", "true"}, {"o_learned", "true"}};
   made->settings = settings(code);
   for (const Composition::Number& number : made->numbers) made->settings.emplace_back(number.key, hyper.text(number.key));
   made->settings.insert(made->settings.end(), made->others.begin(), made->others.end());
 
-  // The small run says on its command line what the preset does not.
+  // The small run's command line names only settings that differ from the preset.
   Hyper said = hyper_of(registry, request.preset);
   for (const auto& [key, value] : made->settings)
     if (said.text(key) != value) request.set.emplace_back(key, value);

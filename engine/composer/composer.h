@@ -13,7 +13,7 @@
 namespace reclab {
 
 /// The model that the preset `lcsm` is with these settings (keys of its hyper-parameters; the others are as in the preset), run on the
-/// preset's own task. Throws Error for a setting that there is not, and where there is no such preset.
+/// preset's own task. Throws Error for an unknown setting or preset.
 CompositionPtr compose(const Registry& registry, const PresetLibrary& presets,
                        const std::vector<std::pair<std::string, std::string>>& settings, std::stop_token stop);
 

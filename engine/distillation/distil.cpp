@@ -25,7 +25,7 @@ double norm(std::span<const double> x) {
 }
 double over(double a, double b) { return b > 0.0 ? a / b : 0.0; }
 
-/// Adds what a channel's fits are to the rows.
+/// Adds the fits of a channel to the rows.
 void add(std::vector<ModesRow>& rows, std::span<const double> taps, const FilterSpectrum& spectrum, const std::vector<ModalFit>& fits) {
   const double size = norm(taps), first = spectrum.taps.value(0);
   double most = 0.0;
@@ -53,8 +53,8 @@ void count(Distillation& found, const DistilledFilter& filter) {
   }
 }
 
-/// The poles and residues of all filters of a layer, system-major (channel, filter), as the modal architecture has them, and what stands
-/// beside them.
+/// The poles and residues of all filters of a layer, system-major (channel, filter), as the modal architecture has them, with the
+/// parameters beside them.
 struct LayerModes {
   std::vector<double> poles, residues, direct;
 };
@@ -88,7 +88,7 @@ std::int64_t stored(const std::vector<const DistilledFilter*>& filters) {
   return static_cast<std::int64_t>(most);
 }
 
-/// Fills in what a modal model's layers have in place of the filters. False where they are not as many, or not as wide.
+/// Sets the modes of a modal model's layers, in place of the filters. False for another number of layers or another width.
 bool put_modes(Parameters& weights, const std::map<int, std::vector<const DistilledFilter*>>& layers, std::int64_t modes) {
   for (const auto& [layer, filters] : layers) {
     if (std::ranges::any_of(filters, [&](const DistilledFilter* f) { return f->filter.channels != filters[0]->filter.channels; }))
@@ -106,8 +106,8 @@ bool put_modes(Parameters& weights, const std::map<int, std::vector<const Distil
 
 bool ends(const std::string& name, const std::string& with) { return name.ends_with(with); }
 
-/// The same for layers of S4D, one filter a layer: A = log p with a step of 1, B = 1, and C that makes 2 Re(C B̄) the residue; what is
-/// beside the modes goes into D.
+/// The same for layers of S4D, one filter a layer: A = log p with a step of 1, B = 1, and C that makes 2 Re(C B̄) the residue; the direct
+/// term goes into D.
 bool put_exponents(Parameters& weights, const std::map<int, std::vector<const DistilledFilter*>>& layers, std::int64_t modes) {
   for (const auto& [layer, filters] : layers) {
     if (filters.size() != 1) return false;
@@ -141,11 +141,11 @@ struct ModalArchitecture {
   std::string id;
   std::int64_t states_a_mode;  ///< by which `state` counts
   Pairs fixed;                 ///< settings that its modes need
-  Pairs needs;                 ///< what the source's settings of these names have to be
+  Pairs needs;                 ///< the values that the source's settings of these names must have
   std::vector<std::string>
       filters;   ///< settings of the source that make its filter alone; empty: all that it has no setting of its own for
-  Pairs names;   ///< what is called otherwise in the source: theirs, its own
-  Pairs values;  ///< likewise values of `output`
+  Pairs names;   ///< settings of another name in the source: theirs, its own
+  Pairs values;  ///< values of `output` with another name: theirs, its own
   std::vector<std::string> replaced;  ///< ends or parts of names of parameters that make filters
   bool (*put)(Parameters&, const std::map<int, std::vector<const DistilledFilter*>>&, std::int64_t);
 };
@@ -210,8 +210,8 @@ const std::vector<ModalArchitecture>& modal_architectures() {
   return all;
 }
 
-/// The model itself, where all but its filters is a part of this architecture with the same hyper-parameters. Returns what there is no
-/// place for; nothing where it is done.
+/// The model itself, where all but its filters is a part of this architecture with the same hyper-parameters. Returns the parts that have
+/// no place in it; empty on success.
 std::string put_whole(const Registry& registry, const ModalArchitecture& target, const Prepared& source, const DistilRequest& request,
                       Distillation& found) {
   const Architecture& architecture = registry.find(target.id);
@@ -449,7 +449,7 @@ Distillation distil(const Registry& registry, const DistilRequest& request, cons
     if (found.whole) break;
     found.why_not += (found.why_not.empty() ? "" : "; ") + missing;
   }
-  bool in_place = false;  // the short filters of a layer stay what they are
+  bool in_place = false;  // the short filters of a layer stay unchanged
   if (!found.whole) {
     const std::string missing = put_in_place(registry, prepared, request, found);
     found.whole = in_place = missing.empty();

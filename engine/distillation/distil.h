@@ -43,8 +43,8 @@ struct Distillation {
   std::vector<ModesRow> rows;           ///< the number of modes rises to the one asked for
   std::vector<double> singular_values;  ///< σ_k/σ_1, the largest of all channels for each k
   std::vector<DistilledFilter> filters;
-  /// The model that has the fits of the last row: the whole model where all that stands round its filters is what an architecture with
-  /// modes has too, laughing-hyena or s4d, or where its own has a row for that, filter_modes; else its first filter alone.
+  /// The model that has the fits of the last row: the whole model where an architecture with modes, laughing-hyena or s4d, shares all of it
+  /// but its filters, or where its own has the row filter_modes; else its first filter alone.
   Preset preset;
   Parameters weights;
   bool whole = false;

@@ -32,7 +32,7 @@ std::vector<LongFilter> long_filters(const Prepared& prepared, const RunRequest&
       const auto kernel = kernel_of(operation, in);
       if (!kernel || kernel->dim(1) < 2) return;
       LongFilter filter;
-      int begun = -1;  // a layer's states are made before what reads them
+      int begun = -1;  // a layer's states are made before the nodes that read them
       for (const Network::StateVar& state : segment.network.states())
         if (state.initial && state.initial.id < out[0].id && state.initial.id > begun) {
           begun = state.initial.id;

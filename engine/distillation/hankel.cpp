@@ -146,7 +146,7 @@ HankelFactors factors_of(std::span<const double> taps, HankelOf of, std::int64_t
   const std::int64_t height = basis.height();
   std::vector<double> alpha, beta;  // beta[k] couples k and k + 1
   Rng rng = Rng(1).split("hankel");
-  /// Takes what lies in the first k vectors out of column k, and returns the norm of what is left.
+  /// Subtracts from column k its projection on the first k vectors, and returns the norm of the remainder.
   const auto orthogonalised = [&](std::int64_t k) {
     for (int twice = 0; twice < 2; ++twice)
       for (std::int64_t i = 0; i < k; ++i) {

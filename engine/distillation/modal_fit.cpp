@@ -32,8 +32,8 @@ void each_power(Complex pole, std::int64_t count, const F& f) {
 
 bool is_pair(Complex pole) { return pole.imag() != 0.0; }
 
-/// A pole at 0 stands for the tap at 1 with a residue without bound, and two poles that meet for a product with k likewise. What is run in
-/// floating point has neither: of residues this much larger than the taps the sum would be rounding.
+/// A pole at 0 stands for the tap at 1 with a residue without bound, and two equal poles for a product with k, also without bound. A run in
+/// floating point has neither: with residues this much larger than the taps the sum would be rounding.
 constexpr double least_radius = 1e-5, largest_coefficient = 1e6;
 
 /// On the circle, or inside it and not at its centre.
@@ -72,9 +72,9 @@ class Projection {
     }
   }
   const std::vector<Complex>& residues() const { return residues_; }
-  double squares() const { return squares_; }  ///< of what is left
+  double squares() const { return squares_; }  ///< squared norm of the residual
   const double* left() const { return left_[0]; }
-  /// Takes out of x what these columns reach.
+  /// Subtracts from x its projection on these columns.
   void project(double* x) const {
     for (std::int64_t i = 0; i < rank_; ++i) {
       const double s = columns::dot(q_[i], x, 0, q_.height());
@@ -148,7 +148,8 @@ class Projection {
   double squares_ = 0.0;
 };
 
-/// The eigenvalues of what shifts the leading singular vectors by a row: the poles of a system of that order, inside the closed unit disk.
+/// The eigenvalues of the matrix that shifts the leading singular vectors by a row: the poles of a system of that order, inside the closed
+/// unit disk.
 std::vector<Complex> poles_of(const HankelFactors& h, std::int64_t order, bool ending) {
   std::int64_t n = 0;
   while (n < std::min<std::int64_t>(order, std::ssize(h.vectors)) && h.value(n) > 1e-13 * h.value(0)) ++n;

@@ -17,7 +17,7 @@ struct Example {
 };
 
 /// The loss of a batch is the sum of those of its examples, each normalised as its own Loss says and nothing divided by their number, so
-/// that the gradient is the sum of those of single runs; who wants the mean divides the rate of learning.
+/// that the gradient is the sum of those of single runs; for the mean, divide the learning rate.
 ///
 /// Sequences need not be equally long: a shorter one is followed by zeros, of which no loss is taken, and its results at its own steps are
 /// those that it has alone. A layer that runs from the end of the sequence to its start would begin with those zeros, so a rollout with one

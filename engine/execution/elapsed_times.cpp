@@ -38,7 +38,7 @@ void ElapsedTimes::upload(const Network& network, const Batch& batch, std::int64
     const auto values = narrowed(real, all);
     backend_.upload(elapsed_[i].resize(backend_, real, std::ssize(all)), values.data(), values.size());
   }
-  // What stays the unit of a continued run: that of a layer without one of its own is the typical step.
+  // The unit that a continued run keeps: a layer without one of its own takes the typical step.
   const auto own_unit = std::ranges::find(wanted, 0.0, &Network::ElapsedVar::unit);
   std::vector<double> ends;
   for (std::size_t last = 0; last < length;) {

@@ -12,7 +12,7 @@ namespace reclab {
 
 std::int64_t planned_memory(const Architecture& architecture, const Hyper& hyper, const NetworkOptions& options, Backend& backend) {
   PlanningBackend planning(backend), outside(backend);
-  Network network(architecture, hyper, options);  // after what its arrays are given back to
+  Network network(architecture, hyper, options);  // declared after the backends that its arrays are returned to
   std::int64_t largest = 0;
   std::vector<Var> given{network.input()};
   for (const auto& parameter : network.parameters()) given.push_back(parameter.var);

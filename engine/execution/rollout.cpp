@@ -213,7 +213,7 @@ void Rollout::reset_states() {
   set_clocks({});
 }
 
-/// Those of the states before the first step.
+/// Sets the clocks of the states before the first step.
 void Rollout::set_clocks(std::span<const double> values) {
   elapsed_.set_clocks(values);
   elapsed_.upload(*full_, batch_, length_, segment_);
@@ -317,7 +317,7 @@ std::optional<Divergence> Rollout::first_divergence(Network& network, std::int64
     if (!var) return;
     const std::int64_t t = first_bad_row(backend_, var.dtype(), network.graph().value(var), steps, count(var.shape()) / steps);
     if (t < 0) return;
-    // What a layer that runs backward did first is at the latest step, and nothing before it can be shown.
+    // A layer that runs backward starts at the latest step, so the steps after a divergence are the ones it computed first.
     const Divergence found{backward ? steps - 1 - t : first + t, name, -1, backward ? 0 : first + t};
     if (bad.step < 0 || found.good < bad.good) bad = found;
   };
@@ -328,7 +328,7 @@ std::optional<Divergence> Rollout::first_divergence(Network& network, std::int64
   for (const auto& state : network.states())
     if ((state.memory || state.trajectory) && !state.reversed) look(state.trajectory, state_key(state));
   look(network.output(), key_of(Kind::output));
-  // What is carried over and not recorded is seen as it stands after the segment alone.
+  // Carried states that are not recorded can be checked only at the segment's end.
   for (const auto& state : network.states()) {
     const Var end = state.final_state;
     if (bad.step >= 0 || state.trajectory || !end || count(end.shape()) == 0) continue;
@@ -615,7 +615,7 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
                           carried_[i].data(), false);
       exponents[i] = unit[state.memory];
     }
-    const bool seen = finite && segments_ == 1 && scale == 0;  // the sums are then what was found to be finite
+    const bool seen = finite && segments_ == 1 && scale == 0;  // the finite check has then covered the sums
     if (!bad && !timing_only_ && !seen) bad = off ? off : look_at_sums(network, first);
     if (visit) visit({network, first, steps}, scale);
   }

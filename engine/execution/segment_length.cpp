@@ -17,9 +17,10 @@
 namespace reclab {
 namespace {
 
-constexpr std::int64_t segment_bytes = std::int64_t{8} << 20;  // what stays in the caches between one operation and the next
+constexpr std::int64_t segment_bytes = std::int64_t{8} << 20;  // the working set that stays in the caches between one operation and the
+                                                               // next
 constexpr std::int64_t shortest_segment = 16;
-constexpr std::int64_t sample_steps = 32;  // from which is told what a step takes
+constexpr std::int64_t sample_steps = 32;  // the graph whose memory gives the bytes of a step
 
 /// Between layers the adjoints of a segment share one power of two, so a segment must be short enough that none of them leaves the
 /// range of the number format on the way: with 256 steps (float: 64) they may lose more than a decade (half a decade) a step.
@@ -27,7 +28,7 @@ std::int64_t longest_segment(std::int64_t layers, DType real) { return layers ==
 
 constexpr std::int64_t most_bytes = std::int64_t{8} << 30;
 
-/// Bytes that this process can still take: what the system has without swapping, and what its own limit leaves.
+/// Bytes that this process can still take, of the system's memory without swapping and of its own limit.
 double available_memory() {
   double available = std::numeric_limits<double>::infinity();
   std::ifstream system("/proc/meminfo");
@@ -41,7 +42,7 @@ double available_memory() {
   return std::min(available, static_cast<double>(limit.rlim_cur) - pages * static_cast<double>(sysconf(_SC_PAGESIZE)));
 }
 
-/// What takes most of the memory that is left is refused before it takes it: half of it, since a pass goes back as well.
+/// Refuses a run that would take most of the memory that is left: half of it, since a pass goes back as well.
 void check_memory(const Model& model, std::int64_t steps, double needed) {
   constexpr double small = static_cast<double>(std::int64_t{256} << 20);
   if (needed < small || model.backend().device() != Device::cpu) return;
@@ -54,7 +55,7 @@ void check_memory(const Model& model, std::int64_t steps, double needed) {
               {.model = model.architecture().id});
 }
 
-/// What a network takes for all its steps at once: exactly where that is few, else from a line through two smaller ones.
+/// The memory of a network for all its steps at once: exactly for few steps, else from a line through two smaller ones.
 double memory_of(const Model& model, NetworkOptions build, std::int64_t length) {
   const auto planned = [&](std::int64_t steps) {
     build.steps = steps;
@@ -66,7 +67,7 @@ double memory_of(const Model& model, NetworkOptions build, std::int64_t length) 
   return least + slope * static_cast<double>(length - some);
 }
 
-/// What goes from segment to segment of its own begins anew every so many steps, in all layers, so that a run may be cut there; 0: never.
+/// The period after which the growing states of all layers are reset, so that a run may be cut there; 0: never.
 std::int64_t period_of(const Network& network) {
   std::int64_t period = 0;
   for (const auto& state : network.states()) {
@@ -77,7 +78,7 @@ std::int64_t period_of(const Network& network) {
   return std::ranges::any_of(network.layers(), [](const Network::LayerInfo& layer) { return layer.reversed; }) ? 0 : period;
 }
 
-/// What does not fit at once is cut where all that goes from segment to segment begins anew. Throws Error where there is no such place.
+/// The steps of a segment that fits: a whole number of periods, at whose ends all growing states are reset. Throws Error where none fits.
 std::int64_t periods_that_fit(const Model& model, const Network& sample, std::int64_t length, double each, double needed,
                               std::int64_t longest) {
   const NetworkOptions& build = sample.options();
@@ -111,8 +112,8 @@ std::int64_t segment_length(const Model& model, const Network& sample, std::int6
     const double needed = arrays > limit || arrays + scratch_at_most <= limit ? arrays : memory_of(model, build, length);
     return needed > limit ? periods_that_fit(model, sample, length, each, needed, longest) : length;
   }
-  // In a graph of `sample_steps` what does not grow with the steps counts as if it did, so a step takes at most so many times what it takes
-  // here.
+  // A graph of `sample_steps` divides memory that does not grow with the steps among them, so a step takes at most this many times its
+  // bytes there.
   const double at_most = each * std::max(1.0, static_cast<double>(build.steps) / static_cast<double>(sample_steps));
   if (length <= longest && build.steps == length && at_most * steps <= fits) return length;
   if (build.steps > sample_steps) {

@@ -14,7 +14,7 @@
 
 namespace reclab {
 
-/// Vectors are float64, whatever the model's precision; computations have the model's precision and are done on its backend. A state is one
+/// Vectors are float64, for a model of any precision; computations have the model's precision and are done on its backend. A state is one
 /// vector: the arrays of parts() one after another, a complex entry as its real and its imaginary part. An adjoint of a complex entry is
 /// dL/dRe + i dL/dIm. Changes of the model's weights are seen by the next evaluate().
 class StepMap {

@@ -89,11 +89,11 @@ FormErrors errors_of(const FormResult& result, const FormResult& reference) {
 
 namespace {
 
-std::vector<FormReport> compare(const Registry& registry, const RunRequest& request, std::stop_token stop, std::string& where) {
+FormReports compare(const Registry& registry, const RunRequest& request, std::stop_token stop, std::string& where) {
   const Prepared prepared(registry, request);
   const SequenceLoss loss(LossKind::random, request.sequence, prepared.loss.outputs());
   const FormCase of{prepared.architecture, prepared.hyper, prepared.parameters, request.sequence, loss, prepared.backend};
-  std::vector<FormReport> reports;
+  FormReports reports;
   FormResult reference;
   for (const Form form : prepared.shape_network->forms()) {
     FormReport report;
@@ -127,11 +127,11 @@ std::vector<FormReport> compare(const Registry& registry, const RunRequest& requ
 
 }  // namespace
 
-std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop) {
+FormReports compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop) {
   const StopScope scope(stop);
   std::string where = "before the first form";
   return or_on_cpu(request, "comparison", where, [&](const RunRequest& asked, const std::string& said) {
-    std::vector<FormReport> reports = compare(registry, asked, stop, where);
+    FormReports reports = compare(registry, asked, stop, where);
     if (!said.empty() && !reports.empty()) reports.front().note = said + (reports.front().note.empty() ? "" : " " + reports.front().note);
     return reports;
   });

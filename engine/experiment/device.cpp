@@ -27,21 +27,21 @@ Backend* found(const RunRequest& request, std::string& why) {
 // for 26 (CPU) and 18 (CUDA) of 29 models and forms there, and the right side of worth_cuda() for 27.
 double seconds_on_cuda(const Work& work) {
   // A launch that is recorded takes 1.5 to 2.5 us with its kernel, one that is asked for by itself 3.6; a step within a kernel 0.03 us
-  // (diagonal) to 0.15 us (selective). Memory moves at 2.5 TB/s, what is read again comes from the device's cache.
+  // (diagonal) to 0.15 us (selective). Memory moves at 2.5 TB/s, repeated reads come from the device's cache.
   constexpr double launch = 2e-6, step = 0.15e-6, bytes = 2.5e12, cached_bytes = 6e12, flops = 30e12;
   const double once = std::min(work.cost.bytes, work.memory), again = work.cost.bytes - once;
   return work.cost.launches * launch + work.serial * step + std::max(work.cost.flops / flops, once / bytes + again / cached_bytes);
 }
 
 double seconds_on_cpu(const Work& work) {
-  // What is read again comes from the caches where all of it has room there.
+  // Repeated reads come from the caches where all of the data fit.
   constexpr double call = 0.06e-6, bytes = 40e9, cached_bytes = 850e9, flops = 270e9, room = 128 << 20;
   const double once = work.memory <= room ? std::min(work.cost.bytes, work.memory) : work.cost.bytes, again = work.cost.bytes - once;
   return work.cost.launches * call + std::max(work.cost.flops / flops, once / bytes + again / cached_bytes);
 }
 
 bool worth_cuda(const Work& work) {
-  // What the CPU does in the blink of a slider is not worth a transfer, and less than twice as fast is nothing to change a device for.
+  // A run shorter than least_seconds on the CPU is not worth a transfer, nor is one less than twice as fast on the device.
   constexpr double least_seconds = 0.01, times_as_fast = 2.0;
   const double cpu = seconds_on_cpu(work);
   return cpu >= least_seconds && cpu >= times_as_fast * seconds_on_cuda(work);

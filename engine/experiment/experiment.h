@@ -30,20 +30,20 @@ struct Architecture;
 
 using HyperValues = std::vector<std::pair<std::string, HyperValue>>;
 
-/// What a preset's idea says is to be seen, as a number that its own run has: tests/engine/sweeps/test_cards.cpp measures it.
+/// A statement of a preset's idea, as a number of its own run: tests/engine/sweeps/test_cards.cpp measures it.
 struct Claim {
   std::string text;     ///< the words of the idea
-  std::string measure;  ///< a name and what it is of: "deviation gate/0/forget"
+  std::string measure;  ///< a measure's name and its array: "deviation gate/0/forget"
   double low = 0.0, high = 0.0;
 };
 
-/// What a preset is a variation of, and what it changes of it. The id may be one of no preset that is there.
+/// The preset that another is a variation of, and the change. The id may be of a preset that does not exist.
 struct Descent {
   std::string id;
   std::string changed;  ///< one clause: "the output is fed back instead of the state"
 };
 
-/// What a preset is like after training: small weights that come with it, and what they were trained on.
+/// A preset's trained weights: a small file beside it, and the task that they were trained on.
 struct TrainedPreset {
   std::filesystem::path weights;  ///< a safetensors file beside the preset, of at most `largest` bytes
   std::string command;            ///< "reclab train ID ...", which made it
@@ -67,12 +67,12 @@ struct Preset {
   std::string task = "noise";  ///< the sequence it likes to be shown on
   std::int64_t task_length = 200;
   std::uint64_t task_seed = 1;
-  TaskSettings task_set;  ///< of the task's own parameters what is not the default
+  TaskSettings task_set;  ///< the task's parameters that differ from their defaults
   TaskOptions task_options() const { return {.length = task_length, .seed = task_seed, .set = task_set}; }
   SequenceChoice own_sequence() const { return {.task = task, .make = task_options()}; }
-  /// Where to look, first what matters most: a panel of the window, or "panel:detail". The window knows which there are and what can be
-  /// chosen of them. Gates and states are named as on the card, with the number of the layer and a slash in front where it is not the first
-  /// that has one of that name.
+  /// The places to look at, the most important first: a panel of the window, or "panel:detail". The window knows the panels and their
+  /// details. Gates and states are named as on the card, with the number of the layer and a slash in front where it is not the first that
+  /// has one of that name.
   std::vector<std::string> look_at;
   std::vector<Claim> claims;
   std::vector<Descent> descends_from;
@@ -104,18 +104,18 @@ Preset as_trained(const Preset& preset);
 /// The folders that presets are looked for in: $RECLAB_PRESETS, the installation's data folder, the build tree's source, the user's own.
 std::vector<std::filesystem::path> preset_folders();
 
-/// What a run is to record. Some of it costs time, so a window asks for what its visible panels show.
+/// The arrays that a run records. Some cost time, so the window asks for those of its visible panels.
 struct RecordingOptions {
   Kinds kinds = recordable();
   std::vector<std::string> only;  ///< --record: of these kinds the keys, or beginnings of keys, to keep; empty keeps all of them
-  std::int64_t dense_rows = 0;    ///< at most so many steps for what is computed of Jacobians in blocks that change; 0: every recorded row
+  std::int64_t dense_rows = 0;    ///< most steps at which arrays of changing block Jacobians are computed; 0: every recorded row
   int singular_values = 4;        ///< k
   /// A step whose eigenvalues come with the first stage, before those of all other steps and also where spectra are not wanted, which is
   /// how a window follows a hand: one decomposition a layer. -1: none.
   std::int64_t focus = -1;
 };
 
-/// How a model is run, whichever it is and on whatever sequence.
+/// The settings of a run that are independent of model and sequence.
 struct RunSettings {
   std::uint64_t seed = 1;           ///< of drawn weights
   std::string form = "sequential";  ///< or an exact form of the model, or auto, which is sequential
@@ -129,10 +129,10 @@ struct RunRequest : RunSettings {
   Preset preset;
   std::vector<std::pair<std::string, std::string>> set;  ///< --set key=value over the preset's own, in order
   SharedSequence sequence;
-  Backend* cuda = nullptr;               ///< what computes as cuda; null: cuda_backend()
+  Backend* cuda = nullptr;               ///< the backend for the device cuda; null: cuda_backend()
   std::int64_t every = 0;                ///< 0: chosen so that the record stays under record_limit
   std::filesystem::path weights, state;  ///< NPZ or safetensors files; empty: none. "FILE:PART": the entries of a file that begin with PART
-  std::shared_ptr<const LearnedWeights> learned;        ///< what a training came to, in place of weights that are drawn or read; null: none
+  std::shared_ptr<const LearnedWeights> learned;        ///< weights of a training, in place of drawn or read ones; null: none
   std::int64_t record_limit = std::int64_t{512} << 20;  ///< bytes
   RecordingOptions recording;
 };
@@ -141,14 +141,14 @@ struct RunRequest : RunSettings {
 /// own takes the new preset's. Throws Error where the preset has no trained weights.
 void use_trained(RunRequest& request);
 
-/// fraction in [0, 1] of the whole run, stage: what is being done, in words. Called from the run's thread, often: be quick.
+/// fraction in [0, 1] of the whole run, stage: the present work, in words. Called from the run's thread, often: be quick.
 using Progress = std::function<void(double fraction, std::string_view stage)>;
 using TracePtr = std::shared_ptr<const Trace>;
 /// Called with each completed stage, each a superset of the last: states, gates and gradients with the eigenvalues of
 /// RecordingOptions::focus (where they take long, those come second), then all spectra, then Jacobian products.
 using Publish = std::function<void(TracePtr)>;
 
-/// The final state of a run, what state.npz holds: "state/<layer>/<name>" -> array (no time axis).
+/// The final state of a run, the entries of state.npz: "state/<layer>/<name>" -> array (no time axis).
 using FinalState = std::map<std::string, TraceArray>;
 
 struct RunResult {
@@ -156,10 +156,9 @@ struct RunResult {
   FinalState state;
 };
 
-/// Runs. Throws Error for a request that cannot run. A cancelled or diverged run returns normally with that outcome in trace->info and
-/// what was recorded up to there. A device that fails is left: the run is done on the CPU from its beginning, with the bits of a run on the
-/// CPU, and a note says why. `standing`: of the run before, and for the next one, which it makes no difference to but in time; no two runs
-/// at once.
+/// Runs. Throws Error for a request that cannot run. A cancelled or diverged run returns normally with that outcome in trace->info and the
+/// rows recorded so far. A device that fails is left: the run is done on the CPU from its beginning, with the bits of a run on the CPU, and
+/// a note says why. `standing`: the model kept from the run before for the next; it saves time and changes no result. One run at a time.
 RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop,
               const Publish& publish = {}, StandingModel* standing = nullptr);
 
@@ -175,9 +174,8 @@ class MisfitError : public Error {
   std::vector<std::pair<std::string, std::string>> settings;  ///< after the request's own they make the file fit; empty: none do
   std::vector<std::string> parts;  ///< of a file that holds more than this model: those that are one, "FILE:PART"
 };
-/// The hyper-parameters that a file of weights tells by its names and shapes, as settings to put after the request's own; what no shape
-/// tells stays as it is. Empty where the file fits as it is. Throws Error where no settings make it fit. Those that the request sets stay
-/// where they can.
+/// The hyper-parameters that a file of weights tells by its names and shapes, as settings to put after the request's own; the others stay
+/// unchanged. Empty where the file fits as it is. Throws Error where no settings make it fit. Settings of the request stay where they can.
 struct SizesInFile {
   std::vector<std::pair<std::string, std::string>> settings;
   std::string others;  ///< other settings that the same shapes fit, in words; empty: the shapes leave no choice
@@ -185,12 +183,12 @@ struct SizesInFile {
 SizesInFile sizes_in_file(const Registry& registry, const RunRequest& request, const std::filesystem::path& file);
 std::vector<std::pair<std::string, std::string>> settings_that_fit(const Registry& registry, const RunRequest& request,
                                                                    const std::filesystem::path& file);
-/// What has no effect on a run whose weights come from a file: the hyper-parameters that matter for drawing weights alone, and "seed".
-/// None where the request's weights are drawn.
+/// The settings without effect on a run whose weights come from a file: the hyper-parameters that matter for drawing weights alone, and
+/// "seed". None where the request's weights are drawn.
 std::vector<std::string> settings_without_effect(const Registry& registry, const RunRequest& request);
 
-/// What a file is, by its content: of arrays, weights have "param/" and states "state/" in their names, and a sequence what its format says
-/// (of NPZ "input" or the only array); what holds no arrays is a sequence too. Throws Error for a file of arrays that cannot be read.
+/// The kind of a file, by its content: weights have names with "param/", states with "state/", and a sequence the names of its format (NPZ:
+/// "input" or the only array); a file without arrays is a sequence too. Throws Error for a file of arrays that cannot be read.
 enum class FileKind { sequence, weights, state };
 FileKind kind_of_file(const std::filesystem::path& file);
 
@@ -205,15 +203,17 @@ struct FormReport {
   std::string form;
   std::string device{};         ///< "cpu" or "cuda", where it really ran
   double output_error = 0.0;    ///< largest |difference| over largest |value| of the sequential form
-  double gradient_error = 0.0;  ///< likewise, the worst over the input and all parameters; NaN when one is not finite, which the note names
+  double gradient_error = 0.0;  ///< relative as well, the largest over the input and all parameters; NaN when one is not finite, which the
+                                ///< note names
   double seconds = 0.0;         ///< forward and backward, wall
   double flops = 0.0, bytes = 0.0;  ///< by formula, forward
   int iterations = -1;              ///< of a Newton form, the most of all layers; -1 in every other form
   bool converged = true;            ///< false: a Newton form did not, and the sequential form was run instead
   std::string note{};               ///< a Newton form's own words, and the first gradient that is not finite
 };
+using FormReports = std::vector<FormReport>;
 /// Each exact form against the sequential one, on the preset's task at the given length.
-std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop);
+FormReports compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop);
 
 /// Writes manifest.json, trace.npz, state.npz and, if asked, a CSV per array into the folder, made if needed, all at once (AtomicFolder);
 /// the manifest names size and SHA-256 of the others. On failure the folder is as it was and an Error names the file and the cure.

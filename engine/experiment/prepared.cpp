@@ -129,10 +129,10 @@ Parameters Structure::loaded(const RunRequest& request) const {
   return load_weights(request.weights, *shape_network, architecture, hyper, loss.kind() != LossKind::task);
 }
 
-Prepared::Prepared(const Registry& registry, const RunRequest& request, const Parameters* given, const Structure* like)
+Prepared::Prepared(const Registry& registry, const RunRequest& request, const WeightsOf& given, const Structure* like)
     : Structure(registry, request, like) {
   if (given) {
-    parameters = *given;
+    parameters = given(*shape_network);
   } else if (request.learned) {
     parameters = learned_by(*request.learned, *shape_network, request.preset.title.empty() ? architecture.title : request.preset.title);
   } else if (!request.weights.empty()) {

@@ -2,6 +2,7 @@
 // A prepared request, before anything runs, shared by runs, comparisons of forms and timings.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,13 +51,16 @@ struct Structure {
   Parameters loaded(const RunRequest& request) const;
 };
 
+/// The weights of a network: its undrawn() with values.
+using WeightsOf = std::function<Parameters(const Network&)>;
+
 /// The structure with its weights: those that are given, else those that the request has learned or reads from a file. Where it has
 /// neither, they are drawn, and a read-out that is fitted to the target is.
 struct Prepared : Structure {
   Parameters parameters;
   std::string readout_note;  ///< on a read-out that was fitted to the run's target; empty: none was
 
-  Prepared(const Registry& registry, const RunRequest& request, const Parameters* given = nullptr, const Structure* like = nullptr);
+  Prepared(const Registry& registry, const RunRequest& request, const WeightsOf& given = {}, const Structure* like = nullptr);
 };
 
 /// Whether the scan and the chunkwise form are one kernel on the request's device, as those of a diagonal recurrence are on CUDA.

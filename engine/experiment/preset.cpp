@@ -110,7 +110,7 @@ Json parse(const fs::path& file) {
     if (const auto colon = why.find(": "); colon != std::string::npos) why = why.substr(colon + 2);
     for (char& c : why)
       if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-    constexpr std::size_t longest = 300;  // it quotes what was read last, of any length
+    constexpr std::size_t longest = 300;  // the message quotes the last token, of any length
     if (std::size_t cut = longest; why.size() > cut) {
       while ((static_cast<unsigned char>(why[cut]) & 0xc0) == 0x80) --cut;
       why = why.substr(0, cut) + "...";
@@ -153,7 +153,7 @@ HyperValues read_hyper(const Json& json, const fs::path& file, const std::string
   return values;
 }
 
-/// Calls a check, and adds file and place to what it complains about: the architecture's name, or the hyper-parameter below `hyper`.
+/// Calls a check, and adds file and place to its errors: the architecture's name, or the hyper-parameter below `hyper`.
 template <class Check>
 void checked(const fs::path& file, const std::string& architecture, const std::string& hyper, const Check& check) {
   try {
@@ -188,7 +188,7 @@ void read_stack(const Json& json, const Registry& registry, const fs::path& file
   }
 }
 
-/// Where to look, in words of the window's: which panels there are and what can be chosen of them it knows alone.
+/// The places to look at, by the window's names, which only the window can check.
 std::vector<std::string> read_look_at(const Json& json, const fs::path& file) {
   if (!json.is_array()) mistake(file, "look_at", "must be a list of panels, not " + kind_of(json) + ".");
   std::vector<std::string> places;
@@ -200,7 +200,7 @@ std::vector<std::string> read_look_at(const Json& json, const fs::path& file) {
   return places;
 }
 
-/// What the idea says is to be seen; the words must stand in it, so that who changes the sentence looks at the claim too.
+/// The claims of the idea. Their words must occur in it, so that a changed sentence brings its claim to attention.
 std::vector<Claim> read_claims(const Json& json, const std::string& idea, const fs::path& file, const std::string& list = "claims") {
   if (!json.is_array()) mistake(file, list, "must be a list of objects with text, measure and range, not " + kind_of(json) + ".");
   std::vector<Claim> claims;
@@ -386,8 +386,8 @@ Preset load_preset(const Registry& registry, const fs::path& file) {
   return preset;
 }
 
-/// Every *.json below the folder, sorted, so that a library is the same on every machine. What cannot be looked into is told, and hides
-/// nothing else.
+/// Every *.json below the folder, sorted, so that a library is the same on every machine. A folder that cannot be read is reported and
+/// hides no other.
 std::vector<fs::path> preset_files(const fs::path& folder, std::vector<std::string>& problems) {
   std::error_code no_file;
   if (folder.extension() == ".json" && fs::is_regular_file(folder, no_file)) return {folder};
@@ -449,7 +449,7 @@ const Preset& PresetLibrary::find(std::string_view id) const {
   if (known.empty())
     throw Error("there is no preset \"" + where.model + "\", and none was found at all; set RECLAB_PRESETS to the folder that holds them.",
                 where);
-  // It may be in what could not be read: a folder, or a file with a mistake before its id.
+  // It may be in an unreadable folder, or in a file with a mistake before its id.
   const std::string hidden = problems_.empty()
                                  ? ""
                                  : " But not everything could be read: " + problems_.front() +

@@ -14,7 +14,7 @@
 namespace reclab {
 namespace {
 
-/// What the steps begin with: two states and one between them, the two with another input, and with another position.
+/// Starting points of the steps: two states and one between them, the two with another input, and with another position.
 struct Case {
   double first, second;  ///< shares of the two random states
   bool other_input, other_position;
@@ -85,7 +85,7 @@ class OneStep {
   }
 
  private:
-  /// Weights as a model starts with may hide what it can do: a gate's may all be 0.
+  /// A model's initial weights may hide a property: a gate's may all be 0.
   Parameters drawn(const Architecture& architecture, const Hyper& hyper, double spread, std::int64_t columns) {
     Parameters weights = Network(architecture, hyper, {.input = columns}).initialise(1);
     for (auto& entry : weights.entries())
@@ -110,7 +110,7 @@ class OneStep {
   std::vector<double> inputs_[2], start_;
 };
 
-/// How far a combination of the ends is from 0, against how large they are; infinite where one is not finite.
+/// The distance of a combination of the ends from 0, relative to their size; infinite where one is not finite.
 double distance(const std::vector<std::vector<double>>& ends, const std::vector<std::pair<int, double>>& combination) {
   double largest = 0.0, off = 0.0;
   for (std::size_t k = 0; k < ends[0].size(); ++k) {
@@ -126,7 +126,7 @@ double distance(const std::vector<std::vector<double>>& ends, const std::vector<
   return largest > 0.0 ? off / largest : 0.0;
 }
 
-/// What one recurrence does.
+/// The properties of one recurrence.
 struct Behaviour {
   bool finite = true, linear, by_input, by_position;
   explicit Behaviour(const std::vector<std::vector<double>>& ends) {
@@ -185,7 +185,7 @@ Properties properties_of(const Registry& registry, const Preset& preset, std::in
       return false;
     };
     if (memories.empty()) {
-      // Nothing but what has passed: a convolution reads it with the same weights at every step, attention does not.
+      // Past inputs alone: a convolution reads it with the same weights at every step, attention does not.
       const auto forms = network.forms();
       found.linear = found.time_invariant = std::ranges::find(forms, Form::convolution) != forms.end();
       return found;

@@ -48,14 +48,14 @@ class Layers {
     steps_ = sample.needs_one_segment() ? sequence.length : std::min(segment, sequence.length);
     features_ = sample.output().dim(-1);
     for (const auto& state : sample.states()) {
-      RECLAB_DEMAND(!state.growing || steps_ == sequence.length);  // what keeps every step is run as one segment
+      RECLAB_DEMAND(!state.growing || steps_ == sequence.length);  // a growing state is run as one segment
       states_.emplace_back(static_cast<std::size_t>(count(state.initial.shape())) * (is_complex(state.initial.dtype()) ? 2u : 1u),
                            state.start);
     }
   }
   std::int64_t features() const { return features_; }
 
-  /// Calls f(t, what the layers return, [features]) for the steps before `limit`.
+  /// Calls f(t, the layers' output [features]) for the steps before `limit`.
   template <class F>
   void run(std::int64_t limit, std::span<const double> teacher, const F& f) {
     for (std::int64_t first = 0; first < limit; first += steps_) {
@@ -127,7 +127,7 @@ class Layers {
   std::vector<std::vector<double>> states_;
 };
 
-/// How the head is fitted: of a stack as its uppermost part says.
+/// The fit of the head: that of a stack's uppermost part.
 std::optional<ReadoutFit> fit_of(const Architecture& architecture, const Hyper& hyper) {
   if (architecture.stack.empty()) return architecture.fit ? architecture.fit(hyper) : std::nullopt;
   std::optional<ReadoutFit> last;

@@ -28,7 +28,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// What the eigenvalues of one step may take before the states and gradients are published without waiting for them; seconds.
+/// The limit for the eigenvalues of one step, above which states and gradients are published before them; seconds.
 constexpr double focus_seconds = 0.1;
 
 /// "2nd", "3rd", "11th", "21st"
@@ -43,7 +43,7 @@ class Run {
   Run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish,
       StandingModel& standing, std::string& where, const std::string& said)
       : request_(request),
-        prepared_(registry, request, nullptr, standing.structure()),
+        prepared_(registry, request, {}, standing.structure()),
         publish_(publish),
         standing_(standing),
         record_(request_, prepared_, progress, std::move(stop), where) {
@@ -216,7 +216,7 @@ class Run {
     return part;
   }
 
-  /// Runs the rollout forward with some of the analyses. `of`: what the sentence says where it is.
+  /// Runs the rollout forward with some of the analyses. `of`: the place that a sentence about a divergence names.
   std::optional<Divergence> forward(const Part& part, const std::string& of, bool reported) {
     const std::int64_t length = request_.sequence->length;
     done_steps_ = 0;  // a cancelled run ends with the rows that have all arrays
@@ -247,7 +247,7 @@ class Run {
 
   void record() {
     const auto start = Clock::now();
-    // Forms that never form the state leave what is inside to the sequential form on the same weights.
+    // Forms that never form the state leave the analyses of states to the sequential form on the same weights.
     const bool inside = forms_states(form_);
     rollout_ = make_rollout(form_);
     const Part first = those([&](const Analysis& one) { return inside || one.needs_outputs(); });
@@ -295,7 +295,7 @@ class Run {
     info_.bytes = bytes;
   }
 
-  /// What needs passes of its own, with the first results published before.
+  /// The analyses that need passes of their own, with the first results published before.
   void analyse() {
     double seconds = 0.0;
     for (const auto& analysis : analyses_) seconds += analysis->seconds_at_focus();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A file of named arrays that is open for reading, of whatever format.
+// A file of named arrays that is open for reading, of any format.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ class ArrayFile {
   virtual bool has(std::string_view name) const = 0;
   /// Type and shape alone: to be looked at before an array of any size is read. Errors as of read.
   virtual NpyHeader header(std::string_view name) const = 0;
-  /// Error naming the arrays that there are when there is no such array.
+  /// Throws Error naming the arrays of the file if there is none of that name.
   virtual NpyArray read(std::string_view name) const = 0;
 };
 

@@ -24,7 +24,7 @@ constexpr std::size_t most_others = 1000;
 
 bool same(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
-/// Access lists and other attributes would stay with the old folder. Those of security modules are given to every new file by rule.
+/// Access lists and other attributes would stay with the old folder. Attributes of security modules are given to every new file by rule.
 bool has_attributes(int folder) {
   std::string names(4096, '\0');
   const ssize_t size = ::flistxattr(folder, names.data(), names.size());
@@ -49,7 +49,7 @@ bool is_current_folder(const struct stat& status) {
   return found;
 }
 
-/// Whether a folder may be replaced by another one of its name, which what is in use or is more than a folder of files may not.
+/// Whether a folder may be replaced by another one of its name: not if it is in use, or holds more than files.
 bool replaceable(const fs::path& folder, struct stat& status) {
   if (folder == folder.root_path()) return false;
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -138,7 +138,7 @@ void AtomicFolder::remove_part() noexcept {
 }
 
 void AtomicFolder::remove_made() noexcept {
-  for (auto it = made_.rbegin(); it != made_.rend(); ++it) ::rmdir(it->c_str());  // only if empty: what others put there stays
+  for (auto it = made_.rbegin(); it != made_.rend(); ++it) ::rmdir(it->c_str());  // only if empty: files that others put there stay
   made_.clear();
 }
 
@@ -158,7 +158,7 @@ void AtomicFolder::commit() {
   if (files_.empty()) return;
   for (auto& file : files_) {
     file->finish();
-    // A folder is exchanged without a look at what is in it.
+    // A folder is exchanged without a check of its files, so each is checked here.
     struct stat status{};
     if (::lstat(file->temporary_.c_str(), &status) != 0) file->fail(errno);
   }
@@ -214,7 +214,7 @@ bool AtomicFolder::exchange() {
     return false;
   }
   parts::sync_folder(parts::folder_of(target_));
-  // The old folder lies where the new one was made. What has come into it or was replaced in it since it was looked at is moved over.
+  // The old folder lies where the new one was made. Files that were added or replaced in it since the listing are moved over.
   for (const std::string& name : parts::names_in(target)) {
     struct stat before{}, now{};
     if (names_.contains(name))

@@ -103,7 +103,7 @@ struct WrittenFile {
 
 /// Several files that appear in a folder together, written in a folder under construction. Where the folder does not exist yet it appears
 /// with one rename. Where it holds plain files only, its other files are linked into the new folder, and the two are exchanged with one
-/// call (renameat2): who ends the process at any moment finds the old files or the new ones. Where that cannot be (a mount point, a folder
+/// call (renameat2): a process that ends at any moment leaves the old files or the new ones. Where that cannot be (a mount point, a folder
 /// that a process works in or that holds folders, another's folder, a file system that does not exchange) the files are renamed one by one,
 /// and the one that was begun last is taken away before all others and put in place after them: a folder without it is unfinished. When
 /// anything fails, or commit() is never called, the folder is as it was. Writers of one folder take turns.

@@ -26,7 +26,7 @@ constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t most_dimensions = 64;  // NumPy's own limit
 constexpr int widest = 32;                   // complex256, the widest number that NumPy has
 
-/// What the header says. dtype is empty when descr is a list of fields.
+/// The fields of the header. dtype is empty when descr is a list of fields.
 struct Header {
   std::string dtype;
   bool fortran = false;
@@ -165,7 +165,7 @@ void convert(const char* from, std::span<double> to, bool swap) {
   }
 }
 
-/// Why a type is not read, and what to do about it.
+/// The reason that a type is not read, and the cure.
 std::string refusal(char kind, int width) {
   switch (kind) {
     case 'O': return "holds Python objects: save it as numbers, for example numpy.save(name, a.astype(float))";

@@ -17,8 +17,8 @@
 
 namespace reclab {
 
-/// An array as read: row-major doubles or complex doubles, whatever its type and order in the file. Integers beyond 2^53 are rounded to
-/// the nearest double.
+/// An array as read: row-major doubles or complex doubles, for all types and orders in the file. Integers beyond 2^53 are rounded to the
+/// nearest double.
 struct NpyArray {
   Shape shape;        ///< empty for a scalar
   std::string dtype;  ///< as in the file, "<f4"

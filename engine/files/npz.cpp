@@ -130,7 +130,7 @@ NpzFile::NpzFile(const std::filesystem::path& file) : file_(file) {
     member.offset = entry.take(4);
     if (bytes.size() - at - central_size < name_size + extra_size + comment_size) damaged("its directory is cut short");
     std::string key = bytes.substr(at + central_size, name_size);
-    // What does not fit into 32 bits stands in the zip64 extra field, in this order.
+    // Fields beyond 32 bits are in the zip64 extra field, in this order.
     Fields extra(std::string_view(bytes).substr(at + central_size + name_size, extra_size));
     while (extra.left() >= 4) {
       const std::uint64_t id = extra.take(2), size = extra.take(2);

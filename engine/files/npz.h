@@ -27,7 +27,7 @@ class NpzFile final : public ArrayFile {
   /// The keys, without ".npy", in the order of the archive. Members of other kinds are not listed.
   const std::vector<std::string>& names() const override { return names_; }
   bool has(std::string_view name) const override;
-  /// Error naming the keys that there are when there is no such key.
+  /// Throws Error naming the keys of the file if there is none of that name.
   NpyArray read(std::string_view name) const override;
   /// Type and shape alone, which take a few bytes of a compressed array of any size. Errors as read().
   NpyHeader header(std::string_view name) const override;

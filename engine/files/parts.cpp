@@ -37,7 +37,7 @@ std::string new_name(const fs::path& path) {
   return "." + stem_of(path) + "." + std::to_string(::getpid()) + "-" + std::to_string(counter++) + std::string(ending);
 }
 
-/// The name of what a part is to become; empty for what is no part.
+/// The final name of a part; empty for other names.
 std::string_view becomes(std::string_view name) {
   if (!name.starts_with('.') || !name.ends_with(ending)) return {};
   name = name.substr(1, name.size() - 1 - ending.size());
@@ -77,7 +77,7 @@ bool is_gone(int descriptor) {
   return ::fstat(descriptor, &status) != 0 || status.st_nlink == 0;
 }
 
-/// A folder under construction with what is in it. One that has folders in it is not ours.
+/// Removes a folder under construction with its files. One that holds folders is not ours.
 void remove_folder(int descriptor, const fs::path& path) {
   const std::vector<std::string> names = names_in(descriptor);
   for (const std::string& name : names) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Unfinished files and folders: hidden, named ".NAME.PID-N.part", beside their final place. The writer holds a lock (flock) on it, which
-// the system takes back when the process ends in whatever way; so the next writer of NAME can tell an abandoned one, and removes it. A
-// process number alone would not tell: it may have been given to another process since.
+// the system takes back when the process ends in any way; so the next writer of NAME can tell an abandoned one, and removes it. A process
+// number alone would not tell: it may have been given to another process since.
 #pragma once
 
 #include <filesystem>

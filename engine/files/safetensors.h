@@ -26,8 +26,8 @@ class SafetensorsFile final : public ArrayFile {
   /// The names in the order of the data.
   const std::vector<std::string>& names() const override { return names_; }
   bool has(std::string_view name) const override { return entries_.find(name) != entries_.end(); }
-  /// F64, F32, F16, BF16, I8 to I64, U8 to U64 and BOOL. The dtype of the result is NumPy's, "bfloat16" for BF16. Error naming the
-  /// entries that there are when there is no such entry.
+  /// F64, F32, F16, BF16, I8 to I64, U8 to U64 and BOOL. The dtype of the result is NumPy's, "bfloat16" for BF16. Throws Error naming the
+  /// entries of the file if there is none of that name.
   NpyArray read(std::string_view name) const override;
   /// Type and shape alone.
   NpyHeader header(std::string_view name) const override;

@@ -49,7 +49,7 @@ class WindowExamples final : public Examples {
     if (options.ahead < 1) refuse("ahead", std::to_string(options.ahead), "is not ahead: choose 1 or more");
     if (!(options.held_out > 0.0 && options.held_out < 1.0))
       refuse("held-out", std::to_string(options.held_out), "is no share: choose a number between 0 and 1");
-    // A window and what is ahead of its last step lie in one part.
+    // A window and the steps ahead of its last lie in one part.
     reach_ = options.length + (own_target_ ? 0 : options.ahead);
     learned_ = learned_of(all.length, options);
     if (learned_ < reach_ || all.length - learned_ < reach_)
@@ -155,7 +155,7 @@ class WindowExamples final : public Examples {
       part.target_names.assign(all.names.begin(), all.names.end() - all.flags);
       part.mask.assign(static_cast<std::size_t>(part.length), 1.0);
       if (!all.known.empty())
-        std::copy_n(all.known.begin() + from + options_.ahead, part.length, part.mask.begin());  // what was filled in is no target
+        std::copy_n(all.known.begin() + from + options_.ahead, part.length, part.mask.begin());  // values filled in are no target
       part.target = rows(all.input, input_, from + options_.ahead);
       if (all.flags > 0) drop_flags(part.target, static_cast<std::size_t>(all.width), static_cast<std::size_t>(part.target_width));
     }

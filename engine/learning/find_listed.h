@@ -9,7 +9,7 @@
 
 namespace reclab {
 
-/// The row of that id. Throws Error naming those that there are; `what`: "optimiser"; `option`: the one that chooses it.
+/// The row of that id. Throws Error naming all rows; `what`: "optimiser"; `option`: the one that chooses it.
 template <class Row>
 const Row& find_listed(const std::vector<Row>& all, std::string_view id, const std::string& what, const std::string& option) {
   std::string known;

@@ -18,7 +18,7 @@ namespace reclab {
 enum class LossKind : std::uint8_t { automatic, last, mean, task, random };
 /// The name that --loss takes; empty for automatic.
 const char* to_string(LossKind loss);
-/// The kind of such a name; none where there is none, as for random, which no command asks for.
+/// The kind of a name; nothing for an unknown one, and for random, which no command asks for.
 std::optional<LossKind> loss_kind(std::string_view name);
 
 class SequenceLoss : public Loss {

@@ -68,7 +68,7 @@ struct OptimiserRule {
   /// The arrays that are kept between steps, one of each a weight: "m", "v".
   std::vector<std::string> (*kept)(const OptimiserOptions&) = nullptr;
   void (*step)(const WeightStep&) = nullptr;
-  /// Throws Error for options that do not go together, whichever optimiser was chosen; may be null.
+  /// Throws Error for options that do not go together, checked for every choice of optimiser; may be null.
   void (*check)(const OptimiserOptions&) = nullptr;
 };
 

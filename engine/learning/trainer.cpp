@@ -13,7 +13,7 @@
 namespace reclab {
 namespace {
 
-/// Whether what ended the step, which is being handled, is that the device was lost: nothing is asked of it any more.
+/// Whether the exception that is being handled says that the device was lost: it gets no more calls.
 bool device_lost() {
   try {
     if (std::current_exception()) throw;
@@ -28,7 +28,7 @@ bool device_lost() {
 bool matches(std::string_view pattern, std::string_view name) {
   constexpr std::size_t none = std::string_view::npos;
   std::size_t p = 0, n = 0, star = none,
-              from = 0;  // the last * and where what it stands for ends: of several, the last alone is worth another try
+              from = 0;  // the last * and the end of its match: of several, only the last needs another try
   while (n < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = p++;
@@ -164,7 +164,7 @@ void Trainer::undo() {
   --steps_;
 }
 
-/// Copies the weights, and what the optimiser keeps, on the device where they lie.
+/// Copies the weights and the optimiser's arrays on their device.
 void Trainer::keep() {
   const StopScope whole{std::stop_token()};
   Backend& backend = model_.backend();
@@ -258,7 +258,7 @@ void Trainer::change(double rate, TrainingStep& report) {
   });
 }
 
-/// What is held out, a batch from `first` on, with losses that judge; they live until the next one.
+/// The held-out batch from `first` on, with losses for its evaluation; they live until the next one.
 Batch Trainer::held_out_batch(std::size_t first) {
   std::vector<Example> examples;
   std::vector<std::unique_ptr<JudgingLoss>> losses;

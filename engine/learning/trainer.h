@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Training: a model, its examples, and an optimiser, one batch after the other. On the CPU the same options give the same bits, whatever
-// the number of threads.
+// Training: a model, its examples, and an optimiser, one batch after the other. On the CPU the same options give the same bits, for any
+// number of threads.
 #pragma once
 
 #include <complex>
@@ -45,8 +45,8 @@ class Trainer {
   Trainer(Model& model, const Examples& examples, const TrainingOptions& options);
   ~Trainer();
 
-  /// Trains on one batch. Throws TrainingDiverged; Cancelled when it is stopped. Whatever it throws, weights and optimiser are those before
-  /// it (see whole()). It obeys `stop` alone, not the StopScope of its thread. If `keep`, the step can be undone.
+  /// Trains on one batch. Throws TrainingDiverged; Cancelled when it is stopped. On any exception, weights and optimiser are those before
+  /// the step (see whole()). It obeys `stop` alone, not the StopScope of its thread. If `keep`, the step can be undone.
   TrainingStep step(std::stop_token stop = {}, bool keep = false);
   /// Weights and optimiser as they were before the last step, which was made with `keep`.
   void undo();

@@ -24,8 +24,8 @@ struct TrainingOptions {
   std::vector<std::string> frozen;
   /// Truncated backpropagation through time, BPTT(k2; k1) (R. J. Williams, J. Peng, Neural Computation 2(4), 1990): after every `advance`
   /// steps, k1, the weights change by the gradient of these steps' loss, which goes back over at most `truncate` steps, k2, and through no
-  /// state before them. That state is the one that the weights before the change came to. Steps without a target change no weights.
-  /// truncate = 0: back to the first step; advance = 0: as many as truncate.
+  /// state before them. That state was computed with the weights before the change. Steps without a target change no weights. truncate = 0:
+  /// back to the first step; advance = 0: as many as truncate.
   std::int64_t truncate = 0, advance = 0;
   std::int64_t held_out = 0;  ///< sequences that the model is judged by, at least so many; 0: 128, or all where there are fewer
   Form form = Form::sequential;

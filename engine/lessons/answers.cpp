@@ -115,7 +115,7 @@ std::vector<LessonGrade> grades_of(const Answers& answers, const LessonLibrary& 
         const auto found = given.find(question->id);
         if (found == given.end() || found->second.empty()) continue;
         ++grade.answered;
-        const LabSetup* lab = lab_measured_at(*lesson, s, b);
+        const LabSetup* lab = lab_measured_at(*lesson, s);
         const std::vector<std::string> measured = lab ? measured_in(*lesson, *lab) : std::vector<std::string>();
         bool right = false;
         for (std::size_t i = 0; i < found->second.size(); ++i) {

@@ -217,6 +217,8 @@ Question question_of(const MarkdownBlock& block, const std::string& id) {
       made.wrong.push_back(wrong_of(made.kind, line, trimmed(line.key.substr(5))));
       if (!made.wrong.back().answer.empty()) made.order.push_back(made.wrong.back().answer);
     } else if (line.key == "such as") {
+      // The right one stands first in many a file.
+      std::ranges::sort(made.order, {}, [&](const std::string& answer) { return sha256_hex(id + answer); });
       if (made.wrong.empty()) refuse(line.number, "\"such as\" stands behind a wrong answer.");
       made.wrong.back().such_as = line.value;
     } else {
@@ -239,6 +241,8 @@ Question question_of(const MarkdownBlock& block, const std::string& id) {
     wants(made.holds, "holds");
   }
   wants(made.because, "because");
+  // The right one stands first in many a file.
+  std::ranges::sort(made.order, {}, [&](const std::string& answer) { return sha256_hex(id + answer); });
   if (made.wrong.empty()) refuse(block.line, "the question has no wrong answer that was thought of: add a line \"wrong\".");
   return made;
 }

@@ -70,7 +70,7 @@ struct Question {
   std::string measure{}, within{};   ///< of a number: an expression, and "5%" or an amount
   std::string unit{};                ///< of a number, for its field
   std::string right{};               ///< of a choice
-  std::vector<std::string> order{};  ///< of a choice: all answers, as they are written
+  std::vector<std::string> order{};  ///< of a choice: all answers, in an order that says nothing
   std::string holds{};               ///< a condition: of something to do, when it is done; of a choice, why the right answer is right
   std::string answer{};              ///< of something to do: options that do it, "--set spectral_radius=1", or "view: pins=1"
   std::string because{};             ///< said when the answer is right; may have {{numbers}}

@@ -158,7 +158,7 @@ struct Reader {
   }
   int refuse(const std::string& what) {
     refused = what;
-    return 1;
+    return -1;
   }
 };
 

@@ -27,11 +27,11 @@ class Examiner {
         line_ = lesson_.steps[s].source_line;
         if (const auto* lab = std::get_if<LabSetup>(&blocks[b])) trying(lab->source_line, [&] { check(*lab); });
         if (const auto* question = std::get_if<Question>(&blocks[b])) {
-          const LabSetup* lab = lab_measured_at(lesson_, s, b);
+          const LabSetup* lab = lab_measured_at(lesson_, s);
           trying(question->source_line, [&] { check(*question, lab); });
         }
         if (const auto* words = std::get_if<ProseBlock>(&blocks[b]))
-          trying(line_, [&] { check(words->words, runs_of(lab_at(lesson_, s, b))); });
+          trying(line_, [&] { check_words(words->words, lab_measured_at(lesson_, s)); });
       }
     }
     return std::move(mistakes_);
@@ -55,6 +55,11 @@ class Examiner {
     if (lab == nullptr) return nullptr;
     const auto found = runs_.find(lab);
     return found == runs_.end() || !found->second ? nullptr : &*found->second;
+  }
+
+  void check_words(const Prose& words, const LabSetup* lab) {
+    if (lab != nullptr) make(*lab);
+    check(words, runs_of(lab));
   }
 
   void check(const LabSetup& lab) {

@@ -87,13 +87,8 @@ const LabSetup* lab_at(const Lesson& lesson, std::size_t step, std::size_t block
   return nullptr;
 }
 
-const LabSetup* lab_measured_at(const Lesson& lesson, std::size_t step, std::size_t block) {
-  const std::vector<Block>& blocks = lesson.steps.at(step).blocks;
-  const auto* question = std::get_if<Question>(&blocks[block]);
-  if (question != nullptr && question->kind == Question::Kind::predict)
-    for (std::size_t b = block + 1; b < blocks.size(); ++b)
-      if (const auto* lab = std::get_if<LabSetup>(&blocks[b])) return lab;
-  return lab_at(lesson, step, block);
+const LabSetup* lab_measured_at(const Lesson& lesson, std::size_t step) {
+  return lab_at(lesson, step, lesson.steps.at(step).blocks.size());
 }
 
 namespace {
@@ -119,7 +114,7 @@ std::vector<std::string> measured_in(const Lesson& lesson, const LabSetup& lab) 
   std::vector<std::string> all;
   for (std::size_t s = 0; s < lesson.steps.size(); ++s)
     for (std::size_t b = 0; b < lesson.steps[s].blocks.size(); ++b)
-      if (lab_measured_at(lesson, s, b) == &lab) add_measured(lesson.steps[s].blocks[b], all);
+      if (lab_measured_at(lesson, s) == &lab) add_measured(lesson.steps[s].blocks[b], all);
   std::erase_if(all, [](const std::string& text) { return text.empty(); });
   return all;
 }
@@ -174,7 +169,7 @@ std::string written(double value, const std::string& manner) {
   char text[64];
   if (manner == "10") {
     if (value <= 0.0) throw Error("no power of ten is " + std::to_string(value) + ".", {});
-    std::snprintf(text, sizeof text, "10^%.1f", std::log10(value));
+    std::snprintf(text, sizeof text, "10^{%.1f}", std::log10(value));
   } else if (manner == "%") {
     std::snprintf(text, sizeof text, "%.*f %%", std::abs(value) < 0.1 ? 1 : 0, 100.0 * value);
   } else if (manner.size() == 1 && manner[0] >= '0' && manner[0] <= '6') {
@@ -186,7 +181,7 @@ std::string written(double value, const std::string& manner) {
   }
   std::string made = text;
   if (const std::size_t e = made.find('e'); e != std::string::npos)  // 1.2e-05
-    made = made.substr(0, e) + " × 10^" + std::to_string(std::stoi(made.substr(e + 1)));
+    made = made.substr(0, e) + " × 10^{" + std::to_string(std::stoi(made.substr(e + 1))) + "}";
   for (std::size_t at = 0; (at = made.find('-', at)) != std::string::npos; at += 3) made.replace(at, 1, "\u2212");
   return made;
 }

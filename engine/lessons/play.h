@@ -16,9 +16,8 @@ namespace reclab {
 
 /// The lab block that is in force at a block of a step, there or in a step before; null before the first.
 const LabSetup* lab_at(const Lesson& lesson, std::size_t step, std::size_t block);
-/// The lab block whose runs the words or the question of a block are measured in: that in force, and of a prediction the one that follows
-/// it in its step.
-const LabSetup* lab_measured_at(const Lesson& lesson, std::size_t step, std::size_t block);
+/// The lab block whose runs the words and questions of a step are measured in: its own, also for those before it, or that of a step before.
+const LabSetup* lab_measured_at(const Lesson& lesson, std::size_t step);
 /// All expressions and conditions that are measured in the run of a lab block, from there to the next one.
 std::vector<std::string> measured_in(const Lesson& lesson, const LabSetup& lab);
 

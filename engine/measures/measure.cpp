@@ -171,6 +171,7 @@ using Arguments = std::vector<std::string>;
 double held_out(const MeasuredRun& run, const Arguments& arguments, bool of_baseline, std::stop_token stop) {
   TrainingRequest request;
   request.run = run.request;
+  if (request.run.form == "auto") request.run.form = "sequential";
   request.from = choice_of(*run.request.sequence);
   need(!request.from.is_file(), "a file has no other sequences of its kind");
   request.from.make.seed = 0x6a09e667;  // of no command
@@ -457,7 +458,10 @@ const std::vector<MeasureRow>& table() {
        [](const MeasuredRun& s, const Arguments& a) { return static_cast<double>(rows_of(s, a.at(0)).width); }},
       {{"setting", "KEY", "A hyper-parameter of the model."},
        [](const MeasuredRun& s, const Arguments& a) {
-         const std::string text = hyper_of(builtin_registry(), s.request.preset, s.request.set).text(a.at(0));
+         const Hyper hyper = hyper_of(builtin_registry(), s.request.preset, s.request.set);
+         need(std::ranges::any_of(hyper.table(), [&](const HyperSpec& row) { return row.key == a.at(0); }),
+              "there is no setting " + a.at(0));
+         const std::string text = hyper.text(a.at(0));
          return text == "true" ? 1.0 : text == "false" ? 0.0 : number_of(text);
        }},
       {{"length", "", "Steps of the sequence."},
@@ -563,7 +567,8 @@ double measure(const MeasuredRun& run, const std::string& text, std::stop_token 
   try {
     return found->of ? found->of(of, arguments) : held_out(of, arguments, words[0] == "of_baseline", stop);
   } catch (const Error& error) {
-    throw Error("\"" + text + "\" cannot be measured: " + error.sentence() + ".", error.where());
+    const bool stops = std::string_view(error.what()).ends_with('.');
+    throw Error("\"" + text + "\" cannot be measured: " + error.sentence() + (stops ? "" : "."), error.where());
   } catch (const std::out_of_range&) {
     throw Error("\"" + text + "\" says too little; it is written \"" + found->info.name + " " + found->info.arguments + "\".", {});
   }

@@ -26,8 +26,8 @@ struct ReferenceName {
   /// common numbers (LayerGraph::layer); {_reverse} is "_reverse" for a layer that runs backward beside one that runs forward, else
   /// nothing; * stands for the same in both names. A prefix ("model.rnn.") is found.
   std::string theirs;
-  std::string ours;  ///< "weight_ih"; of what comes after the last layer "final/norm.weight", of the head "head/weight"; empty: entries
-                     ///< whose names end with .theirs are of no use here
+  std::string ours;  ///< "weight_ih"; of the final layer "final/norm.weight", of the head "head/weight"; empty: entries whose names end
+                     ///< with .theirs are of no use here
   bool transposed = false;  ///< theirs is [columns, rows]
 };
 
@@ -93,7 +93,7 @@ struct Architecture {
   /// The integer hyper-parameter, where not empty, that names an input column, the first being 1, which only marks where documents begin.
   /// The network takes that column out before the first layer. 0: none.
   std::string document_column;
-  /// Whether its layers read Layer::elapsed(). The registry gives it the hyper-parameter time_unit and a note that says what the times are.
+  /// Whether its layers read Layer::elapsed(). The registry gives it the hyper-parameter time_unit and a note about the times.
   bool knows_time = false;
   /// Throws Error for values that do not go together.
   std::function<void(const Hyper&)> check;
@@ -108,8 +108,8 @@ struct Architecture {
   std::function<Var(LayerGraph&, Var)> body;
   /// For `body`: the steps of the sequence after which all its rates begin together.
   std::function<std::int64_t(const Hyper&)> period;
-  /// Whether each layer runs in both directions, whatever `direction` says, as two layers that share their parameters: those that either
-  /// declares stand under the one that runs forward. Empty: no.
+  /// Whether each layer runs in both directions, for any `direction`, as two layers that share their parameters: those that either declares
+  /// stand under the one that runs forward. Empty: no.
   std::function<bool(const Hyper&)> shares_directions;
   /// For `shares_directions`: the layer's output from its input and the outputs of the two directions; empty: both side by side.
   std::function<Var(Layer&, Var below, Var forward, Var backward)> combine_directions;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The families that models are shown under: the sections of "State-Space Modeling in Long Sequence Processing: A Survey on Recurrence in
-// the Transformer Era" (Tiezzi et al. 2024), in its order. A family is the folder of a model and of its preset; who brings presets may name
+// the Transformer Era" (Tiezzi et al. 2024), in its order. A family is the folder of a model and of its preset; other presets may name
 // others.
 #pragma once
 

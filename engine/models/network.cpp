@@ -204,13 +204,13 @@ Var Network::add_direction(const Architecture& architecture, const Hyper& hyper,
   }
   if (!backward) return x;
   turn(states, gates);
-  // What such a layer holds is what comes after.
+  // The window of such a layer holds later steps, not a history.
   histories_.erase(histories_.begin() + static_cast<std::ptrdiff_t>(pasts), histories_.end());
   return reversed(x);
 }
 
 void Network::turn(std::size_t states, std::size_t gates) {
-  // What is known at the first step comes from the last one, so there is no running it by segments.
+  // The first step depends on the last one, so the sequence cannot be run by segments.
   needs_one_segment_ = true;
   const std::string way = " This layer runs from the end of the sequence to its start.";
   for (std::size_t i = states; i < states_.size(); ++i) {

@@ -74,14 +74,14 @@ class Network {
     Var unscaled_initial =
         {};  ///< the initial state again, a leaf of its own for its other readers, with a gradient in plain units (Layer::previous_state)
     bool reversed = false;    ///< of a layer that runs from the end of the sequence to its start: row 0 is the last step
-    std::int64_t period = 0;  ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
+    std::int64_t period = 0;  ///< growing: it holds the steps since the last multiple of so many; 0: all steps
     bool position = false;    ///< the number of steps that have passed
-    bool clock = false;  ///< the time of the last step and the typical step (TimeMark), [2], float64 whatever the network's precision; a
+    bool clock = false;  ///< the time of the last step and the typical step (TimeMark), [2], float64 for every precision of the network; a
                          ///< file may lack it
     bool pairs = false;  ///< complex numbers as real ones, StateSpec::pairs
     const Shape& row_shape() const { return recorded_shape.empty() ? shape : recorded_shape; }
   };
-  /// Elapsed times that layers read; bound by who runs the network, 1 at all steps where nobody does.
+  /// Elapsed times that layers read; bound by the caller of the network, else 1 at all steps.
   struct ElapsedVar {
     Var var;            ///< [steps, batch, 1]
     double unit = 0.0;  ///< in the unit of the time column; 0: the sequence's typical step

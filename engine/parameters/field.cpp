@@ -27,7 +27,7 @@ HyperValue value_of(const Field& field, std::string_view text) {
     return std::string(text);
   }
   HyperSpec& row = one.row;
-  switch (row.kind) {  // the default may be out of range: what nobody can choose
+  switch (row.kind) {  // the default may be out of range, a value that cannot be chosen
     case HyperKind::flag: row.standard = false; break;
     case HyperKind::integer: row.standard = static_cast<std::int64_t>(row.low); break;
     case HyperKind::real: row.standard = row.low; break;

@@ -25,7 +25,7 @@ HyperSpec spec(std::string key, std::string symbol, std::string unit, HyperKind 
   return made;
 }
 
-/// std::to_chars without a precision: the shortest text that reads back to the same number, whatever the locale.
+/// std::to_chars without a precision: the shortest text that reads back to the same number, in every locale.
 template <class Number>
 std::string shortest(Number number) {
   char buffer[40];
@@ -40,7 +40,7 @@ bool reads(std::string_view text, Number& number) {
   return end.ec == std::errc() && end.ptr == text.data() + text.size();
 }
 
-/// What a value of this row may be, in words: "an integer from 1 to 4096".
+/// The range of this row's values, in words: "an integer from 1 to 4096".
 std::string range_of(const HyperSpec& row) {
   switch (row.kind) {
     case HyperKind::flag: return "true or false";
@@ -186,7 +186,7 @@ void Hyper::set_text(std::string_view key, std::string_view text, std::string_vi
       break;
     case HyperKind::choice: break;
   }
-  // The user's own spelling goes into the sentence ("64x", not what was read of it).
+  // The user's own spelling goes into the sentence ("64x", not 64).
   try {
     values_[i] = checked(row, value, model);
   } catch (const Error&) {

@@ -27,8 +27,8 @@ Init uniform(double low, double high);
 Init normal(double deviation);
 /// N(0, deviation^2) cut at two deviations, the deviation being that after the cut (flax' LeCun normal for deviation = fan_in^-1/2).
 Init truncated_normal(double deviation);
-/// scale times a random orthogonal matrix (Haar, by Gram-Schmidt of a Gaussian one with the signs of R); for a non-square array the
-/// rows or columns are orthonormal, whichever are fewer.
+/// scale times a random orthogonal matrix (Haar, by Gram-Schmidt of a Gaussian one with the signs of R); for a non-square array the rows or
+/// columns , the fewer of the two, are orthonormal.
 Init orthogonal(double scale);
 /// A function of the entry's row-major index.
 Init each(std::function<double(Rng&, std::int64_t index)> value);

@@ -11,7 +11,7 @@ Buffer history_of(Layer& layer, const std::string& name, Var x, std::int64_t len
   kept.insert(kept.end(), x.shape().begin() + 2, x.shape().end());
   const Var initial = layer.graph().leaf(LeafKind::variable, shape, x.dtype());
   const Var parts[] = {initial, x};
-  // The joined sequence, for the caller; what is carried over is its end.
+  // The joined sequence, for the caller; the carried state is its end.
   return {.name = name, .text = text, .shape = kept, .initial = initial, .final_state = concat(parts, 0)};
 }
 Var carried(Layer& layer, Buffer buffer, std::int64_t length) {
@@ -47,7 +47,7 @@ Var Layer::history(const std::string& name, Var x, std::int64_t length, const st
 }
 
 Var Layer::history(const StateSpec& state, Var x, std::int64_t length) {
-  const Var row = affine(x, 1.0, 0.0);  // a node of its own: what else reads x does not count
+  const Var row = affine(x, 1.0, 0.0);  // a node of its own, without other reads of x
   Buffer buffer = history_of(*this, state.name, row, length, state.text);
   buffer.trajectory = row;
   buffer.recorded_shape = state.shape;

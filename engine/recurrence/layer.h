@@ -37,7 +37,7 @@ struct Buffer {
   Var initial{}, trajectory{}, final_state{};
   bool growing = false;     ///< the first axis is as long as the steps that have passed
   Shape recorded_shape{};   ///< of a trajectory's row where it is not that of the state
-  std::int64_t period = 0;  ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
+  std::int64_t period = 0;  ///< growing: it holds the steps since the last multiple of so many; 0: all steps
 };
 
 /// The polynomial basis on which a state's entries are coefficients of its signal's past.
@@ -50,7 +50,7 @@ struct PastBasis {
   /// The last step after which the coefficients are those of the window, and the note for the user about later ones.
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
   std::string beyond{};
-  std::string inverse_window{};  ///< not empty: the layer's parameter [1] whose reciprocal is the window, whatever `window` says
+  std::string inverse_window{};  ///< not empty: the layer's parameter [1] whose reciprocal is the window, in place of `window`
   std::string coefficient;       ///< the name of one entry: "Legendre coefficient"
   /// values [order, places]: each basis function at each place. signal(place) = sum_n values[n, place] state[n].
   std::function<void(std::span<const double> places, std::span<double> values)> values;

@@ -116,14 +116,14 @@ class Memory : public Operation {
   virtual const std::vector<std::vector<double>>& log2_norms() const { return log2_norms_; }
   /// Asks the next backwards for log2 |(ds_t/ds_{t-1})^T dL/ds_t|_2 of each state at each step too: dL/ds_{t-1} without the other readers
   /// of s_{t-1}. Empty in a memory or form that does not form it.
-  void record_backpropagated_norms() { notes_passed_ = true; }
-  const std::vector<std::vector<double>>& log2_backpropagated() const { return log2_passed_; }
+  void record_backpropagated_norms() { records_backpropagated_ = true; }
+  const std::vector<std::vector<double>>& log2_backpropagated() const { return log2_backpropagated_; }
 
  protected:
   std::vector<const void*> carried_;
   int exponent_ = 0;
-  std::vector<std::vector<double>> log2_norms_, log2_passed_;
-  bool notes_passed_ = false;
+  std::vector<std::vector<double>> log2_norms_, log2_backpropagated_;
+  bool records_backpropagated_ = false;
 };
 
 /// The variables of a memory in the graph. Trajectories hold the state after each step; empty Vars in a form that does not form the state.

@@ -37,7 +37,7 @@ class RandomLeaves {
   std::vector<Leaf> all_;
 };
 
-/// A layer that is nothing but the primitive, to be timed. All that it reads comes in as its input, whose channels are cut into arguments;
+/// A layer that is nothing but the primitive, to be timed. Its operands come in as its input, whose channels are cut into arguments;
 /// time-invariant arrays are parameters.
 struct TimedPrimitive {
   /// Channels of the input that are one argument: normal, or uniform in a range.

@@ -43,7 +43,7 @@ void put(const Plan& plan, Trace& trace, const std::string& form, std::int64_t s
     rounds = std::max(rounds, static_cast<double>(node.round));
     work += static_cast<double>(node.work);
   }
-  // Nodes come after what they need.
+  // Nodes come after the nodes that they need.
   std::size_t edge = 0;
   for (std::size_t i = 0; i < plan.nodes().size(); ++i) {
     for (; edge < plan.edges().size() && plan.edges()[edge].second == static_cast<int>(i); ++edge)
@@ -125,7 +125,7 @@ std::optional<Drawn> find(Network& network, Form form) {
       found->state = Rollout::state_key(state);
       found->reversed = state.reversed;
     }
-  // Of what is no memory the layer is not known; all run one way, or the first does.
+  // An operation that is no memory has no known layer: it is drawn in the direction of the first.
   if (!found->memory && !network.layers().empty()) found->reversed = network.layers().front().reversed;
   return found;
 }
@@ -159,7 +159,7 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
                     std::to_string(most_schedule_steps) + ".",
                 {.parameter = "steps", .value = std::to_string(steps_wanted), .range = "1 to " + std::to_string(most_schedule_steps)});
   const StopScope scope(stop);
-  RunRequest asked = request;  // weights are drawn, read or learned as for a run; what is drawn of it is on the CPU in float64
+  RunRequest asked = request;  // weights as for the run; the drawing on the CPU in float64
   asked.device = "cpu";
   asked.dtype = "f64";
   asked.form = "sequential";
@@ -202,7 +202,7 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
       continue;
     }
     if (found->memory && found->memory->newton()) {
-      // The same memory of the sequential run: what the iteration is after.
+      // The same memory of the sequential run: the solution of the iteration.
       for (std::size_t i = 0; sequential && i < network.states().size(); ++i)
         if (network.states()[i].memory == found->memory)
           found->truth.push_back(drawing::values_of(sequential->network().states()[i].trajectory));

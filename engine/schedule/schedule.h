@@ -21,11 +21,11 @@ inline constexpr std::int64_t most_schedule_steps = 64;
 ///   schedule/<form>/rules [k]    how many nodes of the kind there are; the axis says what each computes
 ///   schedule/<form>/rounds, work, depth [1]   rounds, pieces of work in them, and the longest chain of rounds that wait for each other
 ///   schedule/<form>/drawing [1]  the axis says "tree", "triangle" or "iterations"
-///   schedule/<form>/value [n]    what the node made, of one entry of the state; NaN where that is not one number
+///   schedule/<form>/value [n]    the value of the node, for one entry of the state; NaN where it is not one number
 ///   schedule/<form>/product [n]  of a composition of steps: the product of their factors
 ///   schedule/<form>/error [iterations+1,T]  of a Newton form: log10 of |s_t - its sequential value| relative to the largest state
-/// The text of `rounds` says why the form is parallel, that of `work` what its pieces are, that of `value` which entry is shown.
-/// Where there is nothing to be drawn, schedule/none [0] says why.
+/// The text of `rounds` says why the form is parallel, that of `work` names its pieces, that of `value` the entry shown. For a form without
+/// a drawing, schedule/none [0] says why.
 TracePtr form_schedule(const Registry& registry, const RunRequest& request, std::int64_t steps, std::stop_token stop);
 /// A trace that holds schedule/none alone, with this sentence.
 TracePtr no_schedule(const std::string& why);

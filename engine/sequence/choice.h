@@ -25,10 +25,10 @@ struct SequenceChoice {
 
 /// In the order of the command line. Keys: "file", "task", "length", ...; no length, and no seed, is for the caller to say.
 const std::vector<PlanField<SequenceChoice>>& sequence_fields();
-/// Whether the field does something to what is chosen.
+/// Whether the field applies to the choice.
 bool is_of(const Field& field, const SequenceChoice& choice);
 
-/// Throws Error for what was typed, by flag, for a field of files where the sequence is a task, or the other way round.
+/// Throws Error for a typed field (by flag) of files where the sequence is a task, or the other way round.
 void refuse_misplaced(const std::map<std::string, std::string>& given, const Field& field, const SequenceChoice& choice);
 template <class Fields>
 void refuse_misplaced(const std::map<std::string, std::string>& given, const Fields& fields, const SequenceChoice& choice) {

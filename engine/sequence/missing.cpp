@@ -49,7 +49,7 @@ void hold(std::vector<double>& data, std::size_t width, std::size_t column) {
       value = data[at];
 }
 
-/// On the line between the neighbours in time; what lies before the first and after the last value holds it.
+/// Fills gaps linearly in time between neighbours; before the first and after the last value, with that value.
 void interpolate(std::vector<double>& data, std::size_t width, std::size_t column, const std::vector<double>& time) {
   const std::size_t rows = data.size() / width;
   const auto when = [&](std::size_t row) { return time.empty() ? static_cast<double>(row) : time[row]; };

@@ -60,7 +60,7 @@ void take_next(Sequence& sequence) {
   sequence.mask.back() = 0.0;
   sequence.missing.target_steps = 0;
   for (std::size_t t = 1; t < sequence.known.size(); ++t)
-    if (sequence.known[t] == 0.0) {  // what came next is not known
+    if (sequence.known[t] == 0.0) {  // the next value is not known
       sequence.mask[t - 1] = 0.0;
       ++sequence.missing.target_steps;
     }
@@ -68,7 +68,7 @@ void take_next(Sequence& sequence) {
   for (std::size_t j = 0; j < values; ++j) sequence.target_names.push_back("next " + sequence.names[j]);
 }
 
-/// What was subtracted from a column and divided by.
+/// The subtracted mean and the divisor of a column.
 struct Scale {
   double mean, deviation;
 };

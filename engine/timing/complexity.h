@@ -49,7 +49,7 @@ inline bool agrees(double stated, const Banded& measured) { return std::abs(meas
 double exponent_of(double (*cost)(double length, double width), std::span<const std::int64_t> lengths, double width);
 
 /// Times the forward pass of the row's preset at these lengths (at least two), in float64 on the CPU, and fits all of them. Throws Error
-/// where there is no such preset and Cancelled; nothing where a length could not be timed.
+/// for an unknown preset, and Cancelled; nothing where a length could not be timed.
 std::optional<ComplexityRow> measure_complexity(const Registry& registry, const PresetLibrary& presets, const StatedComplexity& stated,
                                                 std::span<const std::int64_t> lengths, const Progress& progress, std::stop_token stop);
 /// 512, 1024, ..., 16384

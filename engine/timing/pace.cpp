@@ -13,7 +13,7 @@ namespace {
 
 using Paces = std::map<std::string, std::vector<double>>;  // by device
 
-/// What a file holds, where it is whole and of this machine.
+/// The paces in a file; none where it is damaged or of another machine.
 Paces kept_in(const std::filesystem::path& file) {
   try {
     const auto json = nlohmann::ordered_json::parse(read_file(file));

@@ -12,8 +12,8 @@
 
 namespace reclab {
 
-/// The primitives of recurrence/primitive.h. All that they read comes in as their input, its channels cut into parts; time-invariant arrays
-/// are parameters. No preset names them, and they are in no list of models.
+/// The primitives of recurrence/primitive.h. Their operands come in as their input, its channels cut into parts; time-invariant arrays are
+/// parameters. No preset names them, and they are in no list of models.
 const Registry& primitives();
 bool is_primitive(std::string_view id);
 std::vector<std::string> primitive_names();

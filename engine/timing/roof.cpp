@@ -25,7 +25,7 @@
 namespace reclab {
 namespace {
 
-// One register each: of what takes two, the chains of most_flops() would not stay in registers.
+// One register each: with two, the chains of most_flops() would not stay in registers.
 #if defined(__AVX512F__)
 constexpr std::size_t vector_bytes = 64;
 #elif defined(__AVX__)
@@ -116,7 +116,7 @@ struct Kept {
   double pace = 0.0;  // least of those at which it was measured; 0 where that is not noted
 };
 
-/// What a file holds, where it is whole and of this machine.
+/// The limits in a file; nothing where it is damaged or of another machine.
 std::optional<Kept> kept_in(const std::filesystem::path& file) {
   try {
     const auto json = nlohmann::ordered_json::parse(read_file(file));

@@ -60,10 +60,9 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-/// A computation that never changes, repeated all through a timing: what it varies by is the machine's doing. It does what the forms do,
-/// about half of its time each: a product of matrices on all threads, and products of a row and a small matrix after each other, as in the
-/// steps of a recurrence. They are slowed unlike: what shares a core with this program takes more from many small operations than from a
-/// large one.
+/// A computation that never changes, repeated all through a timing: its variation is the machine's. It does the work of forms, about half
+/// of its time each: a product of matrices on all threads, and products of a row and a small matrix after each other, as in the steps of a
+/// recurrence. They are slowed unlike: a process on the same core slows many small operations more than a large one.
 class Yardstick {
  public:
   explicit Yardstick(Backend& backend) : backend_(backend), a_(backend, bytes), b_(backend, bytes), c_(backend, bytes) {
@@ -162,7 +161,7 @@ class Timing {
   }
 
   TracePtr operator()() {
-    std::optional<Yardstick> kept;  // what was timed before a stop is put with its noise too
+    std::optional<Yardstick> kept;  // points timed before a stop are published with its noise too
     try {
       Yardstick& yardstick = kept.emplace(prepared_.backend);
       yardstick_ = &yardstick;
@@ -222,7 +221,7 @@ class Timing {
     std::unique_ptr<Rollout> rollout;
     std::vector<double> forward{}, backward{}, both{};
     double spent = 0.0;
-    int passes = 1;  // of one repeat, so that it is long against the clock and what wakes threads up
+    int passes = 1;  // of one repeat, so that it is long against the clock and the wake-up of threads
   };
 
   const Registry& registry_;
@@ -290,7 +289,7 @@ class Timing {
     return {there, since(turn)};
   }
 
-  /// What one pass will take by the form's own exponent; 0 where nothing is known.
+  /// The expected seconds of a pass, by the form's own exponent; 0 if unknown.
   double expected(const Series& series, std::int64_t length) const {
     if (series.points.empty()) return 0.0;
     const auto seconds = [](const Point& point) { return quantile(point.both.front(), 0.5); };
@@ -523,7 +522,7 @@ class Timing {
         std::vector<Banded> bands, steady;
         for (const Point* point : points) {
           bands.push_back(median_band(point->*of, unseen));
-          // For exponents: what differs from run to run moves all lengths alike.
+          // For exponents: variation from run to run moves all lengths alike.
           steady.push_back(median_band(steadied(*point, point->*of, power), noise));
         }
         std::size_t i = 0;

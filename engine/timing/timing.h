@@ -23,13 +23,13 @@ struct TimingRequest {
 /// The fields of a timing, in the order of the command line.
 const std::vector<PlanField<TimingRequest>>& timing_fields();
 
-/// The line "reclab bench ..." that does it again. `device`: that which ran.
+/// The line "reclab bench ..." that does it again. `device`: the one that ran.
 std::string command_of(const RunRequest& request, const TimingRequest& timing, const std::string& device);
 
 /// Times forms against length, on the request's sequence repeated or cut to each, without a head; the loss is ½ Σ |y|². Every point is
-/// visited several times: all lengths, then all again, and at each all forms turn by turn, so that what drifts meets all alike: a processor
-/// that goes slower for seconds would otherwise bend the curve. Returns, and
-/// publishes after each length, a Trace with the keys (K lengths, all real)
+/// visited several times: all lengths, then all again, and at each all forms turn by turn, so that a drift meets all alike: a processor
+/// that goes slower for seconds would otherwise bend the curve. Returns, and publishes after each length, a Trace with the keys (K lengths,
+/// all real)
 ///   timing/<form>/length, seconds (median of forward + backward), low, high (quartiles), low90, high90 (the median of another run)
 ///   timing/<form>/forward, backward, each with _low90 and _high90
 ///   timing/<form>/memory, flops, bytes, output_error, gradient_error, iterations and converged (of Newton forms)
@@ -42,11 +42,11 @@ std::string command_of(const RunRequest& request, const TimingRequest& timing, c
 TracePtr time_forms(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress,
                     std::stop_token stop, const Publish& publish = {});
 
-/// The measures of time_forms: visits of a point at least, at most where the whole of them is not `long_enough` seconds yet (what else runs
-/// on a machine comes and goes in tens of seconds, so that short timings meet more of it), and of one with a slow pass; most repeats a
-/// visit; seconds of a visit's repeats, and of one repeat at least (of several passes where they are short); seconds of a slow pass, of one
-/// that is warmed up at its first visit alone, and of a pass at most; the length up to which errors are computed; bytes of the forms that
-/// take turns.
+/// The measures of time_forms: visits of a point at least, at most where the whole of them is not `long_enough` seconds yet (other load on
+/// a machine comes and goes in tens of seconds, so that short timings are hit harder), and of one with a slow pass; most repeats a visit;
+/// seconds of a visit's repeats, and of one repeat at least (of several passes where they are short); seconds of a slow pass, of one that
+/// is warmed up at its first visit alone, and of a pass at most; the length up to which errors are computed; bytes of the forms that take
+/// turns.
 inline constexpr int visits = 5, most_visits = 9, visits_of_slow = 3, most_repeats = 9;
 inline constexpr double long_enough = 20.0;
 inline constexpr double visit_seconds = 0.25, least_repeat = 1e-3, slow_pass = 0.5, cold_pass = 4.0, longest_pass = 20.0;

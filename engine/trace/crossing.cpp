@@ -35,7 +35,7 @@ double overtakes(const Curve& later, const Curve& earlier) {
 }
 
 std::optional<Leader> leader(std::span<const Curve> curves) {
-  std::map<double, std::pair<const Curve*, double>> least;  // at each length, who and how much
+  std::map<double, std::pair<const Curve*, double>> least;  // at each length, the lowest curve and its value
   for (const Curve& curve : curves)
     for (std::size_t i = 0; i < curve.length.size(); ++i) {
       const double value = curve.value[i];

@@ -75,7 +75,7 @@ struct Learning {
   bool running = false;
   std::uint64_t shown = 0;  ///< that whose weights are looked at; 0: weights that were drawn or read
   std::int64_t shown_step = 0;
-  /// The time of training: whose it is, 0 for nobody's, at which step it stands, and whether the pictures are of these weights.
+  /// The time of training: the number of the training (0: none), the step, and whether the pictures are of these weights.
   std::uint64_t line = 0;
   std::int64_t line_step = 0;
   bool line_shown = false;

@@ -101,7 +101,7 @@ struct RunInfo {
                                 ///< finished run that is not finite
   std::vector<Sentence> notes;  ///< everything else that was decided for the user, a sentence each
   std::vector<std::pair<Kind, Sentence>> note_kinds;  ///< of those that are about arrays of a kind: the kind and the note
-  std::map<Kind, std::string> absent;                 ///< kinds of which this model has no arrays, whatever is recorded: why, a sentence
+  std::map<Kind, std::string> absent;                 ///< kinds of which this model has no arrays, with the reason in a sentence
   std::vector<SpectrumInfo> spectra;                  ///< one a layer
   std::string command;                                ///< the reclab line that repeats this run
 };

@@ -33,7 +33,7 @@ std::string csv_file_name(std::string_view key);
 
 /// A text as a CSV cell: quoted when it must be.
 std::string csv_cell(std::string_view text);
-/// Appends the shortest text that reads back to the same number, whatever the locale.
+/// Appends the shortest text that reads back to the same number, in every locale.
 void append_number(std::string& to, double value);
 
 }  // namespace reclab

@@ -85,7 +85,7 @@ class TestComposer : public test::WindowTest {
     // Nothing of what runs has changed; the tiles are taken back as any choice in a panel.
     QCOMPARE(session().setup().preset, std::string("elman"));
     for (int i = 0; i < window_->undoStack()->count(); ++i)
-      QVERIFY2(window_->undoStack()->text(i).startsWith("view of "), qPrintable(window_->undoStack()->text(i)));
+      QVERIFY2(window_->undoStack()->command(i)->actionText().startsWith("view of "), qPrintable(window_->undoStack()->text(i)));
     while (window_->undoStack()->canUndo()) window_->undoStack()->undo();
     QVERIFY(shows("1-9-1-0"));
   }

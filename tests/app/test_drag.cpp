@@ -71,7 +71,7 @@ class TestDrag : public test::WindowTest {
 
  private:
   Panel* panel(const QString& id) { return window_->area()->dock(id)->panel(); }
-  bool whole() { return atRest() && !session().awaits(Kind::spectrum); }
+  bool whole() { return atRest() && !session().isPending(Kind::spectrum); }
   /// All panels in sight, filled and at rest.
   void open(const Options& options) {
     WindowTest::open(options, {1600, 1000});

@@ -414,6 +414,8 @@ class TestJobs : public QObject {
 
     const StudyKey laid = study_key(setup, "16");
     QVERIFY(laid == study_key(summed, "16") && laid == study_key(other, "16"));
+    QVERIFY(StudyKey(study("forms"), setup, {}) == StudyKey(study("forms"), other, {}) &&
+            StudyKey(study("forms"), setup, {}) != StudyKey(study("forms"), summed, {}));  // its gradients may be of another head
     const Setup taught = changed([](Setup& s) { s.learned["elman"] = std::make_shared<const LearnedWeights>(); });
     QVERIFY(laid != study_key(taught, "16"));  // the values and errors of its pieces are of these weights
     QVERIFY(laid != study_key(setup, "17") && laid != study_key(seeded, "16") && laid != study_key(again, "16") &&

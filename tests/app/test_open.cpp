@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Files that a hand opens: sequences, weights and states, dropped or chosen, and what the screen shows where they do not fit.
 #include <QApplication>
+#include <QClipboard>
 #include <QComboBox>
 #include <QDir>
 #include <QDropEvent>
 #include <QLabel>
+#include <QLineEdit>
 #include <QMenu>
 #include <QMimeData>
 #include <QPushButton>
 #include <QSettings>
 #include <QSignalSpy>
+#include <QStandardPaths>
 #include <QTest>
+#include <QToolButton>
 #include <QTreeWidget>
 #include <algorithm>
 #include <cmath>
@@ -20,6 +24,7 @@
 #include "gui/docks/panel_area.h"
 #include "gui/literature/models_view.h"
 #include "gui/session/files.h"
+#include "gui/views/first_hint.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/scrubber.h"
 #include "gui/views/sequence_view.h"
@@ -48,12 +53,16 @@ class TestOpen : public test::WindowTest {
   void drop(const QString& file) {
     QMimeData data;
     data.setUrls({QUrl::fromLocalFile(file)});
-    const QPoint at = window_->rect().center();
+    drop(data);
+  }
+  void drop(const QMimeData& data) { drop(data, window_.get()); }
+  void drop(const QMimeData& data, QWidget* on) {
+    const QPoint at = on->rect().center();
     QDragEnterEvent enter(at, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-    QApplication::sendEvent(window_.get(), &enter);
+    QApplication::sendEvent(on, &enter);
     QVERIFY(enter.isAccepted());
     QDropEvent event(at, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
-    QApplication::sendEvent(window_.get(), &event);
+    QApplication::sendEvent(on, &event);
   }
 
  private slots:
@@ -435,6 +444,176 @@ class TestOpen : public test::WindowTest {
     QCOMPARE(window_->undoStack()->count(), steps + 1);
     window_->undoStack()->undo();
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && *session().trace()->find("output")->real == *narrow, patience);
+  }
+
+  void aPastedTableIsASequence() {
+    window_->scrubber()->strip()->setFocus();
+    const int steps = window_->undoStack()->count();
+    QByteArray rows = test::twoWaves(70).replace(',', '\t');  // as a spreadsheet copies it
+    QApplication::clipboard()->setText(QString::fromUtf8(rows));
+    QTest::keyClick(window_.get(), Qt::Key_V, Qt::ControlModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.length == 70, patience);
+    QCOMPARE(session().trace()->input_names, (std::vector<std::string>{"slow", "fast"}));
+    QCOMPARE(window_->undoStack()->count(), steps + 1);
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "start.csv", patience);
+    window_->undoStack()->redo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.length == 70, patience);
+    // The next start has it again.
+    close();
+    open({});
+    QCOMPARE(session().setup().sequence->sequence.length, std::int64_t{70});
+    // In a field it is the field's.
+    QLineEdit* search = window_->models()->searchField();
+    search->setFocus();
+    QApplication::clipboard()->setText("1,2\n3,4\n");
+    QTest::keyClick(search, Qt::Key_V, Qt::ControlModifier);
+    QVERIFY(search->text().startsWith("1,2"));
+    QCOMPARE(session().setup().sequence->sequence.length, std::int64_t{70});
+  }
+
+  void whatCannotBePastedSaysWhy() {
+    const auto before = session().setup().sequence;
+    window_->scrubber()->strip()->setFocus();
+    for (const char* text : {"", "   \n", "dear all,\nthese are words\n"}) {
+      window_->banner()->hide();
+      window_->banner()->show("");
+      QApplication::clipboard()->setText(text);
+      window_->action("paste")->trigger();
+      QTRY_VERIFY2_WITH_TIMEOUT(!window_->banner()->sentence().isEmpty(), text, patience);
+    }
+    QCOMPARE(session().setup().sequence, before);
+  }
+
+  void whatIsDroppedOnAFieldOrAFloatingPanelIsOpened() {
+    const auto dropOn = [&](QWidget* on, const char* name) {
+      QMimeData data;
+      data.setUrls({QUrl::fromLocalFile(written(name, test::twoWaves(80)))});
+      data.setText(data.urls().front().toString());  // as a file manager has it
+      drop(data, on);
+      QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == name, patience);
+    };
+    dropOn(window_->models()->searchField(), "onfield.csv");
+    QVERIFY(window_->models()->searchField()->text().isEmpty());
+    PanelDock* dock = window_->area()->dock("gradients");
+    window_->area()->open(dock);
+    dock->setFloating(true);
+    QVERIFY(QTest::qWaitForWindowExposed(dock));
+    dropOn(dock->panel(), "onpanel.csv");
+    dock->setFloating(false);
+  }
+
+  void aDroppedPresetIsShownAndKeptWhereAsked() {
+    const QByteArray mine =
+        R"({"schema": 1, "id": "mine", "architecture": "gru", "title": "Mine <b>bold</b>", "family": "gated", "idea": "An idea.",
+            "hyper": {"width": 5}, "source": {"authors": "A", "year": 1997, "title": "T"}})";
+    const std::size_t models = session().library()->presets.presets().size();
+    drop(written("mine.json", mine));
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.preset == "mine", patience);
+    QCOMPARE(hyperOf(session().trace(), "width"), QString("5"));
+    QCOMPARE(session().library()->presets.presets().size(), models + 1);
+    QVERIFY(window_->models()->itemOf("mine") != nullptr);
+    QCOMPARE(window_->banner()->offers(), QStringList("Keep it"));
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == "lstm", patience);
+    window_->undoStack()->redo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == "mine", patience);
+    // A second one of that id, and a file that is no preset, are said, and change nothing.
+    drop(written("other.json", mine));
+    QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains("is taken by"), qPrintable(window_->banner()->sentence()), patience);
+    drop(written("wrong.json", "[1, 2]"));
+    QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains("wrong.json"), qPrintable(window_->banner()->sentence()), patience);
+    QCOMPARE(session().setup().preset, std::string("mine"));
+    drop(folder_.filePath("mine.json"));
+    QTRY_COMPARE_WITH_TIMEOUT(window_->banner()->offers(), QStringList("Keep it"), patience);
+    for (auto* button : window_->banner()->findChildren<QPushButton*>())
+      if (button->text() == "Keep it") button->click();
+    const QString kept = QStandardPaths::writableLocation(QStandardPaths::GenericDataLocation) + "/recurrence-lab/presets/mine.json";
+    QVERIFY2(QFile::exists(kept), qPrintable(kept));
+    QVERIFY(QFile::remove(folder_.filePath("mine.json")));
+    close();
+    open({});
+    QCOMPARE(session().setup().preset, std::string("mine"));
+    QVERIFY(QFile::remove(kept));
+  }
+
+  void anExportedRunIsShownAgain() {
+    drop(written("o'clock & waves.csv", test::twoWaves(60)));  // its name is quoted in the command
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.length == 60, patience);
+    Setup setup = session().setup();
+    setup.preset = "gru";
+    setup.setValue("width", "6");
+    setup.seed = 5;
+    session().apply(setup, false);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.preset == "gru", patience);
+    const double loss = session().trace()->info.loss_value;
+    const QString folder = folder_.filePath("a run");
+    QSignalSpy done(&session(), &SessionController::exported);
+    session().exportRun(folder, false);
+    QTRY_COMPARE_WITH_TIMEOUT(done.size(), 1, patience);
+    clickModel("lstm");
+    session().loadSequence({.task = "noise"});
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().sequence->choice.task == "noise", patience);
+    drop(folder);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.preset == "gru" && session().trace()->info.seed == 5, patience);
+    QCOMPARE(hyperOf(session().trace(), "width"), QString("6"));
+    QCOMPARE(session().trace()->info.loss_value, loss);
+    QCOMPARE(session().trace()->info.input_name, std::string("o'clock & waves.csv"));
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == "lstm", patience);
+    drop(folder + "/manifest.json");
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.preset == "gru", patience);
+    // A folder of anything else, and a file of another machine, are refused with a sentence.
+    QVERIFY(QDir(folder_.path()).mkpath("plain"));
+    drop(folder_.filePath("plain"));
+    QVERIFY2(window_->banner()->sentence().contains("none of an exported run"), qPrintable(window_->banner()->sentence()));
+    QMimeData far;
+    far.setUrls({QUrl("https://example.org/a.csv")});
+    drop(far);
+    QVERIFY(window_->banner()->sentence().contains("https://example.org/a.csv is not a file of this computer"));
+  }
+
+  void anExportedTrainingIsShownWithItsWeights() {
+    SequenceChoice task;
+    task.task = "adding";
+    task.make.length = 20;
+    session().loadSequence(task);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().sequence->choice.task == "adding", patience);
+    TrainingChoice choice;
+    choice.options.batch = 2;
+    session().setTrainingChoice(choice);
+    session().train({}, 3);
+    QTRY_VERIFY_WITH_TIMEOUT(session().learning() && !session().training() && session().setup().learnedWeights() && atRest(), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(session().setup().learnedWeights()->step == 3 && atRest(), patience);
+    const double loss = session().trace()->info.loss_value;
+    const QString folder = folder_.filePath("training");
+    session().exportTraining(folder);
+    QTRY_VERIFY_WITH_TIMEOUT(QFile::exists(folder + "/training.json"), patience);
+    clickModel("gru");
+    drop(folder);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.preset == "lstm", patience);
+    QVERIFY(session().trace()->info.weights.ends_with("weights.safetensors"));
+    QVERIFY2(std::abs(session().trace()->info.loss_value - loss) < 1e-9 * std::max(1.0, loss),
+             qPrintable(QString("%1 and %2").arg(session().trace()->info.loss_value).arg(loss)));
+  }
+
+  void samplesAndFilesOpenedBeforeAreOneClickAway() {
+    QVERIFY(window_->hint()->isVisible());
+    QToolButton* data = nullptr;
+    for (auto* button : window_->hint()->findChildren<QToolButton*>())
+      if (button->menu() != nullptr) data = button;
+    QVERIFY(data != nullptr);
+    emit data->menu()->aboutToShow();
+    const auto named = [&](const QString& text) -> QAction* {
+      for (QAction* action : data->menu()->actions())
+        if (action->text() == text) return action;
+      return nullptr;
+    };
+    QVERIFY(named("sunspots.csv") != nullptr && named("ecg.npy") != nullptr && named("Paste a table") != nullptr);
+    named("ecg.npy")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "ecg.npy", patience);
+    emit data->menu()->aboutToShow();
+    QVERIFY(named("Opened before") != nullptr);
   }
 };
 

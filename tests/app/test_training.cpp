@@ -42,10 +42,9 @@ class TestTraining : public test::TrainingTest {
     const Setup setup = session().setup();
     TrainingRequest request = trainingRequestFor(setup, session().library()->presets.find(setup.preset), bar()->settings()->choice());
     request.run.learned.reset();
-    Training again(builtin_registry(), request);
-    resume(again, folder.toStdString());
-    QCOMPARE(again.trainer().steps(), done() - curve()->first);
-    QCOMPARE(again.history().back().loss, curve()->loss.back());
+    const auto again = resume(builtin_registry(), request, folder.toStdString());
+    QCOMPARE(again->trainer().steps(), done() - curve()->first);
+    QCOMPARE(again->history().back().loss, curve()->loss.back());
   }
 
  private slots:

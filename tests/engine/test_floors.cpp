@@ -48,23 +48,27 @@ const Floors below{{"array", {}},
                    {"measures", to_studies},
                    {"lessons", with(to_studies, {"measures"})}};
 
+const std::set<std::string> under_features{"look", "time", "session", "start", "views", "dialogs", "docks", "frame"};
+
 /// Folders of the window; main.cpp, which lies beside them, includes any.
-const Floors gui_below{
-    {"look", {}},
-    {"time", {}},
-    {"jobs", {}},
-    {"session", {"look", "jobs"}},
-    {"start", {"look", "session", "docks"}},
-    {"views", {"look", "time", "session"}},
-    {"dialogs", {"look", "jobs", "session"}},
-    {"docks", {"look", "time", "session"}},
-    {"frame", {"look", "time", "session", "views", "docks"}},
-    {"comparing", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
-    {"learning", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
-    {"lessons", {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame"}},
-    {"literature", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
-    {"window",
-     {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame", "comparing", "learning", "lessons", "literature"}}};
+const Floors gui_below{{"look", {}},
+                       {"time", {}},
+                       {"jobs", {}},
+                       {"session", {"look", "jobs"}},
+                       {"start", {"look", "session", "docks"}},
+                       {"views", {"look", "time", "session"}},
+                       {"dialogs", {"look", "jobs", "session"}},
+                       {"docks", {"look", "time", "session"}},
+                       {"frame", {"look", "time", "session", "views", "docks"}},
+                       {"comparing", under_features},
+                       {"learning", under_features},
+                       {"lessons", with(under_features, {"jobs"})},
+                       {"literature", under_features},
+                       {"opening", under_features},
+                       {"palette", under_features},
+                       {"window",
+                        {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame", "comparing", "learning",
+                         "lessons", "literature", "opening", "palette"}}};
 
 /// Folders of the widgets: "" is of the files beside them, and "panels/*" is each panel's own, which no other includes.
 const Floors widgets_below{

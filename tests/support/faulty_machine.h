@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A device that fails when it is told to: the n-th array finds no memory, the n-th launch is refused, or it is the device's end. It counts
-// what is asked of it, so that a test sees what leaks, what is replayed, and what is asked of a device that is lost.
+// its calls, so that a test sees leaks, replays, and calls to a device that is lost.
 #pragma once
 
 #include <atomic>

@@ -182,7 +182,7 @@ inline bool in_full(const Preset& preset) {
 
 }  // namespace reclab::test
 
-/// SWEEP_PRESETS("what is shown", preset) { ... }, SWEEP_ARCHITECTURES("what is shown", architecture) { ... }
+/// SWEEP_PRESETS("name of the case", preset) { ... }, SWEEP_ARCHITECTURES("name of the case", architecture) { ... }
 #define SWEEP_PRESETS(name, preset)                                            \
   static void RECLAB_JOIN(sweep_body_, __LINE__)(const ::reclab::Preset&);     \
   [[maybe_unused]] static const bool RECLAB_JOIN(swept_, __LINE__) =           \

@@ -89,7 +89,7 @@ class Derivatives {
     graph_.push_tangents();
     return read([&](Var var) { return graph_.tangent(var); });
   }
-  /// J^T u likewise.
+  /// J^T u, by a pass backward.
   Directions adjoints(const Parts& u) {
     graph_.clear_gradients();
     std::size_t at = 0;

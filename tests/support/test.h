@@ -47,7 +47,7 @@ std::string show(const T& value) {
 
 #define RECLAB_JOIN2(a, b) a##b
 #define RECLAB_JOIN(a, b) RECLAB_JOIN2(a, b)
-/// TEST_CASE("what is shown") { ... }
+/// TEST_CASE("name of the case") { ... }
 #define TEST_CASE(name)                                                                                             \
   static void RECLAB_JOIN(test_body_, __LINE__)();                                                                  \
   static const ::reclab::test::Register RECLAB_JOIN(test_case_, __LINE__)(name, RECLAB_JOIN(test_body_, __LINE__)); \

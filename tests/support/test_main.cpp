@@ -20,7 +20,7 @@ bool& thorough() {
 
 namespace {
 
-/// What ctest looks for, to show a program of which nothing ran as skipped.
+/// The text by which ctest shows a program that ran no case as skipped.
 constexpr const char* all_skipped = "all cases skipped";
 
 /// Processor time of all threads so far.

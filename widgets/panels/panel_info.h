@@ -9,6 +9,9 @@
 
 namespace reclab {
 
+/// The panel, its plots named as it is where they have no name of their own.
+Panel* named(Panel* panel);
+
 /// The PanelInfo of a panel's class, from an instance of it that is not shown, and gets no OpenGL if it can do without.
 template <class P>
 PanelInfo infoOfPanel() {
@@ -21,7 +24,7 @@ PanelInfo infoOfPanel() {
   const auto asked = make_probe();
   const Panel& recording = *asked;
   return {recording.id(),    recording.title(),  recording.hint(),
-          recording.needs(), recording.places(), [](QWidget* parent) -> Panel* { return new P(parent); }};
+          recording.needs(), recording.places(), [](QWidget* parent) -> Panel* { return named(new P(parent)); }};
 }
 
 }  // namespace reclab

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "panel.h"
+#include "panels/panel_info.h"
+#include "plot/plot.h"
 
 namespace reclab {
 
@@ -19,6 +21,12 @@ const std::vector<PanelInfo>& panels() {
 #undef RECLAB_PANEL
   };
   return list;
+}
+
+Panel* named(Panel* panel) {
+  for (auto* plot : panel->findChildren<Plot*>())
+    if (plot->accessibleName().isEmpty()) plot->setAccessibleName(panel->title());
+  return panel;
 }
 
 QString problem_of_place(const QString& place) {

@@ -8,13 +8,12 @@
 namespace reclab {
 namespace {
 
-constexpr int same =
-    16;  // pixels by which the edges of two plots may differ that stand under each other: what their panels put around them
+constexpr int same = 16;       // pixels by which the edges of two plots under each other may differ: the margins of their panels
 constexpr double most = 0.25;  // of a plot's time axis is given up for another's at either end; one that wants more stands alone
 
 struct Span {
   Plot* plot;
-  int from, to;     // the plot's edges, in the coordinates of what all are in
+  int from, to;     // the plot's edges, in the coordinates of their common parent
   int left, right;  // its time axis
 };
 
@@ -27,7 +26,7 @@ AlignedTimes::AlignedTimes(QWidget* within) : QObject(within), within_(within) {
   for (Plot* plot : within->findChildren<Plot*>()) {
     plots_.emplace_back(plot);
     for (QWidget* one = plot; one != nullptr && one != within; one = one->parentWidget())
-      one->installEventFilter(this);  // it moves with what it is in
+      one->installEventFilter(this);  // it moves with its parents
     connect(plot, &Plot::timeSpanChanged, &soon_, qOverload<>(&QTimer::start));
   }
 }

@@ -16,7 +16,7 @@ namespace {
 constexpr int title_gap = 8;           // pixels around a title
 constexpr double least_width = 230.0;  // of a figure, in points of the screen, with which axes and legends have room
 
-/// How many pictures stand above each other, colour bars aside.
+/// The number of pictures above each other, without colour bars.
 int stacked(QCPLayoutElement* element) {
   if (element == nullptr || qobject_cast<Paragraph*>(element) || qobject_cast<Legend*>(element) || qobject_cast<QCPColorScale*>(element))
     return 0;
@@ -32,7 +32,7 @@ int stacked(QCPLayoutElement* element) {
   return count;
 }
 
-/// A text in runs of what stands on the line and what is raised, the latter in ordinary digits.
+/// A run of a text, on the line or raised; raised digits are ordinary ones.
 struct TextPart {
   QString text;
   bool raised = false;
@@ -109,7 +109,7 @@ class TickLabels : public QCPAxisPainterPrivate {
   Plot* plot_;
 };
 
-/// The way to what QCPAxis keeps for those that are derived from it.
+/// Access to the protected members of QCPAxis.
 struct AxisPainter : QCPAxis {
   static QCPAxisPainterPrivate*& of(QCPAxis* axis) { return axis->*(&AxisPainter::mAxisPainter); }
 };
@@ -167,7 +167,7 @@ QString FigureStyle::problem() const {
   return {};
 }
 
-/// At the present viewport. A figure leaves nothing out: it is higher by what there is no room for on the screen.
+/// At the present viewport. A figure leaves nothing out: it is higher than the screen's by the parts without room there.
 QSize Plot::figureSize(const FigureStyle& style) {
   const Beside all = beside();
   if (!style.forPrint()) return viewport().size() + QSize(0, std::max(0, all.wanted - all.room));
@@ -196,7 +196,7 @@ void Plot::asFigure(const FigureStyle& style, const std::function<void()>& draw)
   if (style.forPrint()) {
     QSize size;
     become({style.pixels(logicalDpiX()), 400});
-    // What is shown follows from the height, and the height from what is shown.
+    // The parts shown follow from the height, and the height from the parts shown.
     for (int i = 0; i < 3 && size != figureSize(style); ++i) become(size = figureSize(style));
   } else {
     become(on_screen.width() < 200 || on_screen.height() < 140 ? QSize(640, 420) : on_screen.size());

@@ -18,8 +18,8 @@ namespace {
 
 constexpr double print_dpi = 600.0;  // of a PNG
 
-/// The SVG in its size on paper, with a font that is without serifs also where its own is missing, and without what no XML may hold: a
-/// control character in the name of a column.
+/// The SVG in its size on paper, with a font that is without serifs also where its own is missing, and without characters that XML forbids:
+/// control characters in the names of columns.
 QByteArray finished(const QByteArray& svg, const QSizeF& mm) {
   static const QRegularExpression family(QStringLiteral("font-family=\"([^\",]+)\"")),
       size(QStringLiteral("<svg width=\"[^\"]*\" height=\"[^\"]*\""));

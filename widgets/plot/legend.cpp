@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The texts of a plot, paragraphs and legends, and what a low plot leaves out of them.
+// The texts of a plot, paragraphs and legends, and the parts of them that a low plot leaves out.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int legend_gap = 8;  // pixels at both sides
 
-/// What stands above the pictures leaves the corner to the dots that say that something is left out.
+/// Texts above the pictures leave the corner to the dots that mark omitted parts.
 int rightGap(const QCPLayoutElement* one) {
   QCPLayoutGrid* grid = one->parentPlot()->plotLayout();
   for (int row = 0; row < grid->rowCount(); ++row) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a plot draws over its pictures: the cursor in time, the dots that say that something is left out, and the other way to count steps.
+// The marks that a plot draws over its pictures: the cursor in time, the dots for omitted parts, and the other way to count steps.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@ namespace reclab {
 
 namespace {
 
-/// SVG has no clipping from Qt 6.4's generator, so what leaves an axis rect is painted over, before axes and labels are drawn.
+/// SVG has no clipping from Qt 6.4's generator, so curves outside of an axis rect are painted over, before axes and labels are drawn.
 class OutsideMask : public QCPLayerable {
  public:
   explicit OutsideMask(QCustomPlot* plot) : QCPLayerable(plot, QStringLiteral("mask")) {}
@@ -115,7 +115,7 @@ class TimeCursor : public QCPLayerable {
     if (with_step) write(painter, area, x, area.top() + line / 2.0, tr_step(), theme.accent, metrics);
     // Labels that would overlap move apart, in the order of their values, and stay inside.
     std::sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) { return a.y < b.y; });
-    // Those that there is no room for are left out, the legend and the data have them all.
+    // Labels without room are left out; the legend and the data have them all.
     const auto room = static_cast<std::size_t>(std::max(0, area.height() / line - (with_step ? 1 : 0)));
     if (labels.size() > room) labels.resize(room);
     double lowest = area.top() + (with_step ? line * 1.5 : line * 0.5);

@@ -185,7 +185,7 @@ class Plot : public QCustomPlot {
  signals:
   void timePicked(std::int64_t step);
   void timeRangePicked(std::int64_t first, std::int64_t last);
-  void timeRangeChanged();  ///< whoever changed it
+  void timeRangeChanged();  ///< by hand or by code
   void themeChanged();
   void curvesToggled();  ///< a legend was clicked
   void lagChanged(bool lag);

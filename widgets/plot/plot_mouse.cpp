@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the mouse does in a plot.
+// The mouse in a plot.
 #include <QToolTip>
 #include <algorithm>
 #include <cmath>

@@ -79,6 +79,7 @@ QComboBox* PlotPanel::makeChoice(const char* name, bool kept, const QString& tip
   box->setObjectName(QLatin1String(name));
   if (kept) box->setProperty("choice", name);
   box->setToolTip(safeTip(tip));
+  box->setAccessibleName(QString(QChar(*name).toUpper()) + (name + 1));
   box->addItems(items);
   return box;
 }
@@ -98,7 +99,7 @@ void PlotPanel::setFormer(std::shared_ptr<const Trace> former) {
   if (former == former_) return;
   const bool was = comparable() != nullptr;
   former_ = std::move(former);
-  if (was && !former_ && reason_.isEmpty()) refresh();  // what was kept of it goes
+  if (was && !former_ && reason_.isEmpty()) refresh();  // its kept picture goes
 }
 
 const Trace* PlotPanel::comparable() const {

@@ -43,7 +43,7 @@ Matrix exactDirections(const Eigen::Map<RowMajor>& x, std::int64_t k) {
   return right;
 }
 
-/// Subspace iteration on x^T x with a few directions more than asked for, which is what makes it converge.
+/// Subspace iteration on x^T x with a few more directions than requested, without which it would not converge.
 Matrix iteratedDirections(const Eigen::Map<RowMajor>& x, std::int64_t k, const std::stop_token& stop) {
   const Eigen::Index block = std::min<Eigen::Index>({k + 9, x.cols(), x.rows()});
   // Any start that no direction is orthogonal to will do; this one is the same on every machine.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is drawn of a trajectory: its points in the cube, and those of them that are kept.
+// The points of a trajectory in the cube, and the subset that is drawn.
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is painted of the scene: in vectors all of it, and over the geometry the marker, axes with their ticks, the bar of time and names.
+// The painting of the scene: as vectors the whole, and over the geometry the marker, axes with their ticks, the bar of time and names.
 #include <QCoreApplication>
 #include <QFontMetricsF>
 #include <QLinearGradient>
@@ -114,7 +114,7 @@ void TrajectoryScene::paintOver(QPainter& painter) const {
     const QString name = trajectory_->names[a];
     QPointF centre = (p + q) / 2.0 + out * (14.0 + reach + metrics.capHeight() / 2.0);
     double angle = std::atan2(q.y() - p.y(), q.x() - p.x()) * 180.0 / std::numbers::pi;
-    // Read from the left, and what is upright from below.
+    // Read from the left, and upright names from below.
     if (angle > 60.0) angle -= 180.0;
     if (angle < -120.0) angle += 180.0;
     // It stays inside the picture.
@@ -257,7 +257,7 @@ void TrajectoryScene::paint(QPainter& painter) const {
     });
   }
 
-  // Pieces of the curve from the farthest to the nearest; each wears a rim of the background, which shows what passes in front of what.
+  // Pieces of the curve from the farthest to the nearest; each has a rim of the background, which shows the order in depth.
   struct Piece {
     std::size_t first, last;
     double depth;

@@ -23,7 +23,7 @@ namespace reclab {
 namespace {
 
 constexpr double roomFor = 1.54;  ///< radius of the ball around the cube that fits into the picture, perspective included
-/// What the labels need around the ball, in the painter's units.
+/// The labels' margins around the ball, in the painter's units.
 constexpr double marginLeft = 48, marginRight = 66, marginTop = 4, marginBottom = 38;
 
 /// The points of a tube. Where it turns sharply it gets one more just before and after, so that the ring at the corner, which lies in the

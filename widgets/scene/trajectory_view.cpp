@@ -176,7 +176,7 @@ void TrajectoryView::mouse(QEvent* event) {
   const double ratio = devicePixelRatioF();
   const auto* pointer = static_cast<QSinglePointEvent*>(event);
   const QPointF at = pointer->position();
-  // What VTK would take from a window: pixels, from the lower left corner.
+  // The geometry that VTK would take from a window: pixels, from the lower left corner.
   const QSize pixels = size() * ratio;
   interactor_->SetSize(pixels.width(), pixels.height());
   interactor_->GetRenderWindow()->SetSize(pixels.width(), pixels.height());

@@ -70,7 +70,7 @@ VtkFrame::VtkFrame() {
 }
 
 VtkFrame::~VtkFrame() {
-  // Whoever owns the context has released; a frame that never had one has nothing to give back.
+  // The owner of the context has released the resources; a frame that never had one has nothing to give back.
   window_->SetReadyForRendering(false);
 }
 
@@ -93,7 +93,7 @@ void VtkFrame::release() {
 void VtkFrame::render(QSize pixels, unsigned framebuffer, bool smooth) {
   if (!attached_ || pixels.isEmpty()) return;
   vtkOpenGLState* state = window_->GetState();
-  // Qt has touched the state since the last picture: VTK forgets what it remembers, and puts back what it found.
+  // Qt has touched the state since the last picture: VTK drops its cached state, and restores the state that it found.
   state->Reset();
   state->Push();
   window_->InitializeFromCurrentContext();
@@ -111,7 +111,7 @@ void VtkFrame::render(QSize pixels, unsigned framebuffer, bool smooth) {
   gl->glReadBuffer(GL_COLOR_ATTACHMENT0);
   gl->glBlitFramebuffer(0, 0, pixels.width(), pixels.height(), 0, 0, pixels.width(), pixels.height(), GL_COLOR_BUFFER_BIT, GL_NEAREST);
   gl->glBindFramebuffer(GL_FRAMEBUFFER, framebuffer);
-  // What VTK leaves in the alpha channel is no transparency for Qt to compose with.
+  // VTK's alpha channel is no transparency for Qt's compositing.
   gl->glColorMask(GL_FALSE, GL_FALSE, GL_FALSE, GL_TRUE);
   gl->glClearColor(0, 0, 0, 1);
   gl->glClear(GL_COLOR_BUFFER_BIT);

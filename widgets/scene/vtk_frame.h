@@ -27,7 +27,7 @@ void prepareOpenGl();
 /// Whether this machine and display give us that OpenGL; tried once, on the first call. Needs a QGuiApplication.
 bool openGlAvailable();
 
-/// A VTK render window without a window: it draws into whatever context is current.
+/// A VTK render window without a window: it draws into the current context.
 class VtkFrame {
  public:
   VtkFrame();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What `reclab bench` takes beside its fields, and how it shows a timing.
+// The request of `reclab bench`, and the output of a timing.
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -20,9 +20,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
-/// What was timed, by name.
+/// The arrays of a timing, by name.
 class Timed {
  public:
   explicit Timed(const Trace& trace) : trace_(trace) {}
@@ -33,7 +31,7 @@ class Timed {
   }
   Json one(const std::string& key) const {
     const auto values = of(key);
-    return values.empty() ? Json() : number_json(values[0]);
+    return values.empty() ? Json() : Json(values[0]);
   }
 
  private:
@@ -55,7 +53,7 @@ std::string grouped(long long n) {
   return text;
 }
 
-/// What the panel says over its plot of times.
+/// The headline of the panel's plot of times.
 std::string headline_of(const Timed& timed, const std::vector<std::string>& forms) {
   std::vector<Curve> curves;
   for (const std::string& form : forms) curves.push_back(curve_of(timed, form));
@@ -75,7 +73,7 @@ const std::vector<std::pair<std::string, std::string>> of_machine{{"lyapunov", "
                                                                   {"roof_triad", "roof/triad"}, {"roof_cached", "roof/cached"},
                                                                   {"roof_flops", "roof/flops"}, {"between", "between"}};
 
-/// A line for each form and length; what belongs to the form or to the whole timing is on each of them. What is not known is empty.
+/// A line for each form and length, with the values of the form and of the whole timing repeated. Unknown cells are empty.
 void write_timing(const Trace& trace, const std::vector<std::string>& forms, const std::filesystem::path& file) {
   const Timed timed(trace);
   std::string text = "form,length";
@@ -117,7 +115,7 @@ Json timing_json(const RunRequest& request, const TimingRequest& timing, const T
       for (const double value : values)
         entry[name].push_back(name == "converged"    ? Json(value != 0.0)
                               : name == "iterations" ? Json(static_cast<int>(value))
-                                                     : number_json(value));
+                                                     : Json(value));
     }
     for (const std::string& name : exponents)
       for (const std::string& end : ends)

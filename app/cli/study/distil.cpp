@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How `reclab distill` shows what it found.
+// The output of `reclab distill`.
 #include "distillation/distil.h"
 
 #include <iostream>

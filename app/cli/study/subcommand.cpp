@@ -12,8 +12,8 @@
 namespace reclab::cli {
 namespace {
 
-/// How the result of each study that has a subcommand is shown.
-const std::map<std::string, StudyText (*)()> texts{{"distil", distil_text}, {"time", bench_text}};
+/// The texts of the studies with a subcommand.
+const std::map<std::string, StudyText (*)()> texts{{"distil", distil_text}, {"forms", forms_text}, {"time", bench_text}};
 
 StudyAsked usual(const StudyOptions& options, const PresetLibrary& all) {
   StudyAsked made{{builtin_registry(), all}, values_given(options)};
@@ -51,8 +51,11 @@ FieldTexts values_given(const StudyOptions& options) {
 }
 
 void add_study(CLI::App& app, StudyOptions& options) {
-  add_model(app, options, {"form", "loss", "every", "record"});
-  add_fields(app, study(options.study).fields, options.given);
+  const Study& of = study(options.study);
+  std::set<std::string_view> without{"form", "every", "record"};
+  if (!of.takes_loss) without.insert("loss");
+  add_model(app, options, without);
+  add_fields(app, of.fields, options.given);
 }
 
 int run_study(const StudyOptions& options, Interrupt& interrupt) {
@@ -61,17 +64,11 @@ int run_study(const StudyOptions& options, Interrupt& interrupt) {
   const StudyText text = texts.at(of.id)();
   const StudyAsked asked = text.asked ? text.asked(options, all) : usual(options, all);
 
-  ProgressLine line;
-  interrupt.enter(Interrupt::Phase::running);
-  StudyResult found;
-  try {
-    found = of.compute(asked.input, asked.values, {line.callback()}, interrupt.token());
-    if (const TracePtr trace = found.get<Trace>(); trace && trace->info.outcome == Outcome::cancelled) throw Cancelled();
-  } catch (const Cancelled&) {
-    line.clear();
-    return cancelled(of.cancelled_where);
-  }
-  line.clear();
+  const StudyResult found = computed(interrupt, of.cancelled_where, [&](const Progress& progress) {
+    StudyResult made = of.compute(asked.input, asked.values, {progress}, interrupt.token());
+    if (const TracePtr trace = made.get<Trace>(); trace && trace->info.outcome == Outcome::cancelled) throw Cancelled();
+    return made;
+  });
   interrupt.enter(Interrupt::Phase::writing);
   text.show(asked, found, {options.is_set("--export") ? options.given.at("--export") : std::string(), options.is_set("--json")});
   return 0;

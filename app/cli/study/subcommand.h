@@ -24,17 +24,18 @@ struct StudyOutput {
   bool json = false;
 };
 
-/// What a study is computed of where that is not the model and the sequence of `reclab run`, and what becomes of its result.
+/// A study's request where it is not the model and the sequence of `reclab run`, and the output of its result.
 struct StudyText {
   std::function<StudyAsked(const StudyOptions&, const PresetLibrary&)> asked;
   std::function<void(const StudyAsked&, const StudyResult&, const StudyOutput&)> show;
 };
 StudyText bench_text();
 StudyText distil_text();
+StudyText forms_text();
 
 /// Options for fields.
 void add_fields(CLI::App& app, const std::vector<Field>& fields, std::map<std::string, std::string>& given);
-/// What was typed for the fields of a study.
+/// The values typed for the fields of a study.
 FieldTexts values_given(const StudyOptions& options);
 
 void add_study(CLI::App& app, StudyOptions& options);

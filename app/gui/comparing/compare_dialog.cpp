@@ -110,7 +110,7 @@ void CompareDialog::refresh() {
       table_->setItem(row, i, item);
     }
   };
-  // What the runs come to first, for the settings of unlike models are many.
+  // Results first, since unlike models have many settings.
   const auto names = numbersOf(nullptr);
   std::vector<std::vector<RunNumber>> numbers;
   for (const Pins::Column& run : runs) numbers.push_back(numbersOf(run.trace.get()));

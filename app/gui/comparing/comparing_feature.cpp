@@ -19,7 +19,6 @@
 #include "gui/session/pins.h"
 #include "gui/session/sentences.h"
 #include "gui/session/session_controller.h"
-#include "gui/views/first_hint.h"
 #include "gui/views/pin_chip.h"
 #include "gui/views/status_line.h"
 #include "plain_text.h"
@@ -53,14 +52,13 @@ ComparingFeature::ComparingFeature(WindowFrame* frame)
 void ComparingFeature::buildActions() {
   QAction* pinned = frame_->add("pin", "pin", tr("Pin for comparison"), QKeySequence(tr("Ctrl+P")), [this] { pin(); });
   pinned->setToolTip(tr("Keep this run in the plots beside those that follow (Ctrl+P)"));
-  connect(pinned, &QAction::triggered, frame_->hint(), [this] { frame_->hint()->done(FirstHint::pin); });
   QAction* side = frame_->add("sideBySide", "compare", tr("Side by side"), QKeySequence(tr("Ctrl+B")),
                               [this] { showSideBySide(frame_->action("sideBySide")->isChecked()); });
   side->setCheckable(true);
   side->setToolTip(tr("Each run in panels of its own, with the same axes, or all in one picture (Ctrl+B)"));
   QAction* table = frame_->add("differences", "table", tr("What differs…"), QKeySequence(tr("Ctrl+D")), [this] { showTable(); });
   table->setToolTip(tr("A table of settings, weights and numbers, to be saved as CSV (Ctrl+D)"));
-  frame_->add("unpinAll", "close", tr("Unpin all"), {}, [this] { unpinAll(); });
+  WindowFrame::setWhyNot(frame_->add("unpinAll", "close", tr("Unpin all"), {}, [this] { unpinAll(); }), tr("No run is pinned."));
 
   menu_ = new QMenu(tr("Compare"), frame_->window());
   menu_->setObjectName("compareMenu");
@@ -112,7 +110,7 @@ void ComparingFeature::change(const QString& text, const std::function<void()>& 
 
 void ComparingFeature::showPins() {
   const std::vector<Pin>& pins = pins_->pins();
-  // The keyboard stays with the runs, or goes to the time; left alone it would fall on whatever button comes next, which then looks picked.
+  // The keyboard stays with the runs, or goes to the time; left alone it would fall on the next button, which then looks picked.
   const auto holder = [this] {
     const QWidget* focus = frame_->window()->focusWidget();
     return focus != nullptr && chips_->isAncestorOf(focus) ? focus : nullptr;
@@ -176,8 +174,8 @@ void ComparingFeature::showSideBySide(bool on) {
     side_ = new SideBySide(frame_->time(), frame_->middle());
     frame_->middle()->addWidget(side_);
     side_->setQuestions(
-        {[this](Kind kind) { return session_->awaits(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
-    connect(session_, &SessionController::awaitedChanged, side_, &SideBySide::askAgain);
+        {[this](Kind kind) { return session_->isPending(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
+    connect(session_, &SessionController::pendingChanged, side_, &SideBySide::askAgain);
     connect(side_, &SideBySide::closeWanted, frame_->action("sideBySide"), &QAction::trigger);
     connect(side_, &SideBySide::kindsChanged, this, &ComparingFeature::tellVisible);
   }
@@ -202,7 +200,7 @@ void ComparingFeature::tellVisible() {
 void ComparingFeature::compare(const ReadyComparison& which) {
   std::vector<Setup> runs = which.runs;
   if (runs.empty()) return;
-  // What is looked at stays so where it is one of them.
+  // The current run stays current where it is one of them.
   const auto own = std::ranges::find_if(runs, [this](const Setup& one) { return one.sameRun(session_->setup()); });
   const Setup first = own == runs.end() ? runs.front() : *own;
   runs.erase(own == runs.end() ? runs.begin() : own);
@@ -227,7 +225,6 @@ void ComparingFeature::compare(const ReadyComparison& which) {
       for (const Setup& one : runs) pins_->add(one, nullptr, {});
     });
   }
-  frame_->hint()->done(FirstHint::pin);
 }
 
 void ComparingFeature::unpinAll() {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr QCPAxis::AxisType sides[] = {QCPAxis::atBottom, QCPAxis::atLeft};
 
-/// What it wants to show: as the panel says, or else what it shows.
+/// The range that the panel wants, or else the present one.
 QCPRange wantedBy(const QCPAxisRect* rect, int side) {
   const QRectF plane = rect->property("wanted").toRectF();
   if (plane.isEmpty()) return rect->axis(sides[side])->range();
@@ -71,7 +71,7 @@ LinkedAxes::LinkedAxes(const std::vector<Panel*>& panels, QObject* parent) : QOb
   soon_.start();
 }
 
-/// Nothing is held or zoomed: all have the range that holds what each wants.
+/// Nothing is held or zoomed: all get the union of the wanted ranges.
 void LinkedAxes::join(const Group& group) {
   if (busy_) return;
   QCPRange all;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Plots that stand side by side have one range of values: the one that holds the curves of all, or that which a hand gave to one of them.
+// Plots that stand side by side have one range of values: the one that holds the curves of all, or the range that a hand gave to one of
+// them.
 #pragma once
 
 #include <QObject>

@@ -38,7 +38,7 @@ std::vector<ReadyComparison> readyComparisons(const QString& file, const Library
       Hyper hyper = hyper_of(builtin_registry(), library.presets.find(setup.preset));
       if (setup.preset != now.preset) setup.form = "auto";  // another model may not have this one's
       const QJsonObject set = run["set"].toObject();
-      // The same terms for all: what a hand left set, loaded or trained of one of them is not compared.
+      // The same terms for all: settings, loaded files and trainings of one of them are dropped.
       setup.set.erase(setup.preset);
       drawAgain(setup);
       for (auto value = set.begin(); value != set.end(); ++value) {
@@ -68,7 +68,7 @@ std::vector<ReadyComparison> comparisonsOf(const ModelDescription& model, const 
     if (row.choices.size() < 2) continue;
     const QString words = QString::fromStdString(row.key).replace('_', ' ');
     ReadyComparison each{QObject::tr("Every %1").arg(words), QString::fromStdString(row.text), {}};
-    std::vector<std::string> values{model.hyper.text(row.key)};  // what is set comes first: it stays what is looked at
+    std::vector<std::string> values{model.hyper.text(row.key)};  // the present value comes first: its run stays the current one
     for (const std::string& value : row.choices)
       if (value != values.front() && values.size() < mostRuns) values.push_back(value);
     for (const std::string& value : values) {

@@ -20,7 +20,7 @@ namespace {
 constexpr QSize leastBeside(212, 136);  // three of them beside each other in a window of 1000
 constexpr std::size_t mostBeside = 3;
 
-/// A picture of what a run records, more than what went in.
+/// A panel of kinds that a run records, beyond its input.
 bool isOffered(const PanelInfo& info) {
   return std::ranges::any_of(
       kind_table(), [&](const KindInfo& row) { return info.needs.has(row.kind) && row.kind != Kind::input && row.stage != Stage::asked; });
@@ -56,6 +56,7 @@ SideBySide::SideBySide(TimeLink* time, QWidget* parent) : QWidget(parent), time_
   column->addWidget(bar);
   auto* scroll = new QScrollArea(this);
   scroll->setWidgetResizable(true);
+  scroll->setAccessibleName(tr("Runs side by side"));
   scroll->setFrameShape(QFrame::NoFrame);
   sheet_ = new QWidget;
   grid_ = new QGridLayout(sheet_);
@@ -75,7 +76,7 @@ SideBySide::SideBySide(TimeLink* time, QWidget* parent) : QWidget(parent), time_
       setKinds(ids);
     });
   }
-  QStringList usual;  // what most models have
+  QStringList usual;  // panels of kinds that most models have
   for (const Kind kind : {Kind::spectrum, Kind::gradient})
     if (const auto info = std::ranges::find_if(panels(), [kind](const PanelInfo& one) { return one.needs.has(kind); });
         info != panels().end())

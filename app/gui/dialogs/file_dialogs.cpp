@@ -208,7 +208,7 @@ FigureAnswer FigureDialog::answer() const {
   return {folder_->folder(), stem, format, style};
 }
 
-/// Those that are written.
+/// The files to write.
 QStringList FigureDialog::files() const {
   const FigureAnswer given = answer();
   QStringList names;

@@ -21,7 +21,7 @@ bool mayReplace(QWidget* parent, const QString& title, const QString& there, boo
 /// Asks the same of those of these files that are in the folder; true, and unasked, where none is.
 bool mayReplaceFiles(QWidget* parent, const QString& title, const QString& folder, const QStringList& files);
 
-/// A line with the path of a folder, and a button to choose one that is there. One that is not is made by who writes into it.
+/// A line with the path of a folder, and a button to choose an existing one. A new one is made when it is written into.
 class FolderField : public QWidget {
   Q_OBJECT
  public:

@@ -70,8 +70,8 @@ void showGuide(QWidget* parent) {
                                                       "properties. The card says what to look at, and its links open it.")},
       {QObject::tr("Compare"), QObject::tr("Pin keeps a run beside the next one. Compare in the tool bar has ready comparisons, a table of "
                                            "what differs, and all runs side by side.")},
-      {QObject::tr("Bring your own"), QObject::tr("Drop a table or a sound file on the window; where cells are missing it asks what "
-                                                  "becomes of them. File loads weights that were trained elsewhere.")},
+      {QObject::tr("Bring your own"), QObject::tr("Drop a table or a sound file on the window, or paste rows; where cells are missing it "
+                                                  "asks what becomes of them. File loads weights that were trained elsewhere.")},
       {QObject::tr("Look closer"), QObject::tr("The box Layout has arrangements of more views. A double click on a title enlarges one, a "
                                                "hover says what a mark means, and an empty view says why.")},
       {QObject::tr("Take it along"), QObject::tr("The menu of a view saves its figure and its data; File exports the whole run; Run ▸ Copy "
@@ -106,7 +106,9 @@ void showShortcuts(QWidget* parent) {
       {QObject::tr("Ctrl+P"), QObject::tr("Pin the run for comparison")},
       {QObject::tr("Ctrl+B"), QObject::tr("The runs that are compared side by side, or in one picture")},
       {QObject::tr("Ctrl+D"), QObject::tr("What differs between them")},
-      {QObject::tr("Ctrl+Z, Ctrl+Y"), QObject::tr("Undo, redo")},
+      {QObject::tr("Ctrl+K"), QObject::tr("Find anything: models, settings with values (radius 0.9), panels, tasks, files, actions")},
+      {QObject::tr("Ctrl+V"), QObject::tr("Paste a table as the sequence")},
+      {QObject::tr("Ctrl+Z, Ctrl+Y"), QObject::tr("Undo, redo; Edit ▸ History has all states")},
       {QObject::tr("Ctrl+F"), QObject::tr("Search the models; Enter picks the first, ↓ goes into the list, Esc takes the search back")},
       {QObject::tr("Ctrl+M"),
        QObject::tr("The map of the literature; there the arrows go from model to model, Enter loads one, Space marks one to compare")},

@@ -26,7 +26,7 @@ namespace {
 constexpr int soon = 250;              // ms; a picture that is renewed sooner is not dimmed, so that nothing flickers while a slider moves
 constexpr QSize leastPanel(270, 290);  ///< with header, tabs, controls, axes and legend there are still 120 pixels for the picture
 
-/// How many panels fit beside and under each other.
+/// The number of panels that fit beside and under each other.
 QSize fitOf(const QSize& room) { return QSize(room.width() / leastPanel.width(), room.height() / leastPanel.height()).expandedTo({1, 1}); }
 
 /// Names of panels are whole: where there is no room for all of them they are smaller and stand closer, and where there is still none,
@@ -66,7 +66,7 @@ class CloseTabs : public QObject {
   QTabBar* tabs_;
 };
 
-/// How much room the names of a cell's panels take, in letters.
+/// The length of the names of a cell's panels, in letters.
 qsizetype namesIn(const QString& cell) {
   qsizetype letters = 0;
   for (const QString& id : cell.split('|'))
@@ -74,8 +74,8 @@ qsizetype namesIn(const QString& cell) {
   return letters;
 }
 
-/// The layout with no more rows and columns than fit: what is left over, of a row that is too wide or that there is no room for, stands
-/// behind others, as tabs, where names take the least room, so that as many of them as can be are whole.
+/// The layout with no more rows and columns than fit: the panels left over are tabs behind others, where names take the least room, so that
+/// as many of them as can be are whole.
 std::vector<QStringList> fitted(const PanelLayout& layout, const QSize& fit) {
   std::vector<QStringList> rows;
   for (const QStringList& row : layout.rows) {
@@ -104,14 +104,14 @@ std::vector<QStringList> fitted(const PanelLayout& layout, const QSize& fit) {
 
 bool keepsPicture(const Panel& panel, const Trace* given, const Trace* now, const RunQuestions& questions) {
   if (!given || !now || !panel.emptyReason().isEmpty()) return false;
-  bool lacks = false, has = false, awaits = false;
+  bool lacks = false, has = false, pending = false;
   const Kinds needs = panel.needs(), waits = panel.waitsFor();
   for (const KindInfo& row : kind_table()) {
-    const bool there = now->has(row.kind), comes = !there && !now->info.absent.contains(row.kind) && questions.awaits(row.kind);
+    const bool there = now->has(row.kind), comes = !there && !now->info.absent.contains(row.kind) && questions.isPending(row.kind);
     if (waits.has(row.kind)) lacks = lacks || comes;
-    if (needs.has(row.kind)) has = has || there, awaits = awaits || comes;
+    if (needs.has(row.kind)) has = has || there, pending = pending || comes;
   }
-  return lacks || (!needs.empty() && !has && awaits);
+  return lacks || (!needs.empty() && !has && pending);
 }
 
 bool hasPicture(const Panel& panel, const Panel::Run& run) {
@@ -134,7 +134,7 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
   auto* column = new QVBoxLayout(paper);
   column->setContentsMargins(4, 2, 4, 4);
   column->addWidget(panel_);
-  paper->setMinimumSize(220, 120);  // its own, so that what a panel's controls ask for changes no layout
+  paper->setMinimumSize(220, 120);  // its own, so that the size hints of a panel's controls change no layout
   setWidget(paper);
   veil_ = new Veil(panel_);
   dimSoon_.setSingleShot(true);
@@ -193,7 +193,7 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
   });
   connect(this, &QDockWidget::visibilityChanged, this, [this](bool visible) {
     visible_ = visible && isVisible();  // a tab that comes to the front is told so even where the whole area is out of sight
-    emit shownChanged();                // first, so that what it lacks is on its way
+    emit shownChanged();                // first, so that missing kinds are requested early
     if (visible_) catchUp();
   });
 }
@@ -211,9 +211,9 @@ void PanelDock::setRuns(std::shared_ptr<const Trace> trace, const std::vector<Pa
   if (visible_) catchUp();
 }
 
-bool PanelDock::awaits() const {
+bool PanelDock::hasPending() const {
   return std::ranges::any_of(kind_table(), [this](const KindInfo& row) {
-    return panel_->needs().has(row.kind) && !(trace_ && trace_->info.absent.contains(row.kind)) && questions_.awaits(row.kind);
+    return panel_->needs().has(row.kind) && !(trace_ && trace_->info.absent.contains(row.kind)) && questions_.isPending(row.kind);
   });
 }
 
@@ -244,16 +244,16 @@ void PanelDock::catchUp() {
     std::erase_if(drawn, [this](const Panel::Run& run) { return !hasPicture(*panel_, run); });
     panel_->setPinned(drawn);
   }
-  const bool awaited = awaits();
+  const bool pending = hasPending();
   if (behind_ && !keeps()) {
     behind_ = false;
-    panel_->setFormer(awaited ? former_ : nullptr);
+    panel_->setFormer(pending ? former_ : nullptr);
     panel_->setTrace(trace_);
     given_ = trace_;
     veil_->cover({});
     dimSoon_.stop();
   }
-  if (!awaited && given_ == trace_) {
+  if (!pending && given_ == trace_) {
     panel_->setFormer(nullptr);
     former_ = given_;
   }
@@ -336,7 +336,7 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
   soon_.setInterval(120);
   connect(&soon_, &QTimer::timeout, this, [this] {
     if (own_ || enlarged_ != nullptr || fitOf(size()) == fit_) return;
-    // What was brought to the front of others stays there.
+    // Panels that were raised in front of others stay there.
     std::vector<PanelDock*> raised;
     for (PanelDock* one : docks_)
       if (one->inSight() && std::ranges::none_of(rows_, [one](const auto& row) { return row.contains(one); })) raised.push_back(one);
@@ -469,7 +469,7 @@ void PanelArea::arrange(const PanelLayout& layout) {
 }
 
 void PanelArea::spread() {
-  // The sizes that they shall have: of what is too much the first would take as much as the others' least sizes leave it.
+  // Explicit sizes: left alone, the first dock takes all space beyond the others' minimum sizes.
   const auto share = [this](int whole, qsizetype count) {
     const int between = style()->pixelMetric(QStyle::PM_DockWidgetSeparatorExtent, nullptr, this);
     return QList<int>(count, static_cast<int>((whole - (count - 1) * between) / std::max<qsizetype>(1, count)));

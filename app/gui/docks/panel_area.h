@@ -21,7 +21,7 @@ class Veil;
 /// Questions of the docks to the window about the run that they are given and those that they were given before.
 struct RunQuestions {
   /// Whether arrays of this kind, which the newest trace does not have, may still come.
-  std::function<bool(Kind kind)> awaits = [](Kind) { return false; };
+  std::function<bool(Kind kind)> isPending = [](Kind) { return false; };
   /// Names the setup of a trace, when that is not the present one; else empty.
   std::function<QString(const std::shared_ptr<const Trace>&)> former = [](const auto&) { return QString(); };
 };
@@ -63,7 +63,7 @@ class PanelDock : public FlatDock {
   void save(Panel::Format format);
   void saveData();
   QString fileName(const QString& suffix) const;
-  bool awaits() const;
+  bool hasPending() const;
   bool keeps() const;
   Panel* panel_;
   Veil* veil_;
@@ -100,8 +100,9 @@ class PanelArea : public QMainWindow {
   void setResult(const std::string& study, const StudyResult& result, const QString& problem = {});
   bool inSight(Kind kind) const;  ///< a panel that needs this
   const std::vector<PanelLayout>& layouts() const { return panelLayouts(); }
-  /// Arranges panels by a layout, with the same proportions for the same room, whatever was shown before. Where there is no room for a row
-  /// or a column of panels they stand behind others as tabs, and that follows the size of the window until a hand moves or hides a panel.
+  /// Arranges panels by a layout, with the same proportions for the same room, independent of the arrangement before. Where there is no
+  /// room for a row or a column of panels they stand behind others as tabs, and that follows the size of the window until a hand moves or
+  /// hides a panel.
   void arrange(const PanelLayout& layout);
   /// Sets the arrays that the model has, "gates" and "states", so that an empty panel knows missing arrays from those that there never are.
   void setModelHas(const QStringList& what);

@@ -36,7 +36,7 @@ void Veil::paintEvent(QPaintEvent*) {
   QColor ground = palette().color(QPalette::Base);
   ground.setAlphaF(0.5f);
   painter.fillRect(rect(), ground);
-  // The name in the middle, where neither verdict nor legend nor axis is, on paper of its own: what is under it is dimmed.
+  // The name in the middle, where neither verdict nor legend nor axis is, on paper of its own: the picture under it is dimmed.
   const QFont font = smallFont();
   const QFontMetrics metrics(font, this);
   const QString text = metrics.elidedText(tr("still %1").arg(name_), Qt::ElideRight, std::max(40, width() - 40));

@@ -7,11 +7,14 @@
 #include <QEvent>
 #include <QJsonArray>
 #include <QMouseEvent>
+#include <QTime>
 #include <QUndoCommand>
 #include <QUndoStack>
 #include <QWidget>
+#include <algorithm>
 #include <utility>
 
+#include "experiment/command/run_fields.h"
 #include "gui/docks/panel_area.h"
 #include "gui/frame/lab_json.h"
 #include "gui/session/session_controller.h"
@@ -21,8 +24,8 @@ namespace reclab {
 
 namespace {
 
-/// What a panel was set to: its choices, its actions that are on, and where its boxes stand that are a choice by their property; behind
-/// another panel there is nothing in them to choose from.
+/// The choices in a panel: its own choices, its actions that are on, and the entries of the boxes that are a choice by their property;
+/// behind another panel there is nothing in them to choose from.
 QVariantMap setIn(const Panel& panel, bool inSight = true) {
   QVariantMap all = panel.choices();
   if (inSight)
@@ -51,18 +54,54 @@ void setIn(Panel& panel, const QVariantMap& all) {
     if (action->isCheckable()) action->setChecked(all.contains("action/" + action->text()));
 }
 
+/// The values that a state has where they are others than before it, for the history: "0.9", "length 400", "Log axis on".
+QString valuesOf(const LabState& before, const LabState& after) {
+  QStringList values;
+  const auto text = [](const HyperValue& value) { return QString::fromStdString(as_text(value)); };
+  const auto words = [](const std::string& key) { return QString::fromStdString(key).replace('_', ' '); };
+  if (before.setup.preset == after.setup.preset) {
+    const Settings had = before.setup.settings(), has = after.setup.settings();
+    for (const auto& one : has)
+      if (std::ranges::find(had, one) == had.end()) values << QString::fromStdString(one.second);
+  }
+  for (const auto& field : run_settings_fields())
+    if (const HyperValue value = field.get(after.setup); value != field.get(before.setup)) values << text(value);
+  if (before.setup.sequence && after.setup.sequence)
+    for (const auto& field : sequence_fields()) {
+      const HyperValue value = field.get(after.setup.sequence->choice);
+      if (value != field.get(before.setup.sequence->choice) && is_of(field, after.setup.sequence->choice) && field.row.key != "task" &&
+          field.row.key != "file")
+        values << words(field.row.key) + ' ' + text(value);
+    }
+  if (after.arranged.layout != before.arranged.layout) values << panelLayouts()[static_cast<std::size_t>(after.arranged.layout)].name;
+  for (auto panel = after.panels.begin(); panel != after.panels.end() && before.arranged == after.arranged; ++panel) {
+    const QVariantMap had = before.panels.value(panel.key()), &has = panel.value();
+    for (auto one = has.begin(); one != has.end(); ++one)
+      if (one.key().startsWith("action/") && !had.contains(one.key()))
+        values << QObject::tr("%1 on").arg(one.key().section('/', 1));
+      else if (had.value(one.key()) != one.value() && one.value().canConvert<QString>() && !one.value().toString().isEmpty())
+        values << one.value().toString();
+    for (auto one = had.begin(); one != had.end(); ++one)
+      if (one.key().startsWith("action/") && !has.contains(one.key())) values << QObject::tr("%1 off").arg(one.key().section('/', 1));
+  }
+  return values.join(QStringLiteral(", "));
+}
+
 }  // namespace
 
 /// From one state to the next. The change was made already when it is pushed.
 class Lab::Step : public QUndoCommand {
  public:
   Step(Lab* lab, const QString& text, int gesture, Kept before, Kept after, Aside aside)
-      : QUndoCommand(text), lab_(lab), gesture_(gesture), before_(std::move(before)), after_(std::move(after)), aside_(std::move(aside)) {}
+      : lab_(lab), gesture_(gesture), before_(std::move(before)), after_(std::move(after)), aside_(std::move(aside)) {
+    tell(text);
+  }
   int id() const override { return gesture_ > 0 ? 1 : -1; }
   bool mergeWith(const QUndoCommand* next) override {
     const auto* other = static_cast<const Step*>(next);
-    if (other->gesture_ != gesture_ || other->text() != text()) return false;
+    if (other->gesture_ != gesture_ || other->actionText() != actionText()) return false;
     after_ = other->after_;
+    tell(actionText());
     return true;
   }
   void redo() override {
@@ -76,6 +115,11 @@ class Lab::Step : public QUndoCommand {
   }
 
  private:
+  /// Its line in the history, with the time of day, and its name in a menu.
+  void tell(const QString& text) {
+    const QString values = valuesOf(*before_, *after_);
+    setText(QTime::currentTime().toString("HH:mm:ss") + "   " + (values.isEmpty() ? text : text + ": " + values) + '\n' + text);
+  }
   Lab* lab_;
   int gesture_;
   Kept before_, after_;
@@ -88,7 +132,7 @@ Lab::Lab(SessionController* session, Pins* pins, PanelArea* area, TimeLink* time
   soon_.setSingleShot(true);
   soon_.setInterval(0);
   connect(&soon_, &QTimer::timeout, this, &Lab::compare);
-  // What a panel was set to of a model it can be set to once that model's run is there.
+  // A choice in a panel that depends on the model can be restored only once that model's run is there.
   connect(
       session_, &SessionController::traceChanged, this,
       [this] {
@@ -134,8 +178,8 @@ LabState Lab::state() const {
   return state;
 }
 
-/// In words for a menu, the first of what a hand chooses beside the setup and the pins that differs: "view of Gradients", "arrangement";
-/// empty where nothing does.
+/// In words for a menu, the first difference in choices beside the setup and the pins: "view of Gradients", "arrangement"; empty where
+/// nothing does.
 QString Lab::textOf(const LabState& before, const LabState& after) const {
   if (!(before.arranged == after.arranged)) return tr("arrangement");
   for (auto panel = after.panels.begin(); panel != after.panels.end(); ++panel)
@@ -238,7 +282,7 @@ void Lab::change(const QString& text, const std::function<void()>& does, int ges
   read(*now_);
   does();
   read(after);
-  if (after == *now_ && !aside.undo) return;  // what is done besides is to be undone, too
+  if (after == *now_ && !aside.undo) return;  // a side effect is to be undone, too
   push(text, gesture, std::move(after), std::move(aside));
   told_ = true;
 }
@@ -246,6 +290,13 @@ void Lab::change(const QString& text, const std::function<void()>& does, int ges
 void Lab::push(const QString& text, int gesture, LabState after, Aside aside) {
   const Kept before = std::exchange(now_, std::make_shared<LabState>(std::move(after)));
   undo_->push(new Step(this, text, gesture, before, now_, std::move(aside)));
+}
+
+void Lab::act(const std::function<void()>& does) {
+  if (!std::exchange(pressed_, true)) settle();
+  does();
+  for (const PanelDock* dock : area_->docks()) touched_ << dock->panel()->id();
+  compare();
 }
 
 void Lab::settle() {
@@ -259,7 +310,7 @@ void Lab::compare() {
   pressed_ = false;
   LabState after = state();
   const QStringList touched = std::exchange(touched_, {});
-  if (awaited_) return;  // what was put back is not there yet
+  if (awaited_) return;  // the restored state is not complete yet
   for (auto panel = after.panels.begin(); panel != after.panels.end(); ++panel)
     if (!touched.contains(panel.key())) now_->panels[panel.key()] = panel.value();
   const QString text = std::exchange(told_, false) ? QString() : textOf(*now_, after);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The state of the lab: read, put back, and kept before each change that a hand makes, so that undo is a list of states. Choices by hand
-// beside the setup and the pins need no code of their own for that: when a mouse button or a key goes up, the state is compared with what
-// it was when it went down.
+// beside the setup and the pins need no code of their own for that: when a mouse button or a key goes up, the state is compared with the
+// state when it went down.
 #pragma once
 
 #include <QJsonObject>
@@ -50,6 +50,9 @@ class Lab : public QObject {
   /// Changes the setup or the pins by hand: one step of undo, where anything differs then. Changes of one gesture (0: none) with the same
   /// text are one step.
   void change(const QString& text, const std::function<void()>& does, int gesture = 0, Aside aside = {});
+
+  /// Makes a change by hand that was asked for elsewhere than at its own control, as a step of undo.
+  void act(const std::function<void()>& does);
 
   void settle();  ///< adds changes that came by themselves since the last step to it
 

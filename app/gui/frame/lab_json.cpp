@@ -72,7 +72,7 @@ QJsonObject toJson(const LabState& state, const PutLearned& put, const std::func
   QJsonArray pins;
   for (const PinValue& pin : state.pins) {
     QJsonObject one = toJson(pin.setup, put);
-    one.remove("sequence");  // it is that of what is shown
+    one.remove("sequence");  // all share the sequence shown
     one["id"] = QString::number(pin.id);
     if (!pin.given.isEmpty()) one["name"] = pin.given;
     one["colour"] = pin.colour;

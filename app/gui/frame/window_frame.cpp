@@ -19,6 +19,7 @@
 #include "gui/time/time_link.h"
 #include "gui/views/first_hint.h"
 #include "gui/views/status_line.h"
+#include "spoken.h"
 
 namespace reclab {
 
@@ -29,6 +30,7 @@ WindowFrame::WindowFrame(QMainWindow* window, Look* look)
       session_(new SessionController(window)),
       time_(new TimeLink(window)),
       pins_(new Pins(session_, window)) {
+  installSpokenRoles();
   auto* centre = new QWidget(window);
   auto* column = new QVBoxLayout(centre);
   column->setContentsMargins(0, 0, 0, 0);
@@ -50,7 +52,7 @@ WindowFrame::WindowFrame(QMainWindow* window, Look* look)
 }
 
 void WindowFrame::setChooser(FileChooser chooser) {
-  // Whatever a dialog does with the focus, it is where it was when the dialog is gone.
+  // Restores the focus after a dialog.
   const auto keeping = [](auto ask) {
     return [ask = std::move(ask)](auto&&... arguments) {
       const QPointer<QWidget> before = QApplication::focusWidget();

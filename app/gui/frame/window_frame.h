@@ -3,12 +3,15 @@
 // then the tool bar and the menus.
 #pragma once
 
+#include <QAction>
 #include <QKeySequence>
 #include <QMainWindow>
 #include <QMap>
 #include <functional>
+#include <utility>
 #include <vector>
 
+#include "gui/frame/palette_source.h"
 #include "gui/session/files.h"
 #include "gui/session/session_controller.h"
 
@@ -55,8 +58,13 @@ class WindowFrame : public QObject {
   /// An action of the window that is called "action." and the name; the icon's may be empty.
   QAction* add(const QString& name, const QString& iconName, const QString& text, const QKeySequence& keys, std::function<void()> does);
   QAction* action(const QString& name) const;
+  /// Says why an action is disabled, a sentence, for as long as it is.
+  static void setWhyNot(QAction* action, const QString& sentence) { action->setProperty("whyNot", sentence); }
   void offer(ActionPlace place, QAction* action) { offered_[place] << action; }
   QList<QAction*> offered(ActionPlace place) const { return offered_.value(place); }
+  /// Things that the palette finds, beside every action and control that there is.
+  void offer(PaletteSource source) { sources_.push_back(std::move(source)); }
+  const std::vector<PaletteSource>& sources() const { return sources_; }
   /// The button of an action in the tool bar; null where it has none.
   static QToolButton* buttonOf(const QAction* action);
 
@@ -74,6 +82,8 @@ class WindowFrame : public QObject {
  signals:
   void modelPicked(QString id);  ///< by hand, so that the places that its preset names may come to the front
   void said(QString sentence, reclab::Tone tone);
+  /// Another run is to be looked at, by hand: a setup, and its sequence, which is still to be loaded. Both are one change.
+  void runWanted(const reclab::Setup& setup, const reclab::SequenceChoice& sequence, QString text);
   void docksMoved();  ///< by hand
   void calmChanged(bool calm);
   void roomChanged(bool narrow);  ///< in the tool bar
@@ -95,6 +105,7 @@ class WindowFrame : public QObject {
   SideWidths* widths_;
   std::vector<FlatDock*> docks_;
   QMap<ActionPlace, QList<QAction*>> offered_;
+  std::vector<PaletteSource> sources_;
 };
 
 }  // namespace reclab

@@ -21,7 +21,7 @@ bool ExclusionRules::mayBegin(Id id) const {
     const State& state = all_[other].state;
     const bool computes = state.computes || state.stopping;
     if (other == id) continue;
-    // What waits itself comes before all that give way to it; otherwise they would begin only to stop again.
+    // A waiting job precedes all that give way to it; otherwise they would begin only to stop again.
     if (yields(id, other) && (computes || state.waits || state.moreExpected)) return false;
     if (all_[id].policy.measures && computes) return false;
   }

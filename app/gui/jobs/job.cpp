@@ -29,7 +29,7 @@ void JobBase::want(Prepare prepare, std::function<void()> began) {
   }
   waiting_.push_back({std::move(prepare), std::move(began)});
   if (scheduler_) scheduler_->wants(*this);
-  // It has to wait: what it replaces ends at once.
+  // It has to wait: the job that it replaces ends at once.
   if (order_ == Order::newest && !running() && worker_) forget(worker_->stop());
   if (waiting()) update();
 }
@@ -97,7 +97,7 @@ void JobBase::stop() {
   update();
 }
 
-/// Of one that never began: its end comes as all others do, after what the caller is at.
+/// Ends a job that never began: queued like all other ends, after the caller has returned.
 void JobBase::endSoon(std::uint64_t number) {
   QMetaObject::invokeMethod(
       &context_,
@@ -121,7 +121,7 @@ void JobBase::expectMore(bool more) {
 
 std::vector<JobBase::Open>::iterator JobBase::open(std::uint64_t number) { return std::ranges::find(open_, number, &Open::number); }
 
-/// The one place where what is stale is told from what is not: what is open is the newest, or one of all.
+/// The one place that drops stale messages: only open jobs are heard, which are the newest, or all of them by their order.
 void JobBase::hear(std::uint64_t number, const Message& message) const {
   if (number > quiet_ && std::ranges::find(open_, number, &Open::number) != open_.end()) message();
 }

@@ -28,7 +28,7 @@ struct Ending {
   QString sentence = {};  ///< why it failed
 };
 
-/// The part that all jobs share, whatever they compute. It is used in the GUI thread alone.
+/// The part that all jobs share, independent of the computation. It is used in the GUI thread alone.
 class JobBase {
  public:
   enum class Order { newest, all };  ///< a newer one replaces an older one; or all are done, in their order
@@ -49,7 +49,7 @@ class JobBase {
   void stop();
   /// Drops running and waiting computations, of which nothing more is heard.
   void drop();
-  /// More of it is about to follow: who gives way to it waits on.
+  /// More of it is about to follow: jobs that give way to it keep waiting.
   void expectMore(bool more);
 
  protected:

@@ -16,7 +16,7 @@ void Scheduler::remove(const JobBase& job) {
   jobs_[job.id_] = nullptr;
   rules_.set(job.id_, {});
   QMetaObject::invokeMethod(this, &Scheduler::startNext,
-                            Qt::QueuedConnection);  // not now: whoever owns the job may be going, with the others' jobs
+                            Qt::QueuedConnection);  // not now: the job's owner may be in its destructor, with other jobs
 }
 
 bool Scheduler::isFreeFor(const JobBase& job) const { return rules_.mayBegin(job.id_); }

@@ -43,6 +43,7 @@ TrainingBar::TrainingBar(QWidget* parent) : QToolBar(tr("Training"), parent) {
   settings_ = new TrainingSettings;
   how_ = new QToolButton(this);
   how_->setObjectName("field");
+  how_->setAccessibleName(tr("Options of training"));
   how_->setToolTip(tr("How it is trained; what is changed here holds from the next beginning on, of a training or of a fork"));
   how_->setFocusPolicy(Qt::TabFocus);
   how_->setPopupMode(QToolButton::InstantPopup);
@@ -97,7 +98,7 @@ void TrainingBar::setLearning(const LearningPtr& learning) {
     where_->setText(QString::fromStdString(learning->name_of(*now)));
     what_->setText(tr("waits: choose how it learns, then Train"));
   } else {
-    // Whose time it is, and whether the pictures are of these weights.
+    // The training of the time line, and whether the pictures are of these weights.
     where_->setText(tr("%1: step %2 of %3")
                         .arg(QString::fromStdString(learning->name_of(*line)), grouped(learning->line_step),
                              grouped(std::max(line->done, line->wanted))));
@@ -105,7 +106,7 @@ void TrainingBar::setLearning(const LearningPtr& learning) {
     if (!learning->line_shown) said << tr("not what is looked at");
     if (const auto at = line->at(learning->line_step)) said << tr("batch loss %1").arg(reclab::number(line->loss[*at]));
     if (running && learning->pace > 0.0) {
-      // All that learn take their turns, so the slowest to come to its end is waited for.
+      // Trainings take turns, so the time left is that of the longest.
       std::int64_t left = 0;
       for (const std::uint64_t one : learning->together)
         if (const LearningCurve* curve = learning->find(one)) left = std::max(left, curve->wanted - curve->done);
@@ -119,7 +120,7 @@ void TrainingBar::setLearning(const LearningPtr& learning) {
     }
     what_->setText(said.join(QStringLiteral(",  ")));
   }
-  // Wide enough for what is to come, so that the strip does not tremble.
+  // Wide enough for later texts, so that the strip does not move.
   const QFontMetrics metrics(what_->font());
   const int most = std::max(metrics.horizontalAdvance(what_->text()), QFontMetrics(where_->font()).horizontalAdvance(where_->text())) + 4;
   where_->setMinimumWidth(std::max({where_->minimumWidth(), 150, most}));

@@ -7,8 +7,11 @@
 #include <QSettings>
 #include <QStyle>
 #include <QUndoStack>
+#include <algorithm>
+#include <iterator>
 
 #include "experiment/training/training.h"
+#include "gui/dialogs/field_editor.h"
 #include "gui/dialogs/file_dialogs.h"
 #include "gui/docks/panel_area.h"
 #include "gui/frame/lab.h"
@@ -42,9 +45,10 @@ TrainingFeature::TrainingFeature(WindowFrame* frame)
     bar_->settings()->setFile(sequence && sequence->choice.is_file());
   });
   connect(frame_->pins(), &Pins::changed, this, &TrainingFeature::tell);
+  frame_->offer({[this] { return paletteEntries(); }});
   frame_->lab()->add({"training", tr("options of training"), [this] { return bar_->settings()->saved(); },
                       [this](const QVariantMap& saved) { bar_->settings()->restore(saved); }});
-  connect(frame_, &WindowFrame::restored, this,  // whatever it was then
+  connect(frame_, &WindowFrame::restored, this,  // independent of the restored visibility
           [this] { bar_->setVisible(session_->learning() && !session_->learning()->trainings.empty()); });
 }
 
@@ -60,7 +64,11 @@ void TrainingFeature::buildActions() {
     if (!folder.isEmpty() && mayExport(folder)) session_->exportTraining(folder);
   });
   exports->setToolTip(tr("Weights, history and what it takes to go on with reclab train --resume"));
-  for (QAction* of : {fork, resets, exports}) of->setEnabled(false);  // while there is no training
+  for (QAction* of : {fork, resets, exports}) {
+    of->setEnabled(false);  // while there is no training
+    WindowFrame::setWhyNot(of, tr("Nothing has been trained yet."));
+  }
+  WindowFrame::setWhyNot(step, tr("It is training already; pause first."));
   frame_->offer(ActionPlace::barTrain, trains);
   for (QAction* one : {trains, step, fork, resets}) frame_->offer(ActionPlace::runTrain, one);
   frame_->offer(ActionPlace::fileExport, exports);
@@ -74,6 +82,32 @@ void TrainingFeature::buildActions() {
     button->style()->unpolish(button);
     button->style()->polish(button);
   });
+}
+
+std::vector<PaletteEntry> TrainingFeature::paletteEntries() const {
+  std::vector<PaletteEntry> all;
+  const TrainingChoice choice = bar_->settings()->choice();
+  const LoadedSequencePtr& sequence = session_->setup().sequence;
+  for (const TrainingField& field : training_fields()) {
+    if (field.form.label.empty() || (field.of == Field::Of::file && !(sequence && sequence->choice.is_file()))) continue;
+    PaletteSetting one{tr(field.form.label.c_str()), tr("training"), field.row, QString::fromStdString(as_text(field.get(choice)))};
+    one.row.low = field.form.low;
+    one.row.high = field.form.high;
+    one.synonyms = tr(field.form.tip.c_str());
+    for (const std::string& label : field.form.choices) one.labels << tr(label.c_str());
+    if (field.applies && !field.applies(choice)) one.whyNot = tr("It does nothing beside the other options of training.");
+    one.check = [&field](const QString& value) {
+      if (!valueFrom(field, value))
+        throw Error(tr("It takes a number from %1 to %2.").arg(field.form.low).arg(field.form.high).toStdString());
+    };
+    one.set = [&field, settings = bar_->settings()](const QString& value) {
+      TrainingChoice next = settings->choice();
+      if (const auto its = valueFrom(field, value)) field.set(next, *its);
+      settings->setChoice(next);
+    };
+    std::ranges::move(entriesOf(one), std::back_inserter(all));
+  }
+  return all;
 }
 
 void TrainingFeature::show(const LearningPtr& learning) {
@@ -109,7 +143,7 @@ void TrainingFeature::reset() {
   frame_->say(tr("The training is forgotten, and the weights are drawn again; Undo (Ctrl+Z) brings all of it back."));
 }
 
-/// What lies in the folder is replaced where a person says so.
+/// Files in the folder are replaced only after a confirmation.
 bool TrainingFeature::mayExport(const QString& folder) {
   try {
     const TrainingFolder there = training_in(folder.toStdString());
@@ -171,7 +205,7 @@ bool TrainingFeature::askAboutOldest() {
   return true;
 }
 
-/// What was learned would go with the window.
+/// Asks before the window closes over a training that is not kept.
 bool TrainingFeature::mayLose(const QString& why) {
   QMessageBox question(QMessageBox::Warning, tr("What was learned cannot be kept"), why, QMessageBox::NoButton, frame_->window());
   question.setTextFormat(Qt::PlainText);

@@ -4,7 +4,9 @@
 
 #include <QObject>
 #include <cstdint>
+#include <vector>
 
+#include "gui/frame/palette_source.h"
 #include "trace/learning.h"
 
 namespace reclab {
@@ -23,6 +25,7 @@ class TrainingFeature : public QObject {
 
  private:
   void buildActions();
+  std::vector<PaletteEntry> paletteEntries() const;  ///< the options of training
   void show(const LearningPtr& learning);
   void tell();
   void train(std::int64_t steps = 0);  ///< so many; 0: to the end; or pauses a running training

@@ -7,6 +7,7 @@
 
 #include "gui/dialogs/field_editor.h"
 #include "gui/look/look.h"
+#include "plain_text.h"
 
 namespace reclab {
 TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
@@ -14,7 +15,7 @@ TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
   grid->setContentsMargins(12, 10, 12, 10);
   grid->setHorizontalSpacing(12);
   grid->setVerticalSpacing(6);
-  // What is asked of a file comes last, since a task has none of it.
+  // Fields of files come last, since a task has none of them.
   for (const bool ofFile : {false, true})
     for (const TrainingField& field : training_fields()) {
       if (field.form.label.empty() || (field.of == Field::Of::file) != ofFile) continue;
@@ -22,6 +23,8 @@ TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
       editor->setObjectName("training." + QString::fromStdString(field.row.key));
       editor->setMinimumWidth(120);
       auto* name = label(tr(field.form.label.c_str()), "muted", this);
+      name->setBuddy(editor);
+      name->setToolTip(safeTip(editor->toolTip()));
       const int row = static_cast<int>(rows_.size());
       grid->addWidget(name, row, 0);
       grid->addWidget(editor, row, 1);

@@ -10,6 +10,7 @@
 
 #include "gui/look/look.h"
 #include "plot/theme.h"
+#include "spoken.h"
 
 namespace reclab {
 namespace {
@@ -20,6 +21,7 @@ constexpr double side = 8.0;  ///< pixels left and right of the first and the la
 
 TrainingStrip::TrainingStrip(QWidget* parent) : QWidget(parent) {
   setObjectName("trainingStrip");
+  setAccessibleName(tr("Time of training"));
   setFocusPolicy(Qt::StrongFocus);
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
   setFixedHeight(40);
@@ -30,6 +32,7 @@ TrainingStrip::TrainingStrip(QWidget* parent) : QWidget(parent) {
 
 void TrainingStrip::setLearning(const LearningPtr& learning) {
   learning_ = learning;
+  setSpokenValue(this, learning ? static_cast<double>(learning->line_step) : 0.0, 0.0, static_cast<double>(last()));
   update();
 }
 

@@ -125,6 +125,7 @@ void LessonPlayer::show(const QString& id, std::size_t step) {
   step_ = lesson == nullptr ? 0 : step;
   deeds_.clear();
   judgedOf_.clear();
+  isSetUp();
   deedsJob_.drop();
   if (lesson_ != nullptr) measure();
   emit opened();
@@ -225,6 +226,8 @@ std::size_t LessonPlayer::blocksBefore(const Lesson& lesson, std::size_t step) c
   }
   return blocks.size();
 }
+
+bool LessonPlayer::touched() const { return wandered() || viewThen_ != view(); }
 
 std::size_t LessonPlayer::shownBlocks() const { return lesson_ == nullptr ? 0 : blocksBefore(*lesson_, step_); }
 

@@ -48,6 +48,9 @@ class LessonPlayer : public QObject {
   void show(const QString& id, std::size_t step);
   /// Whether what is set differs from what the step sets.
   bool wandered() const;
+  /// Whether a hand changed anything of that, or moved cursor, panels or pins, since the step set the lab up.
+  bool touched() const;
+  void isSetUp() { viewThen_ = view(); }  ///< its run is there, and cursor and panels are as it sets them
 
   /// How many of the step's blocks are shown: all, or those before a lab that waits for a prediction.
   std::size_t shownBlocks() const;
@@ -122,6 +125,7 @@ class LessonPlayer : public QObject {
   std::map<const LabSetup*, QString> problems_;  ///< why a lab could not be measured
   std::map<QString, AnswerWords> deeds_;         ///< of things to do, as they stand
   Setup wanted_;                                 ///< the setup that the step set
+  std::map<std::string, double> viewThen_;       ///< when the run of the step was there
   std::map<QString, Deed> judgedOf_;             ///< of each thing to do, the state that it was judged in last
   Job<Place, LoadedSequencePtr> prepares_;
   Job<Place, Known> measures_;

@@ -10,6 +10,7 @@
 #include <QMenuBar>
 #include <QProcess>
 #include <QSettings>
+#include <QToolButton>
 #include <QUrl>
 #include <algorithm>
 
@@ -48,6 +49,8 @@ LessonsFeature::LessonsFeature(WindowFrame* frame)
   lectures->setToolTip(tr("On the whole screen and in large type; Page Down and Page Up go through the steps, Esc ends it"));
   menu_->addAction(lectures);
   connect(lecture_, &Lecture::changed, this, &LessonsFeature::arrangeLecture);
+  connect(frame_->hint()->addButton("info", tr("A first lesson"), tr("Three minutes that show the window itself")), &QToolButton::clicked,
+          this, [this] { open("window"); });
   connect(player_, &LessonPlayer::opened, this, &LessonsFeature::show);
   connect(player_, &LessonPlayer::aboutToOpen, this, &LessonsFeature::makeRoom);
   connect(player_, &LessonPlayer::closed, this, &LessonsFeature::restore);
@@ -116,17 +119,18 @@ void LessonsFeature::begin(const QString& lesson) {
 
 void LessonsFeature::open(const QString& id) {
   read();
+  frame_->lab()->settle();  // what is being restored stays as it is by now
   player_->open(id);
 }
 
 void LessonsFeature::show() {
   const bool is = player_->lesson() != nullptr;
   for (const char* name : {"printStep", "printLesson", "forgetAnswers"}) frame_->action(name)->setEnabled(is);
+  pointAt({}, {});
   if (is == aside_) return;
   aside_ = is;
   frame_->hint()->setVisible(!is && !QSettings().value("hintSeen").toBool());
   lab_ = nullptr;
-  pointAt({}, {});
 }
 
 /// Where a hand opens a lesson it gets room at the side, in the place of models and sequence.
@@ -246,6 +250,7 @@ void LessonsFeature::print(const QString& step) {
 void LessonsFeature::point() {
   if (lab_ != nullptr && lab_->step && frame_->time()->length() > *lab_->step) frame_->time()->setStep(*lab_->step);
   const bool first = std::exchange(lab_, nullptr) != nullptr;
+  if (first) player_->isSetUp();
   if (!target_.isEmpty() && (first || pointer_->target() == nullptr)) pointAt(target_, words_);
 }
 

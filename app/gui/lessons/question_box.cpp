@@ -158,7 +158,10 @@ void QuestionBox::refresh() {
     if (before)
       return say(QString::fromUtf8("✓ ") + tr("Done before."), answered ? htmlOf(answered->words.words, palette()) : QString(), true);
     // What is wrong is said of what a hand has done.
-    return say({}, player_->wandered() && answered && !answered->words.words.empty() ? htmlOf(answered->words.words, palette()) : tr("Not done yet."), false);
+    return say(
+        {},
+        player_->touched() && answered && !answered->words.words.empty() ? htmlOf(answered->words.words, palette()) : tr("Not done yet."),
+        false);
   }
   if (!answered) return say({}, {}, false);
   if (choices_ != nullptr)

@@ -3,12 +3,14 @@
 
 #include <QAction>
 #include <QMenuBar>
+#include <QPushButton>
 #include <QScrollArea>
 #include <QToolButton>
 
 #include "gui/docks/flat_dock.h"
 #include "gui/docks/panel_area.h"
 #include "gui/frame/window_frame.h"
+#include "gui/views/scrubber.h"
 
 namespace reclab {
 
@@ -23,7 +25,7 @@ QWidget* targetOf(const WindowFrame* frame, const QString& name) {
   };
   if (place == u"panel") return frame->area()->dock(what);
   if (place == u"dock") return dock(what);
-  if (place == u"time") return named(window, QStringLiteral("scrubber"));
+  if (place == u"time") return window->findChild<TimeStrip*>();
   if (place == u"action") {
     const QAction* action = frame->action(what);
     if (action == nullptr) return nullptr;
@@ -55,6 +57,10 @@ bool bringToSight(WindowFrame* frame, QWidget* target) {
       dock->raise();
     }
   }
+  if (!target->isVisible())  // one of the settings that a calm layout leaves out
+    for (const FlatDock* dock : frame->docks())
+      if (auto* all = dock->isAncestorOf(target) ? dock->findChild<QPushButton*>("allSettings") : nullptr; all && all->isVisible())
+        all->click();
   for (QWidget* one = target->parentWidget(); one != nullptr; one = one->parentWidget())
     if (auto* area = qobject_cast<QScrollArea*>(one)) area->ensureWidgetVisible(target, 8, 40);
   return target->isVisible();

@@ -7,6 +7,7 @@
 
 #include "gui/literature/map_window.h"
 #include "plot/theme.h"
+#include "window_text.h"
 
 namespace reclab {
 namespace {
@@ -23,7 +24,7 @@ QString countOf(double value) { return QLocale::c().toString(value, 'f', 0); }
 
 /// The moduli of a spectrum in words.
 QString moduliOf(const Compared& compared) {
-  if (compared.eigenvalues.empty()) return compared.noSpectrum.toHtmlEscaped();
+  if (compared.eigenvalues.empty()) return windowText(compared.no_spectrum).toHtmlEscaped();
   double low = INFINITY, high = 0.0;
   for (const auto& value : compared.eigenvalues) {
     if (!std::isfinite(std::abs(value))) continue;
@@ -35,7 +36,7 @@ QString moduliOf(const Compared& compared) {
 
 }  // namespace
 
-QString comparisonHtml(const Literature& literature, const ComparedPair& both, const QPalette& palette) {
+QString comparisonHtml(const Literature& literature, const ComparedPresets& both, const QPalette& palette) {
   const QString muted = palette.color(QPalette::PlaceholderText).name(), shade = palette.color(QPalette::Window).name();
   QString out;
   const int one = literature.indexOf(QString::fromStdString(both[0].card.id)),

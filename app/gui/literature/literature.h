@@ -37,7 +37,7 @@ struct Literature {
   std::vector<Family> families;  ///< those that have models, in the order of the survey
 
   int indexOf(const QString& id) const;      ///< -1: there is none
-  QString named(const QString& text) const;  ///< the id of the model whose title or id this is, in whatever case; else empty
+  QString named(const QString& text) const;  ///< the id of the model whose title or id this is, in any case; else empty
   QString firstOf(
       const QString& query) const;  ///< of those that a search finds the one of that name, else the first; empty where there is none
   /// The models that it descends from, in any number of steps, each with that number; itself with 0.

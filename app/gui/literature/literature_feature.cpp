@@ -21,12 +21,14 @@ LiteratureFeature::LiteratureFeature(WindowFrame* frame)
   frame_->offer(ActionPlace::edit, frame_->add("search", "search", tr("Search models"), QKeySequence::Find, [this] { search(); }));
   frame_->offer(ActionPlace::view,
                 frame_->add("map", "map", tr("Map of the literature"), QKeySequence(tr("Ctrl+M")), [this] { showMap({}); }));
+  frame_->offer({[this] { return paletteEntries(); }});
   connect(models_, &ModelsView::picked, frame_, &WindowFrame::pickModel);
   connect(models_, &ModelsView::enlargeWanted, this, [this] { showMap(models_->map()->marked()); });
   connect(models_, &ModelsView::compareWanted, this, &LiteratureFeature::showMap);
   connect(frame_, &WindowFrame::calmChanged, models_, &ModelsView::setFew);
   connect(session_, &SessionController::libraryReady, this, &LiteratureFeature::showLibrary);
   connect(session_, &SessionController::propertiesReady, this, &LiteratureFeature::showLibrary);
+  connect(session_, &SessionController::presetOpened, this, &LiteratureFeature::showLibrary);
   connect(session_, &SessionController::setupChanged, this, &LiteratureFeature::showCurrent);
   frame_->lab()->add({"models", tr("map of the models"), [this] { return QVariantMap{{"map", models_->isMap()}}; },
                       [this](const QVariantMap& saved) { models_->showMap(saved["map"].toBool()); }});
@@ -44,6 +46,17 @@ void LiteratureFeature::showLibrary() {
   if (mapWindow_ != nullptr) mapWindow_->setLiterature(models_->literature());
 }
 
+std::vector<PaletteEntry> LiteratureFeature::paletteEntries() const {
+  std::vector<PaletteEntry> all;
+  if (models_->literature())
+    for (const Literature::Model& model : models_->literature()->models)
+      all.push_back({.text = model.title,
+                     .detail = model.year > 0 ? tr("model, %1, %2").arg(model.authors).arg(model.year) : tr("model"),
+                     .synonyms = model.id + ' ' + model.paper + ' ' + model.text,
+                     .does = [frame = frame_, id = model.id] { frame->pickModel(id); }});
+  return all;
+}
+
 void LiteratureFeature::showCurrent() {
   const QString id = QString::fromStdString(session_->setup().preset);
   models_->setCurrent(id);
@@ -55,10 +68,11 @@ void LiteratureFeature::makeMapWindow() {
   mapWindow_ = new MapWindow(frame_->chooser(), window);
   mapWindow_->resize(QSize(1500, 900).boundedTo(window->screen()->availableSize() * 0.94));
   connect(mapWindow_, &MapWindow::picked, frame_, &WindowFrame::pickModel);
-  connect(mapWindow_, &MapWindow::compareWanted, session_, &SessionController::compare);
+  connect(mapWindow_, &MapWindow::compareWanted, session_, [this](const QString& one, const QString& other) {
+    session_->request(StudyChoice{"compare", {{"presets", list_of_names({one.toStdString(), other.toStdString()})}}});
+  });
   connect(mapWindow_, &MapWindow::said, frame_, &WindowFrame::tell);
-  connect(session_, &SessionController::compared, mapWindow_, &MapWindow::setComparison);
-  connect(session_, &SessionController::notCompared, mapWindow_, &MapWindow::setProblem);
+  connect(session_, &SessionController::studied, mapWindow_, &MapWindow::setResult);
   mapWindow_->setLiterature(models_->literature());
   mapWindow_->setCurrent(QString::fromStdString(session_->setup().preset));
 }

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <QObject>
+#include <vector>
+
+#include "gui/frame/palette_source.h"
 
 namespace reclab {
 
@@ -21,6 +24,7 @@ class LiteratureFeature : public QObject {
 
  private:
   void showLibrary();
+  std::vector<PaletteEntry> paletteEntries() const;  ///< the models
   void showCurrent();
   void showMap(const QString& marked);
   void makeMapWindow();

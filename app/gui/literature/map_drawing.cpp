@@ -16,7 +16,7 @@ QColor withAlpha(QColor colour, double alpha) {
   return colour;
 }
 
-/// Room that is taken by what is drawn already.
+/// The room that is taken already.
 class Taken {
  public:
   bool meets(const QRectF& room) const {
@@ -70,7 +70,7 @@ void LiteratureMap::drawLinks(QPainter& painter, const MapLayout& places, const 
     before = literature_->ancestors(picture.focus);
     after = literature_->descendants(picture.focus);
   }
-  const auto nearness = [&](const Literature::Link& link) {  // 0: no kin of what is looked at
+  const auto nearness = [&](const Literature::Link& link) {  // 0: no kin of the current model
     for (const auto* kin : {&before, &after}) {
       const auto parent = kin->find(link.parent), child = kin->find(link.child);
       if (parent != kin->end() && child != kin->end()) return 1.0 / (1.0 + 0.5 * std::min(parent->second, child->second));
@@ -219,7 +219,7 @@ void LiteratureMap::draw(QPainter& painter, const MapLayout& places, const Pictu
     if (shown.size() < 3 && shown != title) continue;  // dots alone say nothing
     const QRectF room(left, dot.y() - height / 2.0, metrics.horizontalAdvance(shown), height);
     if (!sight.intersects(room)) continue;
-    // A name may touch what is beside its own line of dots by less than a pixel.
+    // A name may overlap marks beside its own line of dots by less than a pixel.
     if (taken.meets(room.adjusted(0.5, 1.5, -0.5, -1.5))) continue;
     taken.add(room);
     const QRectF pill = room.adjusted(-3, 0, 3, 0);

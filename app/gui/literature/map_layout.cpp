@@ -129,7 +129,7 @@ MapLayout layOut(const Literature& literature, QSizeF view, double zoom, const s
 
 double zoomThatFits(const Literature& literature, QSizeF view, const std::function<double(const QString&)>& widthOf) {
   const MapLayout whole = layOut(literature, view, 1.0, widthOf);
-  // What stays at the top does not zoom, nor does what is left free below.
+  // The axis at the top does not zoom, nor does the margin below.
   return std::min(1.0, (view.height() - whole.axis - mapMargin) / std::max(1.0, whole.size.height() - whole.axis - mapMargin));
 }
 

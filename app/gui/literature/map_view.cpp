@@ -194,12 +194,12 @@ void LiteratureMap::moveCursor(int key) {
   } else if (layout_.shape == MapLayout::Shape::list && (key == Qt::Key_Up || key == Qt::Key_Down)) {
     next = std::clamp(cursor_ + (key == Qt::Key_Up ? -1 : 1), 0, count - 1);
   } else if (layout_.shape == MapLayout::Shape::list) {
-    // Along a link: to what it was made from, or to the first that was made from it.
+    // Along a link: to its predecessor, or to its first successor.
     for (const Literature::Link& link : literature_->links)
       if ((key == Qt::Key_Left ? link.child : link.parent) == cursor_ && (next == cursor_ || link.child < next))
         next = key == Qt::Key_Left ? link.parent : link.child;
   } else {
-    // The nearest in that direction; what lies aside counts more.
+    // The nearest in that direction; distance across counts more.
     const QPointF from = layout_.dots[static_cast<std::size_t>(cursor_)];
     double nearest = 1e300;
     for (int i = 0; i < count; ++i) {

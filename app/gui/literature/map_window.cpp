@@ -20,6 +20,7 @@ namespace reclab {
 
 void makeModelSearch(QLineEdit* field) {
   field->setPlaceholderText(QObject::tr("Search"));
+  field->setAccessibleName(QObject::tr("Search models"));
   field->setToolTip(
       QObject::tr("By name, family, author, year or property: linear, gated, time-invariant, diagonal, complex, growing (Ctrl+F). "
                   "is:linear and not:gated ask for the "
@@ -141,16 +142,16 @@ void MapWindow::compare() {
   emit compareWanted(map_->current(), map_->marked());
 }
 
-void MapWindow::setComparison(const ComparisonKey& key, const ComparedPair& both) {
-  if (key.one != map_->current().toStdString() || key.other != map_->marked().toStdString()) return;  // others are marked meanwhile
-  compared_ = {key, both};
-  redraw();
-  comparison_->show();
-}
-
-void MapWindow::setProblem(const QString& sentence) {
-  compared_.reset();
-  comparison_->setPlainText(sentence);
+void MapWindow::setResult(const std::string& study, const StudyResult& result, const QString& problem) {
+  if (study != "compare") return;
+  const auto both = result.get<ComparedPresets>();
+  const auto is = [](const Compared& one, const QString& id) { return one.card.id == id.toStdString(); };
+  if (both && !(is(both->front(), map_->current()) && is(both->back(), map_->marked()))) return;  // others are marked meanwhile
+  compared_ = both;
+  if (both)
+    redraw();
+  else
+    comparison_->setPlainText(problem);
   comparison_->show();
 }
 
@@ -158,10 +159,9 @@ void MapWindow::redraw() {
   map_->viewport()->update();
   if (!compared_) return;
   for (int i = 0; i < 2; ++i)
-    comparison_->document()->addResource(
-        QTextDocument::ImageResource, QUrl(QString("spectrum:%1").arg(i)),
-        spectrumPicture(compared_->second[static_cast<std::size_t>(i)], 150, devicePixelRatioF(), palette()));
-  comparison_->setHtml(comparisonHtml(*literature_, compared_->second, palette()));
+    comparison_->document()->addResource(QTextDocument::ImageResource, QUrl(QString("spectrum:%1").arg(i)),
+                                         spectrumPicture((*compared_)[static_cast<std::size_t>(i)], 150, devicePixelRatioF(), palette()));
+  comparison_->setHtml(comparisonHtml(*literature_, *compared_, palette()));
 }
 
 void MapWindow::save(Panel::Format format) {

@@ -6,7 +6,8 @@
 
 #include "gui/literature/map_view.h"
 #include "gui/session/files.h"
-#include "gui/session/work/comparison.h"
+#include "studies/compared.h"
+#include "trace/study_result.h"
 
 class QLabel;
 class QLineEdit;
@@ -22,8 +23,7 @@ class MapWindow : public QWidget {
 
   void setLiterature(const LiteraturePtr& literature);
   void setCurrent(const QString& id);
-  void setComparison(const ComparisonKey& key, const ComparedPair& both);
-  void setProblem(const QString& sentence);  ///< why there is no comparison
+  void setResult(const std::string& study, const StudyResult& result, const QString& problem);  ///< of "compare"
   LiteratureMap* map() const { return map_; }
   QLineEdit* searchField() const { return search_; }
   QTextBrowser* comparison() const { return comparison_; }
@@ -47,11 +47,11 @@ class MapWindow : public QWidget {
   LiteratureMap* map_;
   QSplitter* halves_;
   QTextBrowser* comparison_;
-  std::optional<std::pair<ComparisonKey, ComparedPair>> compared_;
+  std::shared_ptr<const ComparedPresets> compared_;
 };
 
 /// Two models side by side as HTML; the pictures of their spectra are "spectrum:0" and "spectrum:1".
-QString comparisonHtml(const Literature& literature, const ComparedPair& both, const QPalette& palette);
+QString comparisonHtml(const Literature& literature, const ComparedPresets& both, const QPalette& palette);
 /// Eigenvalues around the unit circle, or around the imaginary axis where they are those of a differential equation.
 QPixmap spectrumPicture(const Compared& compared, int side, double scale, const QPalette& palette);
 

@@ -76,6 +76,7 @@ ModelsView::ModelsView(QWidget* parent) : QWidget(parent) {
   column->addWidget(views_, 1);
   tree_ = new QTreeWidget(this);
   tree_->setObjectName("models");
+  tree_->setAccessibleName(tr("Models"));
   tree_->setColumnCount(2);
   tree_->setHeaderHidden(true);
   tree_->setIndentation(14);
@@ -86,6 +87,7 @@ ModelsView::ModelsView(QWidget* parent) : QWidget(parent) {
   tree_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   views_->addWidget(tree_);
   map_ = new LiteratureMap(this);
+  map_->setAccessibleName(tr("Map of the literature"));
   views_->addWidget(map_);
   more_.push_back(views_);
   all_ = new QPushButton(this);
@@ -238,7 +240,7 @@ static bool isEscape(const QEvent* event) {
 }
 
 bool ModelsView::eventFilter(QObject* watched, QEvent* event) {
-  if (watched == search_ && isEscape(event)) {  // what is typed is the field's; it stops no run
+  if (watched == search_ && isEscape(event)) {  // the key belongs to the field; it stops no run
     if (event->type() == QEvent::KeyPress) {    // takes the search back, then leaves it
       if (search_->text().isEmpty()) views_->currentWidget()->setFocus(Qt::OtherFocusReason);
       search_->clear();
@@ -272,7 +274,7 @@ bool ModelsView::eventFilter(QObject* watched, QEvent* event) {
   return QWidget::eventFilter(watched, event);
 }
 
-/// That which is called as one typed; else the first of the list.
+/// The model whose name was typed; else the first of the list.
 QTreeWidgetItem* ModelsView::firstListed() const {
   if (QTreeWidgetItem* one = itemOf(literature_->named(search_->text())); one != nullptr && !one->isHidden()) return one;
   for (int i = 0; i < tree_->topLevelItemCount(); ++i)

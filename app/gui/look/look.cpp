@@ -132,8 +132,9 @@ void Look::apply(ThemeChoice choice) {
   QString sheet = QString::fromUtf8(resource("themes/lab.qss"));
   for (const char* name : {"down", "up", "right"}) sheet.replace("@" + QString(name) + "@", arrow(name, colour("muted")));
   sheet.replace("@check@", arrow("check", colour("accentText")));
-  const int mark = static_cast<int>(std::lround(12 * typeScale()));
-  for (const auto& [name, value] : {std::pair{"@closeTabs@", 8.0 * typeScale()}, {"@mark@", mark}, {"@markRadius@", mark / 2 + 1}})
+  const double mark = std::round(12 * typeScale());
+  for (const auto& [name, value] :
+       {std::pair{"@closeTabs@", 8.0 * typeScale()}, {"@mark@", mark}, {"@markRadius@", std::floor(mark / 2) + 1}})
     sheet.replace(name, QString::number(value));
   for (auto entry = named.begin(); entry != named.end(); ++entry) sheet.replace("@" + entry.key() + "@", entry.value().toString());
   Q_ASSERT(!sheet.contains(QRegularExpression("@[a-zA-Z]+@")));

@@ -84,12 +84,12 @@ std::optional<Setup> setupOf(const QJsonObject& root, const Library& library, co
     for (const auto& field : run_settings_fields()) read(root, field, static_cast<RunSettings&>(setup));
     hyper_of(builtin_registry(), library.presets.find(setup.preset), setup.settings());
   } catch (const Error&) {
-    return {};  // of a preset or a table that is not what it was
+    return {};  // of a preset or a table that has changed
   }
   return setup;
 }
 
-/// Values that cannot be, as those of a task that is not what it was, are left out.
+/// Values that cannot be, as those of a task that has changed, are left out.
 SequenceChoice sequenceOf(const QJsonObject& sequence) {
   SequenceChoice choice;
   for (const auto& field : sequence_fields()) try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What was looked at last, from one start of the window to the next, and the files that were opened.
+// The last setup, kept from one start of the window to the next, and the recent files.
 #pragma once
 
 #include <QJsonObject>
@@ -12,7 +12,7 @@
 
 namespace reclab {
 
-/// Weights that a setup has learned, as what says where they lie, and back: null where they lie there no more.
+/// The trained weights of a setup, as a reference to their place, and back: null if they are gone.
 using PutLearned = std::function<QJsonObject(const LearnedPtr& weights)>;
 using GetLearned = std::function<LearnedPtr(const QJsonObject& weights)>;
 

@@ -19,7 +19,7 @@ bool records(const RecordingOptions& has, const RecordingOptions& wanted) {
   return has.kinds.has_all(wanted.kinds) && (rows || !wanted.kinds.has_any(kinds_of(Stage::late)));
 }
 
-/// A run again has what was timed of it before.
+/// A repeated run keeps its earlier timings.
 TracePtr timedAs(const TracePtr& trace, const TracePtr& before) {
   if (!before || !before->timed) return trace;
   auto both = std::make_shared<Trace>(*trace);
@@ -81,7 +81,7 @@ Pins::Runs::Hears Pins::hears() {
 LearnedPtr Pins::weightsFor(const Pin& pin) const {
   const LearnedPtr at = session_->learnedBy(pin.id);
   if (!at || !pin.weights || pin.weights->training != at->training) return at;
-  // Those that it is of may be kept no more, and yet be no farther from the step that is looked at.
+  // The pin's own weights may be kept no longer, and still be no farther from the current step.
   const std::int64_t step = session_->trainingStep();
   return std::abs(pin.weights->step - step) <= std::abs(at->step - step) ? pin.weights : at;
 }
@@ -241,7 +241,7 @@ void Pins::update() {
   if (other) emit changed();
 }
 
-/// Beside one that has learned, what has not is said to be as it was drawn, unless its name does.
+/// Whether a run beside a trained one is to be marked as untrained, unless its name says so.
 bool Pins::isUntrained(const Pin& pin) const {
   const TracePtr& shown = session_->trace();
   if (!shown || !shown->info.learned || !pin.trace || pin.trace->info.learned || !pin.trace->info.weights.empty()) return false;
@@ -254,7 +254,7 @@ bool Pins::has(const Setup& setup) const {
   return std::ranges::any_of(pins_, [&](const Pin& one) {
     Setup its = one.setup, same = setup;
     its.sequence = setup.sequence;
-    // What it learns is its own, at whatever step.
+    // Its own training does not count, at any step.
     if (const LearnedPtr learned = setup.learnedWeights(); learned && learned->training == session_->trainingOf(one.id))
       same.learned.erase(same.preset);
     return its.sameRun(same);
@@ -274,7 +274,7 @@ std::vector<RunBeside> Pins::learners() const {
   return all;
 }
 
-/// What the run that is shown is called among the others; empty where nothing is compared.
+/// The name of the run that is shown among the others; empty where nothing is compared.
 QString Pins::nameOfShown(const std::vector<Facets>& all) const {
   return all.empty() ? QString() : runNames(all.front(), {facetsOfShown()}).front();
 }
@@ -342,7 +342,7 @@ void Pins::next() {
 }
 
 std::optional<Pins::Runs::Work> Pins::whatToRun(bool quick) const {
-  // Of those whose weights move that which is farthest from where it should be.
+  // Of those whose weights follow the step of training, the one farthest from it.
   const Pin* pin = nullptr;
   std::int64_t farthest = -1;
   for (const Pin& one : pins_) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The runs that are looked at together: the one that is shown, and those that are kept beside it. Each has one name and one colour, in
-// chips, legends, tables, figures and curves of learning. Those that are kept are of the input that is shown: on another one they are run
-// again; and one that learns beside what is shown is of the weights that it had at the step at which the time of training stands: when that
-// moves, it is run again too.
+// The compared runs: the one that is shown, and the runs kept beside it. Each has one name and one colour, in chips, legends, tables,
+// figures and curves of learning. The kept ones have the input that is shown: on another one they are run again; and one that is trained
+// beside the run that is shown has its weights of the current step of training: when that moves, it is run again too.
 #pragma once
 
 #include <QColor>
@@ -57,14 +56,14 @@ class Pins : public QObject {
   void setRecording(const RecordingOptions& wanted);
 
   /// Keeps a run, under a name of the user's own if there is one. Without a trace, or with one that records less than is wanted, it is run
-  /// in the background. Returns why not, or an empty string.
-  /// `colour`: that which it had before, where no other has it now; -1: the first that is free.
+  /// in the background. Returns why not, or an empty string. `colour`: its former one, where no other has it now; -1: the first that is
+  /// free.
   QString add(const Setup& setup, const TracePtr& trace, const RecordingOptions& recording, const QString& given = {}, int colour = -1);
   void remove(std::size_t index);
   void rename(std::size_t index, const QString& name);  ///< empty: by its differences again
   const std::vector<Pin>& pins() const { return pins_; }
   std::vector<PinValue> value() const;
-  /// Sets the pins. Those that are pinned now keep their runs; others are run again.
+  /// Sets the pins. Runs that are pinned now are kept; others are run again.
   void setValue(const std::vector<PinValue>& value);
   /// The pins that can be compared with the run that is shown.
   std::vector<Panel::Run> runs() const;

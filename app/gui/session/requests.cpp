@@ -11,7 +11,7 @@ RecordingOptions recordingFor(const QStringList& visible, bool live, std::int64_
   const Kinds needs = needs_of(visible);
   RecordingOptions recording;
   recording.kinds = kinds_of(Stage::always);
-  recording.kinds.remove({Kind::newton});  // drawn nowhere; and what panels ask for is chosen, never simply all that there is
+  recording.kinds.remove({Kind::newton});  // drawn nowhere; a request of panels never equals the default of all kinds
   for (const KindInfo& row : kind_table())
     if (needs.has(row.kind) && recordable().has(row.kind) && !(live && row.stage == Stage::late && !also.has(row.kind)))
       recording.kinds.add({row.kind});

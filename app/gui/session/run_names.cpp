@@ -26,7 +26,7 @@ bool differ(const Facets& a, const Facets& b, const QString& key) {
   return one != nullptr && other != nullptr && one->value != other->value;
 }
 
-/// What tells a run from others, and what of it departs from its preset, unless the run that is shown has the same value.
+/// The facets that tell a run from others, and its departures from its preset, unless the run that is shown has the same value.
 QString withDepartures(const Facets& mine, const Facets& shown, const std::vector<const Facet*>& telling) {
   constexpr int most = 3;
   const auto tells = [&](const Facet& one) { return std::ranges::find(telling, &one) != telling.end(); };
@@ -74,7 +74,7 @@ Facets facetsOf(const RunInfo& run, const SymbolOf& symbolOf, const StandardOf& 
   else
     facets.push_back({"weights", QObject::tr("weights"), run.weights.empty() ? QObject::tr("drawn from the seed") : text(run.weights),
                       run.weights.empty() ? QObject::tr("drawn weights") : file(run.weights)});
-  // Where the weights are read from a file, nothing is drawn; what was learned began as it was drawn.
+  // Where the weights are read from a file, nothing is drawn; a trained model began from drawn weights.
   const QString seed = QString::number(run.seed);
   if (run.weights.empty()) facets.push_back({"seed", QObject::tr("seed"), seed, QObject::tr("seed %1").arg(seed)});
   facets.push_back({"state", QObject::tr("initial state"), run.state.empty() ? QObject::tr("the model's own") : text(run.state),
@@ -92,7 +92,7 @@ QStringList runNames(const Facets& shown, const std::vector<Facets>& runs) {
   QStringList names;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const Facets& mine = runs[i];
-    // Which of the others each facet tells this one from, a bit each.
+    // For each facet, the other runs that it distinguishes this one from, a bit each.
     std::vector<const Facets*> others;
     const auto alike = [&](const Facets& other) {
       return std::none_of(mine.begin(), mine.end(), [&](const Facet& facet) { return differ(mine, other, facet.key); });

@@ -10,7 +10,7 @@ namespace reclab {
 
 enum class Tone { info, busy, warning };  ///< in which a sentence is said
 
-/// The sentence for whatever a computation threw.
+/// The sentence for an exception of a computation.
 QString sentenceOf(const std::exception_ptr& thrown);
 
 /// A name of the engine's as words: "linear_attention" is "Linear attention".

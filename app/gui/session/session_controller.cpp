@@ -40,7 +40,7 @@ SessionController::~SessionController() = default;
 void SessionController::connectRuns() {
   connect(&runs_, &RunWork::runningChanged, this, &SessionController::runningChanged);
   connect(&runs_, &RunWork::progressed, this, &SessionController::progressed);
-  connect(&runs_, &RunWork::hasSettled, this, &SessionController::awaitedChanged);
+  connect(&runs_, &RunWork::followUpStarted, this, &SessionController::pendingChanged);
   connect(&runs_, &RunWork::came, this, [this](const RunStage& stage, const std::shared_ptr<const Setup>& of) {
     if (shown_.take(stage.trace, of, stage.state)) showJoined();
   });
@@ -58,7 +58,7 @@ void SessionController::connectRuns() {
     emit runEnded(outcome);
   });
   connect(&runs_, &RunWork::weightsMisfit, this, &SessionController::weightsMisfit);
-  connect(&runs_, &RunWork::handRests, this, &SessionController::describe);
+  connect(&runs_, &RunWork::dragPaused, this, &SessionController::describe);
   connect(&runs_, &RunWork::rests, this, [this](Outcome outcome) {
     if (outcome != Outcome::finished) return;
     for (const auto& one : studies_)
@@ -84,8 +84,6 @@ void SessionController::connectOthers() {
     properties_ = found;
     emit propertiesReady();
   });
-  connect(&comparisons_, &ComparisonWork::compared, this, &SessionController::compared);
-  connect(&comparisons_, &ComparisonWork::failed, this, &SessionController::notCompared);
   connect(&description_, &DescriptionWork::described, this, [this](const ModelPtr& model) {
     model_ = model;
     if (timings_.modelChanged() && shown_.trace()) showJoined();
@@ -94,6 +92,10 @@ void SessionController::connectOthers() {
   connect(&exports_, &ExportWork::progressed, this, &SessionController::progressed);
   connect(&exports_, &ExportWork::exported, this, &SessionController::exported);
   connect(&exports_, &ExportWork::said, this, &SessionController::said);
+  connect(&files_, &FileWork::presetRead, this, [this](const LibraryPtr& library, const QString& id, const QString& file) {
+    library_ = library;
+    emit presetOpened(id, file);
+  });
   connect(&files_, &FileWork::sequenceLoaded, this, &SessionController::sequenceLoaded);
   connect(&files_, &FileWork::fileFits, this, &SessionController::fileFits);
   connect(&files_, &FileWork::sizesFit, this, &SessionController::sizesFit);
@@ -108,7 +110,7 @@ void SessionController::connectOthers() {
   });
   connect(&files_, &FileWork::cellsMissing, this, &SessionController::cellsMissing);
   connect(&files_, &FileWork::sequenceRefused, this, [this] {
-    emit setupChanged();  // editors show again what is
+    emit setupChanged();  // editors return to the present values
     emit sequenceRefused();
   });
 }
@@ -131,17 +133,13 @@ void SessionController::connectStudies() {
   }
   connect(&timings_, &TimingWork::came, this, &SessionController::showJoined);
   connect(&timings_, &TimingWork::said, this, &SessionController::said);
-  connect(&timings_, &TimingWork::awaitedChanged, this, &SessionController::awaitedChanged);
+  connect(&timings_, &TimingWork::pendingChanged, this, &SessionController::pendingChanged);
   connect(&timings_, &TimingWork::moved, this, [this](const StudyState& state) { emit studyMoved(timings_.study().id, state); });
 }
 
 void SessionController::open(bool learned) {
   wantsLearned_ = learned;
   description_.readPresets();
-}
-
-void SessionController::compare(const QString& one, const QString& other) {
-  if (library_) comparisons_.compare(library_, {one.toStdString(), other.toStdString()});
 }
 
 void SessionController::take(const Setup& setup) {
@@ -169,7 +167,8 @@ void SessionController::describe() {
 std::optional<RunWork::Subject> SessionController::whatToRun(bool live) const {
   if (!ready()) return std::nullopt;
   return RunWork::Subject{
-      library_, {std::make_shared<const Setup>(setup_), recordingFor(visible_, live, focus_, runs_.keepsUp() ? followed_ : Kinds()), live}};
+      library_,
+      {std::make_shared<const Setup>(setup_), recordingFor(visible_, live, focus_, runs_.liveRunsAreFast() ? followed_ : Kinds()), live}};
 }
 
 TimingWork::Subject SessionController::whatToTime() const {
@@ -229,11 +228,11 @@ std::optional<Setup> SessionController::setupThatFits() const {
   return fits;
 }
 
-bool SessionController::awaits(Kind kind) const {
-  if (timings_.study().fills.has(kind)) return !runs_.settled() || timings_.awaited();
+bool SessionController::isPending(Kind kind) const {
+  if (timings_.study().fills.has(kind)) return !runs_.settled() || timings_.isPending();
   for (const auto& one : studies_)
     if (one->study().fills.has(kind)) return !runs_.settled() || one->isAtIt();
-  // What is recorded as the sequence passes is all in the first stage.
+  // All kinds recorded as the sequence passes are in the first stage.
   return info_of(kind).stage == Stage::late && !runs_.complete();
 }
 
@@ -255,6 +254,10 @@ void SessionController::loadFile(FileKind kind, const QString& file) {
     return;
   }
   files_.loadFile(kind, file, library_, setup_);
+}
+
+void SessionController::openPreset(const QString& file) {
+  if (library_) files_.openPreset(file, library_);
 }
 
 void SessionController::saveFile(FileKind kind, const QString& file) {

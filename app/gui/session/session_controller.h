@@ -20,7 +20,6 @@
 #include "gui/session/sentences.h"
 #include "gui/session/setup.h"
 #include "gui/session/shown.h"
-#include "gui/session/work/comparison.h"
 #include "gui/session/work/description.h"
 #include "gui/session/work/export.h"
 #include "gui/session/work/file.h"
@@ -69,6 +68,8 @@ class SessionController : public QObject {
   void loadFile(FileKind kind, const QString& file);
   /// Opens any of these files, by its content; the choice is for a sequence.
   void openFile(const SequenceChoice& choice) { files_.open(choice); }
+  /// Reads a file with a preset, which is one of the library from then on; presetOpened follows, or a sentence.
+  void openPreset(const QString& file);
   /// Writes the weights or the final state of the shown run; saved follows, or a sentence.
   void saveFile(FileKind kind, const QString& file);
   void setVisiblePanels(const QStringList& ids);
@@ -80,7 +81,7 @@ class SessionController : public QObject {
   QString nameOfFormer(const TracePtr& trace) const;
   /// Whether arrays of this kind, which the trace that is shown does not have, may still come: a run or a timing is under way,
   /// or was stopped before it came to them.
-  bool awaits(Kind kind) const;
+  bool isPending(Kind kind) const;
   /// Carries out the request of a panel.
   void request(const Request& request);
   /// Whether the panel that shows timings is in sight: then forms not timed yet are timed by themselves, once nothing runs and no hand has
@@ -91,8 +92,6 @@ class SessionController : public QObject {
   void setTimingPatience(std::chrono::milliseconds idle, std::chrono::milliseconds first) { timings_.setPatience(idle, first); }
   /// Runs once more with everything recorded, and writes it.
   void exportRun(const QString& folder, bool csv);
-  /// Two presets beside one another; compared follows, or a sentence.
-  void compare(const QString& one, const QString& other);
   const PropertiesOf& properties() const { return properties_; }  ///< of the presets; they come some time after libraryReady
   /// Frees a large run somewhere else than on the GUI thread.
   void discard(TracePtr trace);
@@ -130,8 +129,8 @@ class SessionController : public QObject {
   /// The setup with the weights that it has learned up to that step, where it has.
   Setup asLearned(Setup setup) const;
   /// More weights, or values of a setting, are about to follow, so that runs beside are to be quick; and their recording then.
-  bool moving() const { return runs_.handMoves() || (following_ && trainings_.running()); }
-  RecordingOptions quickRecording() const { return recordingFor(visible_, true, focus_, runs_.keepsUp() ? followed_ : Kinds()); }
+  bool moving() const { return runs_.dragging() || (following_ && trainings_.running()); }
+  RecordingOptions quickRecording() const { return recordingFor(visible_, true, focus_, runs_.liveRunsAreFast() ? followed_ : Kinds()); }
   /// Sets the seconds that the pictures of the runs beside take: those of a training are so far apart that it has most of the time.
   void setSecondsBeside(double seconds) { secondsBeside_ = seconds; }
 
@@ -144,7 +143,7 @@ class SessionController : public QObject {
   QStringList oldestTrainings() const { return store_.oldest(); }  ///< on the disk, of more than are kept unasked
   void removeTrainings(const QStringList& ids) { store_.remove(ids); }
   QString idOfTraining(std::uint64_t training) const { return trainings_.idOf(training); }
-  void follow(std::uint64_t run, const QString& training);  ///< a run beside is that which a training that was kept is of
+  void follow(std::uint64_t run, const QString& training);  ///< assigns a kept training to a run beside
   QStringList trainedTogether() const { return trainings_.together(); }
   void trainOnWith(const QStringList& ids);
   /// The sequence that a training was kept with; null where none was.
@@ -156,8 +155,7 @@ class SessionController : public QObject {
  signals:
   void libraryReady();
   void propertiesReady();
-  void compared(const reclab::ComparisonKey& key, const reclab::ComparedPair& both);
-  void notCompared(QString sentence);
+  void presetOpened(QString id, QString file);
   void setupChanged();
   void modelDescribed(reclab::ModelPtr model);
   void sequenceLoaded(reclab::LoadedSequencePtr sequence);
@@ -178,7 +176,7 @@ class SessionController : public QObject {
   void learningChanged(reclab::LearningPtr learning);  ///< a few times a second while it trains, and with each picture
   void trainingStepChanged();
   void trainingWanted();  ///< by a panel
-  void awaitedChanged();  ///< the answers of awaits() may be others now
+  void pendingChanged();  ///< the answers of isPending() may be others now
   void said(QString sentence, reclab::Tone tone);
   void exported(QString folder);
   /// Weights were refused that these hyper-parameters would fit.
@@ -217,7 +215,6 @@ class SessionController : public QObject {
   Outcome lastOutcome_ = Outcome::finished;
   Scheduler scheduler_{sentenceOf};
   DescriptionWork description_{scheduler_};
-  ComparisonWork comparisons_{scheduler_};
   RunWork runs_;
   std::vector<std::unique_ptr<StudyWork>> studies_;  ///< all that do not measure
   TimingWork timings_;

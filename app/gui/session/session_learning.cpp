@@ -20,7 +20,7 @@ void SessionController::connectTraining() {
   tellSoon_.setSingleShot(true);
   tellSoon_.setInterval(tellEvery);
   connect(&tellSoon_, &QTimer::timeout, this, &SessionController::tellLearning);
-  // What a training says is not overwritten by what a run says that ends after it.
+  // A training's message is not overwritten by that of a run that ends after it.
   connect(&trainings_, &TrainingWork::said, this, [this](const QString& sentence, Tone tone) {
     if (!runs_.running()) return emit said(sentence, tone);
     connect(
@@ -62,7 +62,7 @@ void SessionController::tellLearning() {
   const auto line = its ? its : trainings_.current();
   if (line) {
     const LearningCurvePtr curve = line->curve();
-    const bool begins = its && now.shown == 0 && curve->first == 0;  // what is drawn, it begins from
+    const bool begins = its && now.shown == 0 && curve->first == 0;  // the training begins from the drawn weights
     const bool learned = now.shown == line->number(), drawn = begins && (line_ == 0 || (following_ && now.running));
     now.line = line->number();
     now.line_step = learned ? now.shown_step : drawn ? 0 : std::clamp(line_, curve->first, curve->done);
@@ -110,7 +110,7 @@ void SessionController::train(const std::vector<RunBeside>& beside, std::int64_t
     return;
   }
   if (setup_.sequence->sequence.target_kind == TargetKind::none && setup_.sequence->choice.is_file()) {
-    // What is learned from a file without a target is what comes next: that is shown too.
+    // A training on a file without a target predicts the next value: that is shown too.
     SequenceChoice with_target = setup_.sequence->choice;
     with_target.load.target = {"next"};
     trainsNext_ = [this, beside, steps] { train(beside, steps); };
@@ -176,7 +176,7 @@ std::optional<Setup> SessionController::setupAt(std::uint64_t training, std::int
   if (!weights) return std::nullopt;
   Setup then = setup_;
   const Setup& its = learner->setup();
-  // Those of another model, or of other sizes, are looked at in their own.
+  // Weights of another model, or of other sizes, bring their own setup.
   if (std::exchange(then.preset, its.preset) != its.preset) then.form = "auto";  // another model may not have this one's
   if (const auto set = its.set.find(its.preset); set != its.set.end())
     then.set[its.preset] = set->second;

@@ -69,7 +69,7 @@ Overview overviewOf(const Sequence& sequence) {
 }
 
 namespace {
-/// With all of its columns, whatever is missing in those that are not read; empty where it is read in no such way.
+/// The file with all of its columns, also where those that are not read have missing cells; empty where it cannot be read so.
 Sequence wholeFile(const std::string& file) {
   for (const Missing missing : {Missing::hold, Missing::leave_out}) {
     LoadOptions options;
@@ -146,6 +146,12 @@ void useTrained(Setup& setup, const Preset& preset) {
 
 bool isTrained(const Setup& setup, const Preset& preset) {
   return preset.trained && !setup.learnedWeights() && fileOf(setup.weights, preset.id) == preset.trained->weights;
+}
+
+QString weightsInWords(const Setup& setup) {
+  if (const LearnedPtr learned = setup.learnedWeights())
+    return QCoreApplication::translate("Setup", "%1 steps of training").arg(grouped(learned->step));
+  return QString::fromStdString(fileOf(setup.weights, setup.preset).string());
 }
 
 bool isOwnRun(const Setup& setup, const Preset& preset) {

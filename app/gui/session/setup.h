@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is looked at: a value that undo keeps, the inspector edits and a run is made from. Cheap to copy.
+// The setup of a run: a value that undo keeps, the inspector edits and a run is made from. Cheap to copy.
 #pragma once
 
 #include <QMetaType>
@@ -50,15 +50,15 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 struct Setup : RunSettings {
   Setup() { form = device = "auto"; }
   std::string preset;
-  std::map<std::string, Settings> set;                           ///< what was changed of each preset, kept when another is looked at
-  std::map<std::string, std::filesystem::path> weights, states;  ///< files that were loaded for each preset, likewise
-  std::map<std::string, LearnedPtr> learned;  ///< what a training of it came to, in place of weights that are drawn or loaded
+  std::map<std::string, Settings> set;                           ///< changed settings by preset, kept when another is current
+  std::map<std::string, std::filesystem::path> weights, states;  ///< loaded files by preset, kept as well
+  std::map<std::string, LearnedPtr> learned;                     ///< trained weights by preset, in place of drawn or loaded ones
   LoadedSequencePtr sequence;
 
   bool operator==(const Setup& other) const = default;  ///< of loaded sequences and learned weights, whether they are the same ones
   Settings settings() const;                            ///< of the present preset
   void setValue(const std::string& key, const std::string& text);
-  /// Whether both are run alike: what was changed of presets that neither is of does not matter.
+  /// Whether both are run alike: changed settings of other presets do not matter.
   bool sameRun(const Setup& other) const;
   LearnedPtr learnedWeights() const;  ///< of the present preset; null where it has learned nothing
   std::map<std::string, std::filesystem::path>& files(FileKind kind) { return kind == FileKind::weights ? weights : states; }
@@ -70,12 +70,15 @@ void useTrained(Setup& setup, const Preset& preset);
 /// Whether the weights are those that came trained with the preset.
 bool isTrained(const Setup& setup, const Preset& preset);
 
+/// Where its weights come from that are not drawn, a file or a training; empty where they are drawn.
+QString weightsInWords(const Setup& setup);
+
 /// Whether it is the run that the sentences of the preset's card were measured on: the preset's values, weights and sequence, or those of
 /// its training.
 bool isOwnRun(const Setup& setup, const Preset& preset);
 
-/// What a run was of, in the words of the window, where that is not what is set now: its model and what of it differs. Empty when nothing
-/// does.
+/// The name of a run whose setup is not the present one, in the words of the window: its model and the differences. Empty when there are
+/// none.
 QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now);
 
 /// Everything that there is to choose from.

@@ -11,8 +11,8 @@
 namespace reclab {
 namespace {
 
-/// A later run of the same setup, with what only the earlier one has computed yet. Both have the same numbers; an array of fewer rows, as
-/// that of the cursor's step alone, does not replace one of more.
+/// A later run of the same setup, with the arrays that only the earlier one has so far. Both have the same numbers; an array of fewer rows,
+/// as that of the cursor's step alone, does not replace one of more.
 TracePtr continued(const TracePtr& before, const TracePtr& now) {
   if (before->steps != now->steps) return now;
   auto both = std::make_shared<Trace>(*now);
@@ -58,7 +58,7 @@ QString Shown::summary() const {
   QStringList words{QObject::tr("%1 on %2, %3 steps")
                         .arg(QString::fromStdString(run.title.empty() ? run.preset : run.title), QString::fromStdString(input_words(run)),
                              QLocale(QLocale::English).toString(static_cast<qlonglong>(run.length)))};
-  // What is about some arrays alone stands in the panel that shows them.
+  // A note about some arrays alone is shown in their panel.
   for (const Sentence& note : run.notes)
     if (std::none_of(run.note_kinds.begin(), run.note_kinds.end(), [&](const auto& about) { return about.second == note; }))
       words << windowText(note);

@@ -17,7 +17,7 @@
 namespace reclab {
 namespace {
 
-/// The fields that the window begins with: those of a sequence, and of a run all but what it records.
+/// The fields that the window begins with: those of a sequence, and of a run all but the recording.
 std::vector<Field> beginningFields() {
   std::vector<Field> all(sequence_fields().begin(), sequence_fields().end());
   for (const Field& field : run_fields())

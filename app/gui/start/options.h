@@ -27,10 +27,10 @@ struct Options {
   QStringList panels;  ///< ids of those that figures are drawn of; empty: all
   bool help = false, version = false;
   bool named() const { return !model.isEmpty() || !given.empty(); }
-  QString text;  ///< what --help and --version say
+  QString text;  ///< the text of --help or --version
 };
 
-/// Reads the arguments (the first is the program). Throws Error with one sentence for what cannot be understood.
+/// Reads the arguments (the first is the program). Throws Error with one sentence for arguments that are not understood.
 Options readOptions(const QStringList& arguments);
 
 /// Throws Error for a layout that there is not. The layouts are those of panels, so there is an application already.

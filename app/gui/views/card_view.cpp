@@ -26,7 +26,7 @@ QStringList sentencesOf(const QString& text) {
   return text.split(gap, Qt::SkipEmptyParts);
 }
 
-/// Whether it tells what is to be seen in a run: numbers stand behind it, or it says where to look.
+/// Whether a sentence is about a run: it has claims, or names places to look at.
 bool isOfRun(const QString& sentence, const std::vector<Claim>& claims) {
   return sentence.startsWith(QStringLiteral("Look at")) ||
          std::ranges::any_of(claims, [&](const Claim& claim) { return sentence.contains(QString::fromStdString(claim.text)); });
@@ -160,6 +160,7 @@ QString cardHtml(const ModelDescription& model, const QPalette& palette, const Q
 
 CardView::CardView(QWidget* parent) : QTextBrowser(parent) {
   setOpenLinks(false);
+  setAccessibleName(tr("Card"));
   connect(this, &QTextBrowser::anchorClicked, this, [this](const QUrl& url) {
     if (url.scheme() == "look")
       emit lookWanted(url.path());

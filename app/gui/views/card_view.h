@@ -9,7 +9,7 @@
 
 namespace reclab {
 
-/// The card of a model: idea, equations, parameters, states, gates, and who introduced it.
+/// The card of a model: idea, equations, parameters, states, gates, and source.
 class CardView : public QTextBrowser {
   Q_OBJECT
  public:

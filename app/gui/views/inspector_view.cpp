@@ -25,6 +25,7 @@
 #include "gui/views/whole_box.h"
 #include "plain_text.h"
 #include "plot/theme.h"
+#include "spoken.h"
 #include "trace/input_scale.h"
 
 namespace reclab {
@@ -50,7 +51,7 @@ bool ratio(const HyperSpec& spec) {
   return logarithmic(spec) || (spec.kind == HyperKind::integer && spec.low >= 1.0 && spec.high / spec.low > 100.0);
 }
 
-/// Three digits of the range, or of the value where the range is one of ratios: what a hand can aim at, and short to read.
+/// Three digits of the range, or of the value where the range is one of ratios: a step that a hand can aim at, and short to read.
 double grainAt(const HyperSpec& spec, double value) {
   return std::pow(10.0, std::floor(std::log10(ratio(spec) ? std::abs(value) : spec.high - spec.low)) - 2.0);
 }
@@ -85,7 +86,7 @@ double steppedBy(const HyperSpec& spec, double value, int steps) {
     step *= 10.0;                                                        // two digits
     if (steps < 0 && value <= 10.0 * step * (1.0 + 1e-9)) step /= 10.0;  // from 0.1 down by 0.001, not to 0.09
   }
-  // What was typed between two steps stays between them.
+  // A typed value between two steps stays between them.
   const double digits = std::min(step, std::pow(10.0, std::floor(std::log10(step))));
   const double fine = std::abs(onGrid(value, digits) - value) < 1e-9 * std::max(1.0, std::abs(value)) ? digits : digits * 1e-6;
   return std::clamp(onGrid(value + steps * step, fine), spec.low, spec.high);
@@ -105,6 +106,13 @@ QString whyNotDrawn(const QString& weights) {
       .arg(QFileInfo(weights).fileName());
 }
 
+QString whyIdle(const HyperSpec& spec, const ModelPtr& model, const QString& weights) {
+  if (!spec.initialisation_only) return {};
+  if (!weights.isEmpty()) return whyNotDrawn(weights);
+  const auto idle = std::ranges::find(model->idle, spec.key, &IdleSetting::key);
+  return idle == model->idle.end() ? QString() : QString::fromStdString(idle->why).replace('_', ' ');
+}
+
 std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString& weights) {
   std::vector<Panel::Setting> settings;
   if (!model) return settings;
@@ -115,12 +123,8 @@ std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString
     one.label = inWords(spec.key).toHtmlEscaped() + (spec.symbol.empty() ? QString() : ' ' + mathHtml(spec.symbol));
     one.tip = tipOf(spec);
     one.value = QString::fromStdString(model->hyper.text(spec.key));
-    one.works = weights.isEmpty() || !spec.initialisation_only;
-    if (!one.works) one.why = whyNotDrawn(weights);
-    if (const auto idle = std::ranges::find(model->idle, spec.key, &IdleSetting::key); one.works && idle != model->idle.end()) {
-      one.works = false;
-      one.why = QString::fromStdString(idle->why).replace('_', ' ');
-    }
+    one.why = whyIdle(spec, model, weights);
+    one.works = one.why.isEmpty();
     for (const auto& choice : spec.choices) one.choices << QString::fromStdString(choice);
     if (spec.kind == HyperKind::real) {
       one.at = [spec](int position) { return valueAt(spec, position); };
@@ -135,6 +139,7 @@ std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString
 
 InspectorView::InspectorView(QWidget* parent) : QScrollArea(parent) {
   setWidgetResizable(true);
+  setAccessibleName(tr("Inspector"));
   setFrameShape(NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   build();
@@ -181,13 +186,12 @@ void InspectorView::build() {
       made->setObjectName("setting." + QString::fromStdString(spec.key));
       editor.cell = made;
       editor.tip = tipOf(spec);
-      editor.drawsOnly = spec.initialisation_only;
       rows_->addWidget(made);
       editors_[spec.key] = editor;
       more_ << made;
     }
-    // Two real numbers, which a run follows while they move, and how strongly the weights take the input, not what the input itself is
-    // multiplied by; where there are not as many, sizes.
+    // Two real numbers, which a run follows while they move, and the gain of the input weights rather than the scale of the input; where
+    // there are fewer, sizes.
     int left = 3;
     const auto show = [&](const HyperSpec& spec) {
       if (left > 0 && !scales_input(spec.key) && more_.removeOne(editors_[spec.key].cell)) --left;
@@ -219,8 +223,10 @@ void InspectorView::build() {
   seed_->setObjectName("seed");
   seed_->setValue(seed);
   seed_->setMaximumWidth(110);
+  seedLabel_->setBuddy(seed_);
   dice_ = new QToolButton;
   dice_->setIcon(icon("dice"));
+  dice_->setAccessibleName(tr("Another seed"));
   seedRow->addWidget(seed_);
   seedRow->addWidget(dice_);
   rows_->addLayout(seedRow);
@@ -233,6 +239,7 @@ void InspectorView::build() {
   loss_ = new CalmBox<QComboBox>;
   loss_->setObjectName("loss");
   loss_->setMinimumWidth(108);
+  lossLabel->setBuddy(loss_);
   for (const auto& [text, value, tip] :
        {std::tuple{tr("auto"), "auto", tr("The target's when the sequence has one, else that of the last step")},
         {tr("last step"), "last",
@@ -316,12 +323,12 @@ void InspectorView::showWeights() {
   seed_->setToolTip(safeTip(seedLabel_->toolTip()));
   dice_->setToolTip(safeTip(drawn ? tr("Another seed") : why));
   for (QWidget* one : std::initializer_list<QWidget*>{seedLabel_, seed_, dice_}) one->setEnabled(drawn);
-  for (auto& [key, editor] : editors_) {
-    if (!editor.drawsOnly) continue;
-    QString reason = drawn ? QString() : why;
-    if (drawn && model_)
-      if (const auto idle = std::ranges::find(model_->idle, key, &IdleSetting::key); idle != model_->idle.end())
-        reason = QString::fromStdString(idle->why).replace('_', ' ');
+  if (!model_) return;
+  for (const HyperSpec& spec : model_->hyper.table()) {
+    const auto found = editors_.find(spec.key);
+    if (found == editors_.end() || !spec.initialisation_only) continue;
+    const Editor& editor = found->second;
+    const QString reason = whyIdle(spec, model_, weights_);
     editor.cell->setEnabled(reason.isEmpty() || editor.held());
     editor.cell->setToolTip(joinedTips({reason, editor.tip}));
   }
@@ -393,6 +400,9 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   grid->addLayout(top);
   grid->addWidget(slider);
   sliders_[QString::fromStdString(spec.key)] = slider;
+  for (QWidget* one : std::initializer_list<QWidget*>{box, slider}) one->setAccessibleName(inWords(spec.key));
+  setSpokenValue(slider, box->value(), spec.low, spec.high);
+  connect(slider, &QSlider::valueChanged, slider, [spec, box, slider] { setSpokenValue(slider, box->value(), spec.low, spec.high); });
 
   const QString key = QString::fromStdString(spec.key);
   connect(slider, &QSlider::sliderPressed, this, [this] {
@@ -423,6 +433,7 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   editor.show = [spec, box, slider](const HyperValue& value) {
     box->setValue(number(value));
     slider->setValue(positionOf(spec, number(value)));
+    setSpokenValue(slider, number(value), spec.low, spec.high);
   };
   editor.held = [slider] { return slider->isSliderDown(); };
   return cell;
@@ -454,6 +465,7 @@ QWidget* InspectorView::choiceEditor(const HyperSpec& spec, Editor& editor) {
   combo->setSizeAdjustPolicy(QComboBox::AdjustToContents);  // as wide as its longest choice, where the view is
   combo->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
   combo->setMinimumWidth(108);
+  name->setBuddy(combo);
   for (const auto& choice : spec.choices) combo->addItem(QString::fromStdString(choice));
   combo->view()->setMinimumWidth(combo->view()->sizeHintForColumn(0) + 16);
   row->addWidget(name, 1);
@@ -483,7 +495,7 @@ void InspectorView::setModel(const ModelPtr& model) {
   if (model_) {
     for (auto& [key, editor] : editors_) {
       if (!editor.held()) editor.show(model_->hyper.value(key));
-      // What differs from the preset stands out.
+      // Values that differ from the preset are bold.
       QFont font = editor.label->font();
       font.setBold(!(model_->hyper.value(key) == model_->standard.value(key)));
       editor.label->setFont(font);
@@ -498,6 +510,14 @@ void InspectorView::setSeed(std::uint64_t seed) {
   showing_ = true;
   seed_->setValue(seed);
   showing_ = false;
+}
+
+void InspectorView::takeKeyboard() {
+  for (QSlider* one : widget()->findChildren<QSlider*>())
+    if (one->isVisible() && one->isEnabled()) {
+      ensureWidgetVisible(one);
+      return one->setFocus(Qt::OtherFocusReason);
+    }
 }
 
 QSlider* InspectorView::slider(const QString& key) const {

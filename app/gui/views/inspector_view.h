@@ -31,6 +31,8 @@ double steppedBy(const HyperSpec& spec, double value, int steps);
 /// Why settings that draw weights do nothing beside these, which come from a file or a training; empty where `weights` is: they are drawn
 /// from the seed.
 QString whyNotDrawn(const QString& weights);
+/// Why a setting has no effect on the weights that there are, a sentence; empty where it has.
+QString whyIdle(const HyperSpec& spec, const ModelPtr& model, const QString& weights);
 /// The settings of a model that are no sizes: real numbers and choices, in their order; `weights` as in whyNotDrawn().
 std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString& weights);
 
@@ -51,6 +53,7 @@ class InspectorView : public QScrollArea {
   void setLoss(const std::string& choice, bool hasTarget);
   void setLossValue(const RunInfo& run);
   QSlider* slider(const QString& key) const;
+  void takeKeyboard();  ///< to the first slider in sight
   WholeBox* seedBox() const { return seed_; }
   QComboBox* lossBox() const { return loss_; }
   QString lossText() const;
@@ -66,8 +69,7 @@ class InspectorView : public QScrollArea {
  private:
   struct Editor {
     QWidget *label = nullptr, *cell = nullptr;
-    QString tip;             ///< of the cell, when it can be edited
-    bool drawsOnly = false;  ///< it has no effect on weights that are read from a file
+    QString tip;  ///< of the cell, when it can be edited
     std::function<void(const HyperValue&)> show;
     std::function<bool()> held = [] { return false; };
   };

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int editorWidth = 150, leastName = 56, margin = 4, dots = 30;  // pixels
 
-/// What differs stands at the end of a name, so where there is no room for all of it the middle goes.
+/// Differences are at the end of a name, so the middle is elided.
 class NameLabel : public ElidedLabel {
  public:
   using ElidedLabel::ElidedLabel;
@@ -52,6 +52,7 @@ PinChip::PinChip(QWidget* parent) : QFrame(parent) {
   editor_->setMaximumWidth(editorWidth);
   editor_->setMaxLength(60);
   editor_->setPlaceholderText(tr("by what differs"));
+  editor_->setAccessibleName(tr("Name"));
   editor_->hide();
   editor_->installEventFilter(this);
   close_ = new QToolButton;
@@ -201,7 +202,7 @@ int PinRow::wanted() const {
   return width;
 }
 
-/// How many letters the names begin with alike, whole words, of which each has one more.
+/// The length of the names' common beginning, in whole words, with a word left in each.
 static qsizetype commonWords(const std::vector<PinChip*>& chips) {
   if (chips.size() < 2) return 0;
   qsizetype common = 0;
@@ -216,7 +217,7 @@ static qsizetype commonWords(const std::vector<PinChip*>& chips) {
 }
 
 void PinRow::fit() {
-  // What all of them say goes before what tells them apart.
+  // Words that all names share are left out before their differences.
   const qsizetype common = wanted() > width() ? commonWords(chips_) : 0;
   for (PinChip* one : chips_) one->leaveOut(common);
   // Names end in dots as long as their beginnings can be read.

@@ -41,6 +41,7 @@ Scrubber::Scrubber(TimeLink* time, QWidget* parent) : QToolBar(tr("Time"), paren
     speed_->addItem(QString::fromUtf8(text), value);
   speed_->setCurrentIndex(3);
   speed_->setToolTip(tr("Speed: at 1× the cursor crosses the visible range in 20 seconds"));
+  speed_->setAccessibleName(tr("Speed"));
   addWidget(speed_);
 
   auto* words = new QWidget(this);
@@ -65,6 +66,7 @@ Scrubber::Scrubber(TimeLink* time, QWidget* parent) : QToolBar(tr("Time"), paren
 
   strip_ = new TimeStrip(this);
   strip_->setFixedHeight(56);
+  strip_->setAccessibleName(tr("Time"));
   addWidget(strip_);
   for (QToolButton* button : findChildren<QToolButton*>()) button->setFocusPolicy(Qt::TabFocus);  // a tool bar takes the keyboard from them
 
@@ -138,7 +140,7 @@ void Scrubber::tell() {
     } else {
       const double value = sequence.input[row * width];
       what = tr("%1 = %2").arg(nameOf(0), locale.toString(value, 'g', 4));
-      // Standardised is what the model sees; the file has the unit that a reader knows.
+      // The model reads standardised values; the file's have the unit that a reader knows.
       if (sequence.standardised && !sequence.mean.empty() && !sequence.deviation.empty())
         what =
             tr("%1 = %2 (standardised %3)")
@@ -159,7 +161,7 @@ void Scrubber::tell() {
   };
   put(what_, what);
   put(when_, when);
-  // One width, whatever is said and whatever sequence it is of, so that the time line beside it stands still; longer texts end in dots.
+  // One width, for all texts and sequences, so that the time line beside it stands still; longer texts end in dots.
   const int widest = QFontMetrics(where_->font())
                          .horizontalAdvance(tr("t = %1 of %1").arg(QString(std::max<qsizetype>(7, number(time_->length()).size()), '0')));
   words_->setFixedWidth(std::max(wordsWidth, widest + 16));

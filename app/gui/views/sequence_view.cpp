@@ -66,6 +66,7 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   nameRow->addWidget(open_);
   fileForm->addRow(nameRow);
   columns_ = new QToolButton;
+  columns_->setAccessibleName(tr("Columns"));
   columns_->setObjectName("field");
   columns_->setPopupMode(QToolButton::InstantPopup);
   columns_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
@@ -236,6 +237,7 @@ void SequenceView::showParameters(const std::string& task, const TaskSettings& s
       editor->setToolTip(safeTip(tipOf(spec)));
       auto* name = plainLabel(inWords(spec.key));
       name->setToolTip(safeTip(tipOf(spec)));
+      name->setBuddy(editor);
       taskForm_->insertRow(row++, name, editor);
     }
   }
@@ -298,7 +300,7 @@ bool SequenceView::wantsStandardised() const { return standardise_->isChecked();
 
 void SequenceView::chooseTask(TaskField edited) {
   if (showing_ || task_->count() == 0) return;
-  // Editing one field leaves the others as they are, also where a field cannot show what is.
+  // Editing one field leaves the others as they are, also where a field cannot show its present value.
   const bool before = shown_ && !shown_->choice.is_file();
   SequenceChoice choice = before ? shown_->choice : SequenceChoice{};
   const std::string task = task_->currentData().toString().toStdString();
@@ -427,7 +429,7 @@ void SequenceView::buildColumns() {
         QMetaObject::invokeMethod(this, &SequenceView::buildColumns, Qt::QueuedConnection);
         return;
       }
-      // All but the target, which is what there is where nothing is chosen; with its own tick the target is an input too.
+      // All but the target, the default where nothing is chosen; with its own tick the target is an input too.
       std::vector<std::string> all;
       for (const QAction* one : actions) all.push_back(one->data().toString().toStdString());
       for (const std::string& target : choice.load.target) std::erase(all, target);

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "spoken.h"
+
 namespace reclab {
 namespace {
 
@@ -147,6 +149,7 @@ TimeStrip::TimeStrip(QWidget* parent) : SeriesView(parent) {
 
 void TimeStrip::setStep(std::int64_t step) {
   step_ = step;
+  setSpokenValue(this, static_cast<double>(step), 0.0, static_cast<double>(length() - 1));
   update();
 }
 
@@ -173,7 +176,7 @@ void TimeStrip::paintEvent(QPaintEvent*) {
   const bool brushed = first_ > 0 || last_ < length() - 1;
   if (brushed) painter.fillRect(QRectF(QPointF(left, full.top()), QPointF(right, full.bottom())), blend(accent, base, 0.12));
   paintLines(painter);
-  if (brushed) {  // what lies outside recedes
+  if (brushed) {  // dims the parts outside the brush
     QColor veil = base;
     veil.setAlphaF(0.6F);
     painter.fillRect(QRectF(full.topLeft(), QPointF(left, full.bottom())), veil);

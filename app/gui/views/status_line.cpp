@@ -203,7 +203,7 @@ QStringList Banner::offers() const {
 }
 
 void Banner::show(const QString& sentence) {
-  if (isVisible() && words_->text() == sentence) return;  // said twice, as by a run and a training: what is offered beside it stays
+  if (isVisible() && words_->text() == sentence) return;  // said twice, as by a run and a training: the buttons beside it stay
   actions_.clear();
   for (QPushButton* button : buttons_) button->setVisible(false);
   words_->setText(sentence);

@@ -60,7 +60,7 @@ class WholeBox : public CalmBox<QAbstractSpinBox> {
   QSize sizeHint() const override;
 
  signals:
-  void valueChanged(quint64 value);  ///< by whatever hand; typed numbers count when Enter is pressed or the field is left
+  void valueChanged(quint64 value);  ///< by any means; typed numbers count when Enter is pressed or the field is left
 
  protected:
   StepEnabled stepEnabled() const override;

@@ -114,7 +114,7 @@ void Arrangement::pick(int index) {
   frame_->area()->arrange(layout);
 }
 
-/// What a person sees of it: which docks are there, in front, floating and at which side, and under which layout.
+/// The visible arrangement: the docks that are open, in front and floating, their sides, and the layout.
 QString Arrangement::shape() const {
   QStringList parts{QString::number(bar_->layouts()->currentIndex()), calm_ ? "calm" : "", own_ ? "own" : ""};
   const auto add = [&](const QMainWindow* of, const QDockWidget* dock) {

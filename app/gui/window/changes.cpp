@@ -2,6 +2,7 @@
 #include "gui/window/changes.h"
 
 #include <QFileInfo>
+#include <utility>
 
 #include "gui/docks/panel_area.h"
 #include "gui/frame/window_frame.h"
@@ -36,20 +37,24 @@ Changes::Changes(WindowFrame* frame, InspectorView* inspector) : QObject(frame),
     editSetting(QString::fromStdString(setting.key), QString::fromStdString(setting.value), setting.live,
                 setting.gesture > 0 ? setting.gesture + 1'000'000'000 : 0);
   });
+  connect(frame_, &WindowFrame::runWanted, this, &Changes::showWith);
   connect(session_, &SessionController::sequenceLoaded, this, &Changes::takeSequence);
   connect(session_, &SessionController::fileFits, this, &Changes::takeFile);
 }
 
 void Changes::takeSequence(const LoadedSequencePtr& loaded) {
-  Setup after = withSequence_ && withSequence_->first == loaded->choice ? withSequence_->second : session_->setup();
-  withSequence_.reset();
+  const std::optional<Awaited> awaited = std::exchange(withSequence_, {});
+  const bool with = awaited && awaited->sequence == loaded->choice;
+  Setup after = with ? awaited->setup : session_->setup();
   after.sequence = loaded;
   const bool targetless = after.loss == LossKind::task && loaded->sequence.target_kind == TargetKind::none;
   if (targetless) after.loss = LossKind::automatic;
   if (session_->setup().sequence) {
     frame_->banner()->hide();
     if (loaded->choice.is_file()) noteRecentFile(QString::fromStdString(loaded->choice.file));
-    frame_->change(after, tr("sequence %1").arg(QString::fromStdString(loaded->sequence.name)));
+    const bool another = after.preset != session_->setup().preset;
+    frame_->change(after, with ? awaited->text : tr("sequence %1").arg(QString::fromStdString(loaded->sequence.name)));
+    if (another) emit frame_->modelPicked(QString::fromStdString(after.preset));
   } else {
     session_->apply(after, false);  // the start is nothing to undo
   }
@@ -68,8 +73,8 @@ void Changes::takeFile(FileKind kind, const QString& preset, const QString& file
   frame_->change(after, (kind == FileKind::weights ? tr("weights %1") : tr("initial state %1")).arg(QFileInfo(file).fileName()));
 }
 
-/// A preset with other settings, as one change; without any, as it was last looked at. What it has as these say is not set by hand; weights
-/// and states of files were for other settings.
+/// A preset with other settings, as one change; without any, as it was last looked at. Settings equal to the preset's own do not count as
+/// set by hand; weights and states of files were for other settings.
 void Changes::openModel(const ModelChoice& model) {
   if (!session_->library()) return;
   if (model.settings.empty()) return frame_->pickModel(QString::fromStdString(model.preset));
@@ -86,7 +91,7 @@ void Changes::openModel(const ModelChoice& model) {
   frame_->change(after, tr("model %1").arg(QString::fromStdString(model.title)));
 }
 
-/// The weights that came with the preset, with the sizes and the task that they learned with, as one change; or what is drawn.
+/// The weights that came with the preset, with the sizes and the task that they learned with, as one change; or the drawn ones.
 void Changes::showTrained(bool trained) {
   if (!session_->library()) return;
   Setup after = session_->setup();
@@ -101,8 +106,11 @@ void Changes::showTrained(bool trained) {
     return frame_->change(after, tr("drawn weights"));
   }
   useTrained(after, preset);
-  const SequenceChoice sequence = as_trained(preset).own_sequence();
-  withSequence_ = {sequence, after};
+  showWith(after, as_trained(preset).own_sequence(), tr("trained weights"));
+}
+
+void Changes::showWith(const Setup& setup, const SequenceChoice& sequence, const QString& text) {
+  withSequence_ = {sequence, setup, text};
   session_->loadSequence(sequence);
 }
 

@@ -4,7 +4,6 @@
 
 #include <QObject>
 #include <optional>
-#include <utility>
 
 #include "gui/session/session_controller.h"
 
@@ -27,10 +26,16 @@ class Changes : public QObject {
   void openModel(const ModelChoice& model);
   void showTrained(bool trained);
   void editSetting(const QString& key, const QString& text, bool live, int gesture);
+  void showWith(const Setup& setup, const SequenceChoice& sequence, const QString& text);
 
   WindowFrame* frame_;
   SessionController* session_;
-  std::optional<std::pair<SequenceChoice, Setup>> withSequence_;  ///< the setup to be looked at on a sequence that is being loaded
+  struct Awaited {
+    SequenceChoice sequence;
+    Setup setup;
+    QString text;
+  };
+  std::optional<Awaited> withSequence_;  ///< the setup to be looked at on a sequence that is being loaded
 };
 
 }  // namespace reclab

@@ -3,6 +3,8 @@
 
 #include <QDir>
 #include <QFileInfo>
+#include <QToolButton>
+#include <QWidgetAction>
 
 #include "files/archive.h"
 #include "gui/dialogs/file_dialogs.h"
@@ -10,17 +12,37 @@
 #include "gui/frame/window_frame.h"
 #include "gui/look/look.h"
 #include "gui/session/kept_setup.h"
+#include "gui/views/first_hint.h"
 #include "plain_text.h"
 #include "sequence/format.h"
 
 namespace reclab {
 namespace {
 
-/// What a file dialog shows, "Sequences (*.csv *.npy);;All files (*)".
+/// The filter of a file dialog, "Sequences (*.csv *.npy);;All files (*)".
 QString filterOf(const QString& what, const std::vector<std::string>& suffixes) {
   QStringList patterns;
   for (const std::string& suffix : suffixes) patterns << "*" + QString::fromStdString(suffix);
   return QObject::tr("%1 (%2);;All files (*)").arg(what, patterns.join(' '));
+}
+
+QStringList sampleFiles() {
+  const QDir folder(dataFile("samples"));
+  QStringList patterns, files;
+  for (const std::string& suffix : sequence_suffixes()) patterns << "*" + QString::fromStdString(suffix);
+  for (const QString& name : folder.entryList(patterns, QDir::Files)) files << folder.filePath(name);
+  return files;
+}
+
+void addTitle(QMenu* menu, const QString& text) {
+  auto* title = label(text, "muted");
+  title->setContentsMargins(10, 6, 10, 2);
+  title->setFont(smallFont());
+  auto* action = new QWidgetAction(menu);
+  action->setText(text);
+  action->setDefaultWidget(title);
+  action->setEnabled(false);
+  menu->addAction(action);
 }
 
 }  // namespace
@@ -30,20 +52,21 @@ FileMenu::FileMenu(WindowFrame* frame) : QMenu(tr("&File"), frame->window()), fr
     const QString path = frame_->chooser()->open(frame_->window(), tr("Open a sequence"), filterOf(tr("Sequences"), sequence_suffixes()));
     if (!path.isEmpty()) emit fileWanted(path);
   }));
+  addAction(frame_->action("paste"));
   QMenu* recent = addMenu(tr("Open recent"));
   recent->setObjectName("recent");
   recent->setToolTipsVisible(true);
   connect(recent, &QMenu::aboutToShow, this, [this, recent] {
     recent->clear();
-    for (const QString& path : recentFiles()) {
-      QAction* one = recent->addAction(buttonText(QFileInfo(path).fileName()), this, [this, path] { emit fileWanted(path); });
-      one->setToolTip(safeTip(QDir::toNativeSeparators(path)));
-      one->setEnabled(QFileInfo(path).isFile());
-    }
+    addFiles(recent, recentFiles());
     if (recent->isEmpty()) recent->addAction(tr("Nothing has been opened yet"))->setEnabled(false);
     recent->addSeparator();
     recent->addAction(tr("Clear this list"), this, [] { forgetRecentFiles(); });
   });
+  QMenu* samples = addMenu(tr("Samples"));
+  samples->setToolTipsVisible(true);
+  addFiles(samples, sampleFiles());
+  offerData();
   addAction(frame_->add("weights", "weights", tr("Load weights…"), {}, [this] { loadFile(FileKind::weights); }));
   addAction(frame_->add("state", {}, tr("Load initial state…"), {}, [this] { loadFile(FileKind::state); }));
   addAction(frame_->add("forget", {}, tr("Forget weights and initial state"), {}, [this] {
@@ -54,6 +77,7 @@ FileMenu::FileMenu(WindowFrame* frame) : QMenu(tr("&File"), frame->window()), fr
     frame_->change(after, tr("forgetting weights and state"));
   }));
   frame_->action("forget")->setEnabled(false);
+  WindowFrame::setWhyNot(frame_->action("forget"), tr("The weights are drawn from the seed, and the state is the model's own."));
   frame_->action("forget")->setToolTip(tr("Weights drawn from the seed again, and the state that the model begins with"));
   addSeparator();
   addAction(frame_->add("saveWeights", "export", tr("Save weights…"), {}, [this] { saveFile(FileKind::weights); }));
@@ -74,6 +98,35 @@ FileMenu::FileMenu(WindowFrame* frame) : QMenu(tr("&File"), frame->window()), fr
   addAction(frame_->add("quit", {}, tr("Quit"), QKeySequence::Quit, [this] { frame_->window()->close(); }));
 }
 
+void FileMenu::addFiles(QMenu* menu, const QStringList& paths) {
+  for (const QString& path : paths) {
+    const QFileInfo file(path);
+    QAction* one = menu->addAction(buttonText(file.fileName()), this, [this, path] { emit fileWanted(path); });
+    one->setToolTip(safeTip(QDir::toNativeSeparators(path)));
+    one->setEnabled(file.isFile());
+    WindowFrame::setWhyNot(one, tr("%1 is there no more.").arg(QDir::toNativeSeparators(path)));
+  }
+}
+
+/// For a first look: samples and files that were opened one click away.
+void FileMenu::offerData() {
+  auto* menu = new QMenu(frame_->window());
+  menu->setProperty("repeats", true);  // other menus' actions
+  menu->setToolTipsVisible(true);
+  connect(menu, &QMenu::aboutToShow, this, [this, menu] {
+    menu->clear();
+    addTitle(menu, tr("Samples"));
+    addFiles(menu, sampleFiles());
+    if (const QStringList recent = recentFiles(); !recent.isEmpty()) {
+      addTitle(menu, tr("Opened before"));
+      addFiles(menu, recent);
+    }
+    addTitle(menu, tr("Your own"));
+    menu->addActions({frame_->action("open"), frame_->action("paste")});
+  });
+  frame_->hint()->addButton("open", tr("Data"), tr("Samples, files that were opened before, and your own"))->setMenu(menu);
+}
+
 void FileMenu::loadFile(FileKind kind) {
   const QString path =
       frame_->chooser()->open(frame_->window(), kind == FileKind::weights ? tr("Load trained weights") : tr("Load the state to begin with"),
@@ -89,7 +142,7 @@ void FileMenu::saveFile(FileKind kind) {
   if (!path.isEmpty()) frame_->session()->saveFile(kind, path);
 }
 
-/// Those of this arrangement, also where they stand behind others.
+/// The panels of this arrangement, also those behind others.
 std::vector<Panel*> FileMenu::openPanels() const {
   std::vector<Panel*> open;
   for (PanelDock* dock : frame_->area()->docks())

@@ -21,6 +21,8 @@ class FileMenu : public QMenu {
   void fileWanted(QString file);  ///< a sequence, or another file that a drop takes
 
  private:
+  void addFiles(QMenu* menu, const QStringList& paths);
+  void offerData();
   void loadFile(FileKind kind);
   void saveFile(FileKind kind);
   std::vector<Panel*> openPanels() const;

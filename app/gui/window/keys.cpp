@@ -14,11 +14,12 @@
 #include "gui/frame/window_frame.h"
 #include "gui/views/scrubber.h"
 #include "plot/plot.h"
+#include "spoken.h"
 
 namespace reclab {
 namespace {
 
-/// Where one types: a field, or that of a box with arrows; null for any other widget.
+/// The line edit of a widget: a field, or that of a spin box; null for any other widget.
 QLineEdit* lineOf(QObject* widget) {
   if (auto* line = qobject_cast<QLineEdit*>(widget)) return line;
   const auto* spin = qobject_cast<QAbstractSpinBox*>(widget);
@@ -27,7 +28,7 @@ QLineEdit* lineOf(QObject* widget) {
 
 enum class Owner { widget, window, qt };
 
-/// Space and the arrows are the time's, undo and export the window's, wherever they mean nothing to what has the focus.
+/// Space and the arrows are the time's, undo and export the window's, unless the focused widget uses them.
 Owner ownerOf(QObject* watched, const QKeyEvent& key) {
   QLineEdit* line = lineOf(watched);
   const Qt::KeyboardModifiers modifiers = key.modifiers() & ~Qt::KeypadModifier;
@@ -41,12 +42,12 @@ Owner ownerOf(QObject* watched, const QKeyEvent& key) {
     return Owner::qt;
   }
   if (line == nullptr || !(modifiers & Qt::ControlModifier)) return Owner::qt;
-  // In a field undo takes back what is being typed; once it is entered, it is a change of the window's.
+  // In a field undo takes back typing; once it is entered, it is a change of the window's.
   if (key.key() == Qt::Key_Z && modifiers == Qt::ControlModifier)
     return line->isModified() && line->isUndoAvailable() ? Owner::widget : Owner::window;
   if (key.key() == Qt::Key_Y || key.key() == Qt::Key_Z)
     return line->isModified() && line->isRedoAvailable() ? Owner::widget : Owner::window;
-  return key.key() == Qt::Key_E ? Owner::window : Owner::qt;
+  return key.key() == Qt::Key_E || key.key() == Qt::Key_K ? Owner::window : Owner::qt;
 }
 
 /// The first widget of a part that takes the keyboard: its plot, if it has one on the screen.
@@ -85,6 +86,11 @@ bool Keys::eventFilter(QObject* watched, QEvent* event) {
     case QEvent::KeyPress:
       if (const int key = static_cast<QKeyEvent*>(event)->key(); key == Qt::Key_Return || key == Qt::Key_Enter)
         if (QLineEdit* line = lineOf(watched)) line->setModified(false);  // entered
+      break;
+    case QEvent::Show:
+      // A picture alone says nothing to a screen reader.
+      if (auto* button = qobject_cast<QAbstractButton*>(watched); button != nullptr && button->text().isEmpty())
+        button->setAccessibleName(spokenName(button));
       break;
     case QEvent::Polish:
       // A click on a button leaves the keyboard where it was.

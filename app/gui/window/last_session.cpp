@@ -72,7 +72,7 @@ void LastSession::sayUnlearned(const QStringList& runs) {
 }
 
 void LastSession::beginAnew() {
-  // What was looked at last may be gone; then the window begins as it does the first time.
+  // The files of the last session may be gone; then the window begins as it does the first time.
   if (session_->setup().sequence || !std::exchange(restored_, false)) return;
   connect(
       session_, &SessionController::runEnded, this, [this, why = frame_->banner()->sentence()] { frame_->banner()->show(why); },
@@ -84,7 +84,7 @@ void LastSession::beginAnew() {
 /// Of a window that has looked at nothing yet the file stays as it is.
 QString LastSession::keep() const {
   if (!session_->setup().sequence) return {};
-  QDir().mkpath(QFileInfo(file()).path());  // what is written there says why not
+  QDir().mkpath(QFileInfo(file()).path());  // the write itself reports the reason
   const QString why = writeText(file(), QString::fromUtf8(QJsonDocument(frame_->lab()->written()).toJson()));
   if (why.isEmpty()) session_->keepNoOtherWeights();
   return why;
@@ -102,7 +102,7 @@ bool LastSession::mayClose(bool asks) const {
   return question.clickedButton() == closes;
 }
 
-/// What was restored has stood the first pictures.
+/// The restored state survived the first pictures: its marks are removed.
 void LastSession::end() {
   QSettings settings;
   if (!settings.contains("window/restoring") && !settings.contains("session/restoring")) return;

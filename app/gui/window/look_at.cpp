@@ -16,7 +16,7 @@ LookAt::LookAt(WindowFrame* frame) : QObject(frame), frame_(frame) {
   });
 }
 
-/// Panels are told what the preset says to look at; one that is closed stays closed. Raised is the first, when the user opens the model.
+/// Tells the panels the preset's places to look at. Closed panels stay closed. The first is raised when the user opens the model.
 void LookAt::tell(const QString& preset, bool raise) {
   if (!frame_->session()->library()) return;
   const auto& presets = frame_->session()->library()->presets.presets();

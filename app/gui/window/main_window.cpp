@@ -3,7 +3,6 @@
 
 #include <QDragEnterEvent>
 #include <QMenuBar>
-#include <QMimeData>
 #include <QScreen>
 #include <QStyle>
 #include <QTimer>
@@ -20,6 +19,8 @@
 #include "gui/literature/literature_feature.h"
 #include "gui/literature/models_view.h"
 #include "gui/look/look.h"
+#include "gui/opening/opening_feature.h"
+#include "gui/palette/palette_feature.h"
 #include "gui/session/pins.h"
 #include "gui/views/card_view.h"
 #include "gui/views/first_hint.h"
@@ -40,16 +41,6 @@
 #include "trace/input_scale.h"
 
 namespace reclab {
-namespace {
-
-/// Where they come from that are not drawn: a file, or a training; else empty.
-QString weightsOf(const Setup& setup) {
-  if (const LearnedPtr learned = setup.learnedWeights()) return MainWindow::tr("%1 steps of training").arg(grouped(learned->step));
-  const auto file = setup.weights.find(setup.preset);
-  return file == setup.weights.end() ? QString() : QString::fromStdString(file->second.string());
-}
-
-}  // namespace
 
 MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
     : layout_(options.layout),
@@ -77,6 +68,9 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   lookAt_ = new LookAt(frame_);
   lastSession_ = new LastSession(frame_, std::move(options), std::move(first));
   new WaysOut(frame_);
+  opening_ = new OpeningFeature(frame_);
+  connect(opening_, &OpeningFeature::fileWanted, this, &MainWindow::openFile);
+  palette_ = new PaletteFeature(frame_);
   buildMenus();
   connectViews();
   connectSession();
@@ -130,6 +124,11 @@ void MainWindow::connectViews() {
   connect(sequence_, &SequenceView::chosen, session_, &SessionController::loadSequence);
   connect(frame_, &WindowFrame::calmChanged, inspector_, &InspectorView::setFew);
   connect(inspector_, &InspectorView::edited, frame_->hint(), [this] { frame_->hint()->done(FirstHint::drag); });
+  connect(frame_->hint(), &FirstHint::wanted, this, [this](FirstHint::Gesture gesture) {
+    if (gesture == FirstHint::train) return action("train")->trigger();
+    if (gesture == FirstHint::drag) return inspector_->takeKeyboard();
+    scrubber_->strip()->setFocus(Qt::OtherFocusReason);
+  });
   connect(scrubber_->strip(), &TimeStrip::stepPicked, frame_->hint(), [this] { frame_->hint()->done(FirstHint::scrub); });
   connect(frame_->time(), &TimeLink::stepChanged, session_, &SessionController::setFocus);
   connect(comparing_, &ComparingFeature::keyboardFree, this, [this] { scrubber_->strip()->setFocus(Qt::OtherFocusReason); });
@@ -150,9 +149,9 @@ void MainWindow::connectSession() {
 
 void MainWindow::connectArea() {
   area_->setQuestions(
-      {[this](Kind kind) { return session_->awaits(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
+      {[this](Kind kind) { return session_->isPending(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
   connect(session_, &SessionController::setupChanged, area_, &PanelArea::askAgain);
-  connect(session_, &SessionController::awaitedChanged, area_, &PanelArea::askAgain);
+  connect(session_, &SessionController::pendingChanged, area_, &PanelArea::askAgain);
   connect(area_, &PanelArea::requested, session_, &SessionController::request);
   connect(session_, &SessionController::studied, area_, &PanelArea::setResult);
   connect(session_, &SessionController::studyMoved, area_, &PanelArea::setStudyState);
@@ -172,7 +171,7 @@ void MainWindow::begin() {
 void MainWindow::showSetup() {
   const Setup& setup = session_->setup();
   inspector_->setSeed(setup.seed);
-  const QString weights = weightsOf(setup);
+  const QString weights = weightsInWords(setup);
   inspector_->setWeights(weights);
   if (const ModelPtr& model = session_->model(); model && model->preset.id == setup.preset)
     area_->setSettings(settings_beside(model, weights));
@@ -189,7 +188,7 @@ void MainWindow::showSetup() {
   nameInput();
 }
 
-/// The input's name over its editors, and by what the model multiplies it where it does.
+/// Shows the input's name over its editors, and the model's scale of it where there is one.
 void MainWindow::nameInput() {
   const LoadedSequencePtr& input = session_->setup().sequence;
   const QString scale = inputScale_.isEmpty() ? QString() : tr(" × %1").arg(inputScale_);
@@ -197,7 +196,7 @@ void MainWindow::nameInput() {
     if (dock->objectName() == "dock.sequence" && input) dock->header()->setHeadline(QString::fromStdString(input->sequence.name) + scale);
 }
 
-/// What the card says of a run it says of the preset's own, alone.
+/// The card's sentences about a run hold for the preset's own run alone.
 void MainWindow::tellCard() {
   const Setup& setup = session_->setup();
   if (!session_->library() || setup.preset.empty()) return;
@@ -214,7 +213,7 @@ void MainWindow::tellCard() {
 }
 
 void MainWindow::showTimeOf(const TracePtr& trace) {
-  // The time line is that of what is shown: a new sequence comes with its first pictures, not before.
+  // The time line is that of the shown run: a new sequence comes with its first pictures, not before.
   const LoadedSequencePtr& sequence = session_->setup().sequence;
   if (!sequence || sequence == shownSequence_) return;
   if (trace->info.input_sha256 != sequence->sequence.sha256 || trace->info.length != sequence->sequence.length) return;
@@ -229,7 +228,7 @@ void MainWindow::showTimeOf(const TracePtr& trace) {
 void MainWindow::showModel(const ModelPtr& model) {
   inspector_->setModel(model);
   card_->setModel(model);
-  area_->setSettings(settings_beside(model, weightsOf(session_->setup())));
+  area_->setSettings(settings_beside(model, weightsInWords(session_->setup())));
   sequence_->setModelTask(model->preset);
   inputScale_.clear();
   for (const HyperSpec& row : model->hyper.table())
@@ -254,8 +253,8 @@ void MainWindow::showTrace(const TracePtr& trace) {
   comparing_->showRuns();
 }
 
-/// What was to be recorded and is not there, there is not: a card also lists what is kept between runs alone. Card and run come in either
-/// order.
+/// A requested kind without arrays is struck from the card's list, which also names values kept only between runs. Card and run come in
+/// either order.
 void MainWindow::tellModelHas(const TracePtr& trace) {
   QStringList has = modelHas_;
   if (trace && trace->info.preset == session_->setup().preset) {
@@ -282,21 +281,18 @@ void MainWindow::nameModel() {
 }
 
 void MainWindow::openFile(const QString& file) {
+  if (opening_->open(file)) return;
   SequenceChoice choice;
   choice.file = file.toStdString();
   choice.load.standardise = sequence_->wantsStandardised();
   session_->openFile(choice);
 }
 
-void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
-  if (event->mimeData()->hasUrls() && event->mimeData()->urls().front().isLocalFile()) event->acceptProposedAction();
-}
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) { event->acceptProposedAction(); }
 
 void MainWindow::dropEvent(QDropEvent* event) {
-  const QList<QUrl> urls = event->mimeData()->urls();
-  if (urls.isEmpty() || !urls.front().isLocalFile()) return;
   event->acceptProposedAction();
-  openFile(urls.front().toLocalFile());
+  opening_->take(event->mimeData());
 }
 
 void MainWindow::showEvent(QShowEvent* event) {

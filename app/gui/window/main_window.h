@@ -28,6 +28,8 @@ class LiteratureFeature;
 class LookAt;
 class MapWindow;
 class ModelsView;
+class OpeningFeature;
+class PaletteFeature;
 class RunBar;
 class Scrubber;
 class SequenceView;
@@ -56,6 +58,7 @@ class MainWindow : public QMainWindow {
   PanelArea* area() const { return area_; }
   SideBySide* sideBySide() const;  ///< null until it was asked for
   QMenu* compareMenu() const;
+  PaletteFeature* commandPalette() const { return palette_; }
   LessonsFeature* lessons() const { return lessons_; }
   Pins* pins() const { return frame_->pins(); }
   StatusLine* statusLine() const { return frame_->status(); }
@@ -68,7 +71,7 @@ class MainWindow : public QMainWindow {
   /// Closes as when the session of the desktop ends, or the process is asked to: all that can be kept is kept, and nothing is asked.
   void closeUnasked();
 
-  /// Opens a file as a drop does: a sequence, weights or a state, by its content.
+  /// Opens a file as a drop does, by its content: a sequence, weights or a state, a preset, or the folder of an export.
   void openFile(const QString& file);
 
  protected:
@@ -103,6 +106,8 @@ class MainWindow : public QMainWindow {
   ComparingFeature* comparing_ = nullptr;
   LessonsFeature* lessons_ = nullptr;
   TrainingFeature* training_ = nullptr;
+  OpeningFeature* opening_ = nullptr;
+  PaletteFeature* palette_ = nullptr;
   SequenceView* sequence_ = nullptr;
   CardView* card_ = nullptr;
   InspectorView* inspector_ = nullptr;

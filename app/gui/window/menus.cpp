@@ -18,6 +18,7 @@
 #include "gui/look/look.h"
 #include "gui/session/requests.h"
 #include "gui/time/time_link.h"
+#include "gui/views/first_hint.h"
 #include "gui/views/scrubber.h"
 #include "gui/window/arrangement.h"
 #include "gui/window/keys.h"
@@ -29,7 +30,7 @@ void copyCommand(WindowFrame* frame) {
   const SessionController* session = frame->session();
   const TracePtr& trace = session->trace();
   if (!trace || trace->info.command.empty()) return frame->say(QObject::tr("There is no run yet whose command could be copied."));
-  // With all that an export records, not what panels happen to show.
+  // With all kinds of an export, not only those of the visible panels.
   const Setup shown = session->shownSetup();
   const RunRequest request = requestFor(shown, session->library()->presets.find(shown.preset), RecordingOptions{});
   QApplication::clipboard()->setText(QString::fromStdString(command_of(request, trace->info.device)));
@@ -44,6 +45,8 @@ void addEditMenu(WindowFrame* frame) {
   QAction* redo = frame->undo()->createRedoAction(frame->window(), QObject::tr("Redo"));
   undo->setObjectName("action.undo");
   redo->setObjectName("action.redo");
+  WindowFrame::setWhyNot(undo, QObject::tr("Nothing has been changed yet."));
+  WindowFrame::setWhyNot(redo, QObject::tr("Nothing has been undone."));
   undo->setIcon(icon("undo"));
   redo->setIcon(icon("redo"));
   undo->setShortcut(QKeySequence(QObject::tr("Ctrl+Z")));
@@ -120,6 +123,7 @@ void addRunMenu(WindowFrame* frame, const Scrubber* scrubber) {
 void addHelpMenu(WindowFrame* frame) {
   QMenu* help = frame->window()->menuBar()->addMenu(QObject::tr("&Help"));
   help->addAction(frame->add("guide", {}, QObject::tr("Guide"), {}, [frame] { showGuide(frame->window()); }));
+  help->addAction(frame->add("firstThings", {}, QObject::tr("First things to try"), {}, [frame] { frame->hint()->again(); }));
   help->addAction(
       frame->add("shortcuts", "keyboard", QObject::tr("Shortcuts"), QKeySequence(Qt::Key_F1), [frame] { showShortcuts(frame->window()); }));
   help->addAction(frame->add("checkDevice", "run", QObject::tr("Check the device…"), {}, [frame] {

@@ -47,6 +47,8 @@ RunBar::RunBar(WindowFrame* frame) : QToolBar(tr("Run"), frame->window()), frame
     fieldWords_.push_back(addWidget(words));
     auto* box = new QComboBox(this);
     box->setToolTip(safeTip(tip));
+    box->setAccessibleName(name);
+    words->setBuddy(box);
     box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     boxes.push_back(addWidget(box));
     return box;
@@ -80,7 +82,7 @@ RunBar::RunBar(WindowFrame* frame) : QToolBar(tr("Run"), frame->window()), frame
 
   addActions(frame_->offered(ActionPlace::barCompare));
 
-  if (auto* more = findChild<QToolButton*>("qt_toolbar_ext_button")) more->setIcon(icon("menu"));  // what there is no room for
+  if (auto* more = findChild<QToolButton*>("qt_toolbar_ext_button")) more->setIcon(icon("menu"));  // the button for actions without room
   for (QToolButton* button : findChildren<QToolButton*>()) button->setFocusPolicy(Qt::TabFocus);  // a tool bar takes the keyboard from them
 }
 

@@ -29,7 +29,7 @@ WaysOut::WaysOut(WindowFrame* frame) : QObject(frame), frame_(frame), session_(f
 }
 
 void WaysOut::show(const QString& sentence, Tone tone) {
-  // As long as the weights of what is set do not fit, its ways out stay, whatever else is said.
+  // As long as the weights do not fit the setup, the ways out stay, beside any other message.
   if (tone == Tone::warning) {
     banner_->show(sentence);
     if (misfit_) offerOtherWeights();
@@ -114,7 +114,7 @@ void WaysOut::offerMissing(const SequenceChoice& choice, const QStringList& cure
       });
 }
 
-/// Where the panels are still of another run than what is set.
+/// Shown where the panels are still of another run than the setup's.
 void WaysOut::offerAfterStop() {
   const TracePtr& trace = session_->trace();
   const QString former = trace ? session_->nameOfFormer(trace) : QString();

@@ -46,7 +46,7 @@ void CpuBackend::softmax(DType type, std::int64_t batch, std::int64_t rows, std:
       T* s = as<T>(scores) + r * columns;
       const std::int64_t i = r % rows, from = std::max<std::int64_t>(0, low ? static_cast<std::int64_t>(as<T>(low)[i]) : 0),
                          to = first + i + 1;
-      // Whole vectors: of what lies behind the row's end, which is 0 in the end, the exponentials are made too, and zeros are added.
+      // Whole vectors: exponentials are computed past the row's end too. They are set to 0 afterwards, and the sum adds zeros.
       const std::int64_t whole = from < to ? std::min(columns - from, (to - from + lanes - 1) / lanes * lanes) : 0;
       T* seen = s + from;
       const T largest = whole ? largest_of(to - from, seen) : T(0);

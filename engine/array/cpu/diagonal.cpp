@@ -51,7 +51,7 @@ void tree_scan(std::int64_t steps, std::int64_t width, T* a, T* b, const std::st
   };
   order::tree(steps, [&] { poll(stop); }, combine);
 }
-/// The same in chunks: within each by itself, then from last state to last state, then what each chunk's start adds inside it.
+/// The same in chunks: a scan within each, a scan over their last states, then the contribution of each chunk's initial state.
 template <class T>
 void chunk_scan(std::int64_t steps, std::int64_t width, T* a, T* b, const std::stop_token& stop) {
   constexpr std::int64_t chunk = order::diagonal_chunk;
@@ -124,7 +124,8 @@ void adjoint_step(std::int64_t n, const T* a, const T* lambda_, const T* g_, rea
   added = most_added;
 }
 
-/// What follows from an adjoint lambda 2^power of s_t, unit = 2^power: gb += it, ga += it times conj(s_{t-1}); gb and before may be null.
+/// The gradients of step t from the adjoint lambda 2^power of s_t, unit = 2^power: gb += it, ga += it times conj(s_{t-1}); gb and before
+/// may be null.
 template <class T>
 void adjoint_use(std::int64_t n, const T* lambda_, const T* before_, real_t<T> unit, T* gb_, T* ga_) {
   using R = real_t<T>;
@@ -150,8 +151,8 @@ void adjoint_use(std::int64_t n, const T* lambda_, const T* before_, real_t<T> u
   }
 }
 
-/// Columns of a diagonal recurrence that one thread goes through all of time with: the same [first, last) of each copy of a
-/// time-invariant transition. How many there are depends on the sizes alone, so the bits do not depend on the machine.
+/// Columns of a diagonal recurrence that one thread goes through all of time with: the same [first, last) of each copy of a time-invariant
+/// transition. Their number depends on the sizes alone, so the bits do not depend on the machine.
 struct Slab {
   std::int64_t number, first, last, copies, period;
   std::int64_t size() const { return last - first; }
@@ -195,7 +196,7 @@ std::size_t CpuBackend::diagonal_scratch(DType type, const DiagonalDims& d, Scan
   const std::int64_t whole = d.period * (is_complex(type) ? 16 : 8);
   if (method != ScanMethod::steps) return static_cast<std::size_t>(2 * all + whole);
   const std::int64_t norms = slab_count(d) * d.steps * static_cast<std::int64_t>(sizeof(double));
-  return static_cast<std::size_t>(3 * row + whole + norms);  // lambda, the next one, and what is summed up of a transition
+  return static_cast<std::size_t>(3 * row + whole + norms);  // lambda, the next one, and the sum of a transition's gradient
 }
 
 void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, const void* a_, const void* b_, const void* initial_,
@@ -220,7 +221,7 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, 
     const bool past_caches = static_cast<std::size_t>(d.steps * d.width) * sizeof(T) >= cpu::stream_from;
     // One processor's real sums fill the memory by themselves.
     for_slabs(d, past_caches && !complex_v<T> ? 1 : slab_count(d), [&](const Slab& slab) {
-      // The running state stays in the caches, whatever is written where.
+      // The running state stays in the caches, wherever the results are written.
       cpu::Scratch<T> state(static_cast<std::size_t>(slab.copies * slab.size()));
       for (std::int64_t copy = 0; initial && copy < slab.copies; ++copy)
         std::copy_n(initial + slab.at(copy), slab.size(), state.data() + copy * slab.size());

@@ -203,7 +203,7 @@ void CpuBackend::binary_adjoint(Binary op, DType type, const Broadcast& shape, c
       using Op = decltype(f);
       const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1;
       const std::int64_t sx = shape.rank ? shape.stride_x[shape.rank - 1] : 0, sy = shape.rank ? shape.stride_y[shape.rank - 1] : 0;
-      /// Columns [from, to) of every row: what is added up over rows stays in its order however the columns are cut.
+      /// Columns [from, to) of every row: sums over rows keep their order however the columns are cut.
       const auto columns = [&](std::int64_t from, std::int64_t to) {
         for_rows(shape, 0, row_count(shape), [&](std::int64_t zo, std::int64_t xo, std::int64_t yo) {
           const T* x = as<T>(x_) + xo;

@@ -7,7 +7,7 @@
 
 namespace reclab::cpu {
 
-/// Held by whoever makes an FFTW plan: the planner is not thread-safe, the execution of plans is.
+/// Locked while an FFTW plan is made: the planner is not thread-safe, the execution of plans is.
 std::mutex& planner();
 
 /// The transform of a kernel [channels, steps], spectrum_size() numbers, for convolutions with it. T is float or double.

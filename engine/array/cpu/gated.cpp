@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Within a chunk of 16 steps every pair of steps is met by itself, its decay as the running product of the factors of the steps between:
-// no factor is above 1, nothing is divided and no two sums are subtracted, so a decay may be as near 0 or 1 as the type has numbers, and
-// what underflows is 0. From chunk to chunk goes the memory. All matrices of a chunk are dense products in registers, and stay in the
-// first caches; a chunk of 16 costs less work than a longer one, and as many rows are enough to keep the registers busy.
-// Step by step, a piece of the memory stays in registers for as many steps, and each of them decays it, writes and reads: nothing is a
-// product over pairs of steps or over a chunk.
+// Within a chunk of 16 steps every pair of steps is met by itself, its decay as the running product of the factors of the steps between: no
+// factor is above 1, nothing is divided and no two sums are subtracted, so a decay may be as near 0 or 1 as the type has numbers, and an
+// underflow is 0. From chunk to chunk goes the memory. All matrices of a chunk are dense products in registers, and stay in the first
+// caches; a chunk of 16 costs less work than a longer one, and as many rows are enough to keep the registers busy. Step by step, a piece of
+// the memory stays in registers for as many steps, and each of them decays it, writes and reads: nothing is a product over pairs of steps
+// or over a chunk.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,14 +24,14 @@ using namespace tiles;
 constexpr Index kept_every = 16;  // chunks between two memories that the way back starts from
 constexpr Index value_slab = 64;  // columns of the memory that one thread takes through all of time
 
-/// What the chunk from step t on reads, to the outputs of all heads.
+/// Writes the outputs of all heads for the chunk from step t on.
 template <class T>
 void write_reads(const PaddedRows<T>& of, Index t, const T* read, T* o) {
   const Index first = of.read_from(t);
   for (Index r = 0; r < std::min(chunk, of.d.steps - first); ++r)
     std::copy_n(read + r * of.value, of.values, o + of.row(first + r) * of.d.value + of.first_value);
 }
-/// Where the memory is read before its update: step 0 reads the initial one, with the roundings with which any other step reads the one
+/// For a memory that is read before its update: step 0 reads the initial one, with the roundings with which any other step reads the one
 /// before it.
 template <class T>
 void write_first_read(const PaddedRows<T>& of, const T* memory, T* read, T* o) {
@@ -91,7 +91,7 @@ void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_
 }
 
 /// The keys whose row of an adjoint [value, key], in units of 2^powers, would not stand in plain units by a wide margin once it is decayed
-/// by `whole`; with `empty` rows of zeros too, for what comes in on the way.
+/// by `whole`; with `empty` rows of zeros too, for the values that are added on the way.
 template <class T>
 std::vector<Index> far_keys(const T* columns, Index keys, Index key, Index value, const T* whole, const std::vector<int>& powers,
                             bool empty) {
@@ -117,7 +117,7 @@ int add_decayed(Index value, const T* old, double log, int power, T* fresh) {
   const double none = -std::numeric_limits<double>::infinity(),
                standing = own == no_exponent ? none : own + power + log * 1.4426950408889634;
   const double largest = std::max(standing, more == no_exponent ? none : more);
-  // Near 1, of zeros and of what is not finite the unit is 1.
+  // Near 1, and for zeros and entries that are not finite, the unit is 1.
   const int unit = std::abs(largest) > 32.0 && std::abs(largest) < 1e8 ? static_cast<int>(std::ceil(largest)) : 0;
   const double change = log + (power - unit) * 0.6931471805599453;
   const double factor = std::exp(change);
@@ -319,7 +319,8 @@ void gated_steps_adjoint(const GatedDims& d, const T* q, const T* k, const T* v,
         for (Index r = 1; r < chunk; ++r) product *= at(rows.e + r * key + i);
         at(rows.whole + i) = product;
       }
-      // What would not stand in plain units after the chunk goes there in its own, and through the chunk's steps in plain ones.
+      // Rows that would not stand in plain units after the chunk are updated to its end in units of their own, and through the chunk's
+      // steps in plain ones.
       const std::vector<Index> far = far_keys(lambda, d.key, key, value, rows.whole, powers, true);
       for (std::size_t f = 0; f < far.size(); ++f)
         for (Index j = 0; j < value; ++j) {
@@ -345,7 +346,7 @@ void gated_steps_adjoint(const GatedDims& d, const T* q, const T* k, const T* v,
         const Index i = far[f];
         T* standing = saved + static_cast<Index>(f) * value;
         int& own = powers[static_cast<std::size_t>(i)];
-        double log = 0.0;  // what `standing` has still to be decayed by
+        double log = 0.0;  // log of the decay not yet applied to `standing`
         std::fill(fresh, fresh + value, T(0));
         const auto join = [&] {
           own = add_decayed(value, standing, log, own, fresh);
@@ -354,7 +355,7 @@ void gated_steps_adjoint(const GatedDims& d, const T* q, const T* k, const T* v,
         for (Index r = std::min(chunk, d.steps - t); r-- > 0;) {
           for (Index j = 0; j < value; ++j) fresh[j] += rows.q[r * key + i] * g[r * value + j];
           const double more = rows.log_decay(t + r, i);
-          // Before what came in since is decayed out of sight.
+          // Joined before the values added since then decay below rounding.
           if (log + more < -16.0) {
             join();
             std::copy_n(fresh, value, standing);
@@ -465,7 +466,7 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
         multiply<Onto::zero, Half::both, T>(chunk, key, {value, g, value, 1, memory, key, gleft, key});
         multiply<Onto::zero, Half::both, T>(chunk, key, {value, rows.v, value, 1, transposed, key, gright, key});
         if (log_decay) {
-          // What decays from the chunk's start, to its end, and all the way.
+          // The decays' gradient: of paths from the chunk's start, of paths to its end, and of those across all of it.
           for (Index i = 0; i < key; i += lanes<T>) {
             Vector<T> across{};
             for (Index j = 0; j < value; ++j) across += at(memory + j * key + i) * at(transposed + j * key + i);

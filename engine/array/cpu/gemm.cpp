@@ -149,9 +149,9 @@ void row_times_matrix(std::int64_t n, std::int64_t k, const T* a, std::int64_t a
   }
 }
 
-// `Rows` rows against `depth` rows of `Panels` packed panels, which are `panel` entries apart; of none: of the first vector of one. Rows
-// lie one after another, `lda` entries apart, or side by side in a panel of their own. What is `added`, if anything, comes last, rows
-// `added_row` entries apart.
+// `Rows` rows against `depth` rows of `Panels` packed panels, which are `panel` entries apart; with Panels = 0, the first vector of one
+// panel. Rows lie one after another, `lda` entries apart, or side by side in a panel of their own. `added`, where given, is added last,
+// rows `added_row` entries apart.
 template <class T, int Rows, int Panels, bool SideBySide>
 void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packed, std::int64_t panel, T* c, std::int64_t ldc,
                 std::int64_t columns, bool accumulate, const T* added, std::int64_t added_row) {
@@ -222,7 +222,7 @@ void pack(bool transpose, std::int64_t k, std::int64_t n, const T* b, T* packed)
 
 template <class T>
 void pack_rows(std::int64_t m, std::int64_t k, const T* a, T* packed) {
-  constexpr std::int64_t together = 64;  // rows of a, so that what is read and written at once is in the nearest cache
+  constexpr std::int64_t together = 64;  // rows of a, so that the working set fits the nearest cache
   for (std::int64_t p0 = 0; p0 < k; p0 += together) {
     check_stop();
     const std::int64_t p1 = std::min(k, p0 + together);
@@ -304,7 +304,7 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, boo
   if (m * n * k >= worth_threads && blocks >= 2 * threads) {
     parallel(blocks, [&](std::int64_t i) { block(i * row_block, std::min(row_block, m - i * row_block), 0, panels); });
   } else if (m * n * k >= worth_threads && groups >= 2) {
-    // What a thread takes of the matrix is the same at every call, so it stays in that processor's own cache.
+    // A thread's part of the matrix is the same at every call, so it stays in that processor's own cache.
     const std::int64_t parts = std::min(groups, m * n * k < (std::int64_t{1} << 22) ? threads : 4 * threads);
     parallel(parts, [&](std::int64_t i) { block(0, m, groups * i / parts * 4, i + 1 == parts ? panels : groups * (i + 1) / parts * 4); });
   } else {
@@ -334,7 +334,7 @@ void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, st
   }
   constexpr int nr = column_tile<T>;
   constexpr std::int64_t lanes = vector_bytes / sizeof(T), near = 16384 / sizeof(T);  // so many entries stay in the nearest cache
-  thread_local std::vector<T> packed_b(static_cast<std::size_t>(gemm_depth * nr));    // of one size, whatever the product's
+  thread_local std::vector<T> packed_b(static_cast<std::size_t>(gemm_depth * nr));    // of one size for all products
   const bool by_rows = transpose_a && m >= row_tile && gemm_turns<T>(n);
   const UnsetScratch<T> packed_a(by_rows ? m * std::min(k, gemm_depth) : 0);
   for (std::int64_t p0 = 0; p0 < k; p0 += gemm_depth) {

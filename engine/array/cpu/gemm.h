@@ -27,8 +27,8 @@ T fused(T x, T y, T sum) {
 #endif
 }
 
-/// C (m x n) = op(A) op(B), or += with `accumulate`; all row-major, leading dimensions in elements. Every entry is summed over k in
-/// order, with one rounding a term, whatever m and n are: a row's result does not depend on which rows are computed with it.
+/// C (m x n) = op(A) op(B), or += with `accumulate`; all row-major, leading dimensions in elements. Every entry is summed over k in order,
+/// with one rounding a term, for all m and n: a row's result does not depend on which rows are computed with it.
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
           std::int64_t ldb, T* c, std::int64_t ldc, bool accumulate);

@@ -48,7 +48,7 @@ void CpuBackend::loss(DType type, LossTerm term, const LossDims& dims, const voi
   const std::int64_t of_target = term == LossTerm::cross_entropy ? 1 : dims.width;
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
-    // Each sequence in the order of its steps, so that its sum has the same bits whatever is beside it.
+    // Each sequence in the order of its steps, so that its sum has the same bits in every batch.
     for (std::int64_t b = 0; b < dims.batch; ++b) {
       double sum = 0.0;
       check_stop();

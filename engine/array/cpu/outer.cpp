@@ -36,7 +36,7 @@ void CpuBackend::outer(DType type, const OuterDims& d, bool attention, const voi
     using T = decltype(zero);
     const std::int64_t size = d.key * d.value;
     const std::int64_t own = d.read == ReadOrder::after ? 1 : 0;  // steps that a read sees beside those before it
-    // Sums over all of time are kept in double: a long memory in float would lose what its reads differ in.
+    // Sums over all of time are kept in double: in float, a long memory would lose the differences between its reads.
     cpu::Scratch<double> memory(static_cast<std::size_t>(size)), read(static_cast<std::size_t>(d.value));
     for (std::int64_t h = 0; h < d.heads; ++h) {
       const auto key_at = [&](const void* p, std::int64_t t) { return as<T>(p) + (t * d.heads + h) * d.key; };
@@ -123,7 +123,7 @@ void CpuBackend::outer_adjoint(DType type, const OuterDims& d, bool attention, c
           for (std::int64_t i = 0; i < d.key; ++i) key_at(gk_, t)[i] += static_cast<T>(gk[static_cast<std::size_t>(t * d.key + i)]);
           for (std::int64_t j = 0; j < d.value; ++j) value_at(gv_, t)[j] += static_cast<T>(gvs[static_cast<std::size_t>(t * d.value + j)]);
         }
-        // What flows through the initial and the final memory.
+        // The gradients through the initial and the final memory.
         if (initial_)
           for (std::int64_t t = 0; t < d.steps; ++t)
             for (std::int64_t i = 0; i < d.key; ++i)

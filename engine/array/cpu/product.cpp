@@ -18,8 +18,7 @@ namespace {
 bool is_large(const MatMul& shape) { return shape.batch * shape.m * shape.n * shape.k >= std::int64_t{1} << 17; }  // worth threads
 /// Whether the right-hand matrix is packed as a whole before it is multiplied with.
 bool is_packed(const MatMul& shape) { return is_large(shape) && shape.batch == 1 && shape.m >= 16; }
-/// A tall matrix, transposed, times a narrow one, as in the gradient of what few inputs are weighted with: nothing need be transposed or
-/// packed.
+/// A tall matrix, transposed, times a narrow one, as in the gradient of the weights of few inputs: nothing need be transposed or packed.
 bool is_narrow(const MatMul& shape) { return shape.transpose_a && !shape.transpose_b && shape.batch == 1 && shape.n <= 8 && shape.m >= 16; }
 
 /// C (m x n) = A^T B, columns [from, to) of A (k x m) by columns [j0, j0 + N) of B. Every entry is summed over k in order with one rounding
@@ -155,7 +154,7 @@ void CpuBackend::matmul_biased(DType type, const MatMul& shape, const void* a, c
 }
 
 void CpuBackend::invert_unit_lower(DType type, std::int64_t batch, std::int64_t n, const void* a_, void* x_) {
-  // Panels of rows, each from those above it: with X the inverse of what is above and A of the panel [L M], its rows are [-M' L X, M'], M'
+  // Panels of rows, each from those above it: with X the inverse of the rows above and A of the panel [L M], its rows are [-M' L X, M'], M'
   // that of I + M.
   constexpr std::int64_t panel = 64, wide = 256;
   with_real(type, [&](auto zero) {

@@ -169,7 +169,7 @@ template <class T>
 void selective(const SelectiveDims& d, const T* dt, const T* a, const T* x, const T* b, const T* c, const T* initial, T* y, T* states,
                T* final_state, const std::stop_token& stop) {
   const Index size = d.states * slab, parts = d.batch * ChannelPart<T>::count(d);
-  // Neighbours go through time together, so that what is read of a row lies in one piece; no more than the first cache holds.
+  // Neighbours go through time together, so that reads of a row are contiguous; as many as fit the first cache.
   const Index together = std::clamp<Index>(parts / thread_count(), 1, most_together);
   for_parts(d, (parts + together - 1) / together, [&](Index group) {
     struct Running {
@@ -239,7 +239,7 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
       load(t, 0);
       advance(N, step.data(), rate.data(), drive.data(), part.of_step(b, t), part.of_step(c, t), states.data(), row.data());
     }
-    int power = 0, standing = no_exponent;  // lambda 2^power is what goes from step t + 1 to t, and how large lambda is
+    int power = 0, standing = no_exponent;  // lambda 2^power is the adjoint from step t + 1 to t; the exponent of lambda
     if (carried) {
       part.transposed(carried + part.initial_at(), lambda.data());
       power = exponent ? *exponent : 0;

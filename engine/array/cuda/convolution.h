@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Depth-wise convolution, the kernels of long convolutions, and these by Fourier transforms. Those of real sequences are made by a library
-// where the machine has one (`transforms`, recorder.h), in the precision of their type; its requests, and the kernels before and after it,
-// are in spectra.h. All others are our own: of complex numbers in double for every type, lengths are powers of two, and since the spectra
-// are only multiplied and go back they stay in the order in which the passes leave them, so no pass restores one. They need a table of
-// roots a length, and can be recorded.
+// Depth-wise convolution, the kernels of long convolutions, and these by Fourier transforms. Transforms of real sequences are made by a
+// library where the machine has one (`transforms`, recorder.h), in the precision of their type; its requests, and the kernels before and
+// after it, are in spectra.h. All others are our own: of complex numbers in double for every type, lengths are powers of two, and since the
+// spectra are only multiplied and go back they stay in the order in which the passes leave them, so no pass restores one. They need a table
+// of roots a length, and can be recorded.
 #pragma once
 
 #include <algorithm>

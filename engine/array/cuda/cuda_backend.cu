@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The CUDA backend: launches kernels on the first CUDA device and allocates its memory. One stream, so that work is done in the order it
-// was asked for, whichever thread asks. The launches that a thread records go to a stream of its own that never runs, so that other threads
-// can go on meanwhile.
+// The CUDA backend: launches kernels on the first CUDA device and allocates its memory. One stream, so that work is done in the order
+// of the calls from all threads. The launches that a thread records go to a stream of its own that never runs, so that other threads can
+// go on meanwhile.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -56,9 +56,9 @@ __global__ void __launch_bounds__(threads) run_blocks(F f, Index n) {
   for (Index i = blockIdx.x; i < n; i += gridDim.x) f(block, i, shared);
 }
 
-/// What makes products, and Fourier transforms of real sequences: where there is a library for them, it those that are worth it; or, by the
-/// variables RECLAB_CUDA_PRODUCTS and RECLAB_CUDA_TRANSFORMS, the library all that it can or our own kernels all, so that both can be
-/// compared.
+/// The code for products, and for Fourier transforms of real sequences. by_size: a library, where there is one, for those sizes at which
+/// it is faster. The variables RECLAB_CUDA_PRODUCTS and RECLAB_CUDA_TRANSFORMS choose the library or our own kernels for all sizes, so that
+/// both can be compared.
 enum class Choice { by_size, own, library };
 Choice choice_of(const char* variable, const std::string& library) {
   const char* words = std::getenv(variable);
@@ -78,7 +78,7 @@ class CudaMachine {
         pools_(pools),
         pool_([this](std::size_t bytes) { return plain_memory(bytes); }, [this](void* memory) { free_plain(memory); }) {
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "start a stream of work");
-    if (pools_) {  // keep what was released for the next array
+    if (pools_) {  // keep released memory for the next array
       std::uint64_t keep = ~std::uint64_t{0};
       check(cudaDeviceGetDefaultMemPool(&device_pool_, 0), "open its memory");
       check(cudaMemPoolSetAttribute(device_pool_, cudaMemPoolAttrReleaseThreshold, &keep), "set up its memory");
@@ -107,7 +107,7 @@ class CudaMachine {
   void release(void* memory) noexcept {
     if (health_.lost()) return;
     if (pools_)
-      cudaFreeAsync(memory, stream_);  // what fails here fails again, and is told, at the next call
+      cudaFreeAsync(memory, stream_);  // a failure here is reported by the next call, which fails too
     else
       pool_.release(memory);
   }
@@ -224,7 +224,7 @@ class CudaMachine {
   static unsigned grid(Index blocks) { return static_cast<unsigned>(std::min<Index>(blocks, 1 << 20)); }
   cudaStream_t stream() const { return recording_ ? recording_ : stream_; }
 
-  /// Throws for what went wrong. An error of one call is forgotten; one that stays when it should be is the device's end.
+  /// Throws for an error. An error of one call is forgotten; one that stays when it should be is the device's end.
   void done(cudaError_t status, const char* doing) {
     if (status == cudaSuccess) return;
     cudaGetLastError();
@@ -260,7 +260,7 @@ class CudaMachine {
     done(cudaStreamSynchronize(stream_), "finish its work");
     done(cudaMemPoolTrimTo(device_pool_, 0), "give memory back");
   }
-  /// From the device's own pool; null when there is not enough, even after what lay unused there went back.
+  /// From the device's own pool; null when there is not enough, even after its unused memory was returned.
   void* device_memory(std::size_t bytes) {
     void* memory = nullptr;
     cudaError_t status = cudaMallocAsync(&memory, bytes, stream_);

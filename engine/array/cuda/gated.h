@@ -106,7 +106,7 @@ struct AddInUnits {
   RECLAB_HD void operator()(Index i) const { x[i] += static_cast<T>(scaled(lambda[i], exponents[i] - power)); }
 };
 /// of_query: gx = q's adjoint, from the memory before the chunk and from the keys up to it; else that of k, from the adjoint of the memory
-/// after the chunk and from the queries from it on. `through`: what of it goes by the memory, times q or k.
+/// after the chunk and from the queries from it on. `through`: its part by way of the memory, times q or k.
 template <class T>
 struct GatedKeyAdjoint {
   Gates<T> g;
@@ -206,7 +206,7 @@ struct GatedSteps {
   }
 };
 /// The adjoint lambda 2^powers [heads, value, key] of the memory back through steps to > t >= from: that of the keys, and `through` [to -
-/// from, heads, key] what passes through the decays, whose memories are in `decayed`. A thread a key dimension of a head.
+/// from, heads, key] the gradient through the decays, whose memories are in `decayed`. A thread a key dimension of a head.
 template <class T>
 struct GatedStepsAdjoint {
   Gates<T> g;
@@ -328,8 +328,8 @@ void KernelBackend<Machine>::step_earlier(const T* x, Index steps, Index rows, T
   if (later) copy(to, x + rows, static_cast<std::size_t>(later) * sizeof(T));
   machine_.zero(to + later, static_cast<std::size_t>(rows) * sizeof(T));
 }
-/// Returns the power of two that ginitial is in units of. first_q and first_go: what step 0 reads the initial memory with, where that is
-/// not q's and go's.
+/// Returns the power of two that ginitial is in units of. first_q and first_go: query and output adjoint of step 0 at the initial memory,
+/// where they are not q's and go's.
 template <class Machine>
 template <class T>
 int KernelBackend<Machine>::gated_steps_adjoint(const Gates<T>& g, const T* q, const T* k, const T* v, const T* initial, const T* go,

@@ -168,7 +168,7 @@ class Recorder {
           block.taken = false;
           return;
         }
-      blocks.push_back({memory, 0, false});  // from before, of nobody knows what size
+      blocks.push_back({memory, 0, false});  // from before, of unknown size
     }
     void leave_taken() noexcept {
       std::erase_if(blocks, [](const Block& block) { return block.taken; });

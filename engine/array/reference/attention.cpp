@@ -73,7 +73,7 @@ void ReferenceBackend::keep_columns(DType type, Index batch, Index rows, Index c
 
 namespace {
 
-/// exp(row_i + column_j): what the score of row i and column j is weighted by, 0 for later columns.
+/// exp(row_i + column_j): the weight of the score of row i and column j, 0 for later columns.
 template <class T>
 double weight_of(Index step_i, Index j, const T* row, const T* column, const T* row_low, const T* column_low) {
   return j <= step_i ? std::exp(wide(row[step_i]) + wide(column[j]) + (wide(row_low[step_i]) + wide(column_low[j]))) : 0.0;

@@ -37,7 +37,7 @@ double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 double normal_distribution(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
 double normal_density(double x) { return std::exp(-0.5 * x * x) / std::sqrt(2.0 * std::acos(-1.0)); }
-/// What gelu_tanh has the tanh of, and its derivative.
+/// The argument of the tanh in gelu_tanh, and its derivative.
 double cubic(double x) { return std::sqrt(2.0 / std::acos(-1.0)) * (x + 0.044715 * x * x * x); }
 double cubic_slope(double x) { return std::sqrt(2.0 / std::acos(-1.0)) * (1.0 + 3.0 * 0.044715 * x * x); }
 
@@ -148,7 +148,7 @@ W slope(Binary op, bool by_y, W x, W y) {
   return {};
 }
 
-/// Where element i of the result finds its operands.
+/// The operands' offsets of element i of the result.
 struct Operands {
   Index x = 0, y = 0;
 };
@@ -202,7 +202,7 @@ void ReferenceBackend::binary_adjoint(Binary op, DType type, const Broadcast& sh
     for (const bool by_y : {false, true}) {
       T* g = as<T>(by_y ? gy : gx);
       if (!g) continue;
-      // An element that was repeated gets the sum of what all its uses give back.
+      // An element that was repeated gets the sum of the gradients of all its uses.
       const Operands last = operands(shape, shape.elements - 1);
       std::vector<wide_t<T>> sums(static_cast<std::size_t>((by_y ? last.y : last.x) + 1));
       for (Index i = 0; i < shape.elements; ++i) {

@@ -8,7 +8,7 @@
 namespace reclab::reference {
 namespace {
 
-/// The logarithm of what step t decays key i of head h by; 0 without decays.
+/// The logarithm of the decay of key i of head h at step t; 0 without decays.
 template <class T>
 double log_decay_of(const GatedDims& d, const T* log_decay, Index t, Index h, Index i) {
   return log_decay ? wide(log_decay[(t * d.heads + h) * d.decays + (d.decays == 1 ? 0 : i)]) : 0.0;

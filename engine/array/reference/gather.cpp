@@ -4,7 +4,7 @@
 namespace reclab::reference {
 namespace {
 
-/// Where element i of the dense array lies in the strided one.
+/// The offset in the strided array of element i of the dense one.
 Index offset_of(const Strided& shape, Index i) {
   Index at = shape.offset;
   for (int d = shape.rank - 1; d >= 0; --d) {

@@ -62,7 +62,7 @@ void ReferenceBackend::selective_adjoint(DType type, const SelectiveDims& d, con
       lambda[static_cast<std::size_t>(i)] = Ranged<double>(wide(as<T>(carried)[i]), exponent ? *exponent : 0);
     for (Index t = d.steps - 1; t >= 0; --t) {
       poll(stop);
-      // lambda is the adjoint of h_t once what came in at its step is added, and that of h_{t-1} once it went through its factor.
+      // lambda is the adjoint of h_t once the gradient of its step is added, and that of h_{t-1} once it went through its factor.
       std::vector<Ranged<double>> after(lambda);
       for (Index i = 0; i < width; ++i) {
         const Index n = i % d.states, channel = i / d.states % d.channels, row = t * d.batch + i / d.states / d.channels;

@@ -4,7 +4,7 @@
 //
 // A cell's Jacobian is a sum (recurrence/mixing/passed_back.h): the part that passes no matrix, which is the gates', and the part through
 // the matrices, which is first scaled by slopes and then turned. In a linear recurrence with a matrix all is the matrix's part, in one with
-// a factor for each entry all the gates'. Where a layer names the one matrix W (recurrence/mixing/mixing.h) and keeps nothing beside, W
+// a factor for each entry all the gates'. Where a layer names the one matrix W (recurrence/mixing/mixing.h) and keeps no other state, W
 // bounds ds_T/ds_t; any other has the bound of its Jacobians.
 #include <algorithm>
 #include <array>
@@ -25,7 +25,7 @@ using Complex = std::complex<double>;
 constexpr std::int64_t most_rows = 128;
 /// Seconds that a layer's Jacobians may take, and those of an operation of JacobianProduct::work() on one core of the slower kind.
 constexpr double most_seconds = 20.0, product_operation = 8e-11;
-constexpr double fits = 1e-6;  // of what comes back, what the matrix that the layer names does not make: float32 rounds it
+constexpr double fits = 1e-6;  // share of an error that W does not explain, up to the rounding of float32
 constexpr double infinity = std::numeric_limits<double>::infinity(), unknown = std::numeric_limits<double>::quiet_NaN();
 
 class Adjoints final : public Analysis {
@@ -130,7 +130,7 @@ class Adjoints final : public Analysis {
     std::vector<std::vector<Complex>> directions;
   };
   std::vector<std::vector<Complex>> errors_;  // by layer
-  std::vector<bool> read_inside_;             // by layer: the loss moves the state of the last step, in whatever way
+  std::vector<bool> read_inside_;             // by layer: the loss depends on the state of the last step
 
   bool wanted() const {
     const RecordingOptions& recording = record_.request.recording;
@@ -140,7 +140,7 @@ class Adjoints final : public Analysis {
     return of.kind == Transition::Kind::diagonal || (of.in_blocks() && of.count == 1 && of.repeats == 1);
   }
 
-  /// Whether what a step of it does can be told apart.
+  /// Whether the parts of its Jacobian can be told apart.
   bool is_apart(std::size_t layer) const {
     const Transition of = record_.transition(layer);
     if (of.kind == Transition::Kind::diagonal) return true;
@@ -227,7 +227,7 @@ class Adjoints final : public Analysis {
     }
   }
 
-  /// To length 1; returns log10 of what it was. What has no length is gone.
+  /// Scales x to length 1 and returns log10 of its length before; empties x of length 0 or not finite.
   static double shorten(std::vector<Complex>& x) {
     const double norm = length_of(x);
     if (!(norm > 0.0) || !std::isfinite(norm)) {
@@ -245,13 +245,13 @@ class Adjoints final : public Analysis {
     if (!own.of.varies && std::isnan(own.radius)) own.radius = std::log10(spectral_radius(J, own.of.size));
   }
 
-  /// One Jacobian: the error through it, and what of that is whose; returns whether it is diag(slope) W.
+  /// One Jacobian: the error through it, and the parts of gates and matrix in it; returns whether it is diag(slope) W.
   static bool pass(Memory& memory, std::int64_t t, const std::vector<double>& J, Passed& own, Step& passes) {
     const auto n = static_cast<std::size_t>(own.of.size);
     std::vector<double> error(n);
     if (own.error.empty())
       for (std::size_t i = 0; i < n; ++i)
-        error[i] = std::cos(static_cast<double>(i + 1));  // of no direction: what is kept, and whether W is what returns the rest
+        error[i] = std::cos(static_cast<double>(i + 1));  // any direction, to tell which share is kept and whether W returns the rest
     else
       for (std::size_t i = 0; i < n; ++i) error[i] = own.error[i].real();
     std::vector<double> next(n);
@@ -285,7 +285,7 @@ class Adjoints final : public Analysis {
     return by_matrix;
   }
 
-  /// Whether W^T of what is sloped is what returns.
+  /// Whether the error returned through the matrix is W^T of the error scaled by slopes.
   static bool is_turned(const std::vector<double>& W, const PassedBack& parts) {
     const std::size_t n = parts.returned.size();
     if (parts.sloped.size() != n) return false;

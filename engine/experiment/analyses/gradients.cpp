@@ -99,7 +99,7 @@ class Gradients final : public Analysis {
     for (const auto& state : record_.prepared.shape_network->states()) {
       const auto found = initial_.find(Rollout::state_key(state));
       if (found == initial_.end() || std::ssize(found->second) != count(state.shape)) continue;
-      if (state.auxiliary) continue;  // a stabiliser changes nothing: what is computed is rounding
+      if (state.auxiliary) continue;  // the gradient of a stabiliser is rounding: it changes no result
       TraceArray array;
       array.key = key_of(Kind::gradient, "initial/" + std::to_string(state.layer) + "/" + state.name);
       if (!record_.wants(array.key)) continue;

@@ -23,7 +23,7 @@ class Kernels final : public Analysis {
   Kinds kinds() const override { return {Kind::kernel, Kind::response, Kind::time_constant}; }
   bool of_states() const override { return wanted(); }
 
-  /// That a memory is such a system is known when its graph is built.
+  /// Whether a memory is a linear system is known when its graph is built.
   void plan() override {
     Network& network = *record_.prepared.shape_network;
     std::set<const Memory*> known;
@@ -49,7 +49,7 @@ class Kernels final : public Analysis {
 
   void begin(const Network&) override { found_.clear(); }
 
-  /// What the systems are made of is the same in every segment.
+  /// The systems are the same in every segment.
   void forward(const Rollout::Segment& segment) override {
     if (!wanted() || !found_.empty()) return;
     visit(segment.network, [&](const LinearSystem& system, const Memory*, const Network::StateVar& state, const std::string& name) {
@@ -80,11 +80,11 @@ class Kernels final : public Analysis {
       const std::string columns = text_of_columns(own);
       const std::int64_t lags = std::max<std::int64_t>(1, std::min({record_.length(), most_lags, most_entries / n}));
       if (const std::string key = key_of(Kind::kernel, own.layer, own.name);
-          worth(key, own.response.kernel_work() * static_cast<double>(lags)))
+          within_budget(key, own.response.kernel_work() * static_cast<double>(lags)))
         any = put(key, {lags, n}, {{"lag", "steps", {}}, channel}, "",
                   "The kernel" + of + ": what each channel returns so many steps after an impulse." + columns, own.response.kernels(lags));
       if (const std::string key = response_key(own.layer, own.name);
-          worth(key, own.response.response_work() * static_cast<double>(points))) {
+          within_budget(key, own.response.response_work() * static_cast<double>(points))) {
         if (const std::string axis = key_of(Kind::response, "frequency"); !record_.trace.find(axis))
           put(axis, {points}, {{"frequency", "1/step", {}}}, "1/step", "The frequencies of every response, in cycles a step.", frequencies);
         TraceArray array;
@@ -133,8 +133,8 @@ class Kernels final : public Analysis {
   /// Whether these kinds were chosen, and not just everything that there is: only then is it worth saying that most models have none.
   bool asked() const { return !record_.request.recording.only.empty() || !record_.request.recording.kinds.has_all(recordable()); }
 
-  /// Whether it is wanted, and is worth the time that so many operations take: always where it is asked for by name.
-  bool worth(const std::string& key, double operations) {
+  /// Whether an array is wanted and its operations take at most most_seconds; one named in the request always is.
+  bool within_budget(const std::string& key, double operations) {
     if (!record_.wants(key)) return false;
     const double seconds = operations * an_operation;
     if (seconds <= most_seconds || !record_.request.recording.only.empty()) return true;
@@ -170,8 +170,7 @@ class Kernels final : public Analysis {
     return nullptr;
   }
 
-  /// The buffer that a convolution of the last inputs, or of all of them, reads: what it reads is the buffer before the sequence and then
-  /// the sequence.
+  /// The buffer that a convolution of the last inputs, or of all of them, reads: its input is the buffer, then the sequence.
   static const Network::StateVar* buffer_of(const Network& network, Var read, const std::map<int, Producer>& producers) {
     Producer around{read};
     for (int joins = 0; joins < 2; ++joins)  // of the two, and of copies of that
@@ -189,7 +188,7 @@ class Kernels final : public Analysis {
     const Transition own = memory.transition();
     if (own.kind == Transition::Kind::none) return own.why;
     if (own.varies) return "what a step does to its state changes from step to step, with the input or with the state itself";
-    // What could describe itself and does not is stabilised; the others that are the same at every step have no decay.
+    // A memory with HasLinearSystem that gives none is stabilised; the others that are the same at every step have no decay.
     if (dynamic_cast<const HasLinearSystem*>(&memory)) return "its state is held in units that change from step to step";
     return "its state is a plain sum of all that was written, whose kernel is 1 at every lag";
   }
@@ -209,7 +208,7 @@ class Kernels final : public Analysis {
   static bool reads_states(const LinearSystem& system) {
     return (system.structure == LinearSystem::Structure::modes || system.structure == LinearSystem::Structure::matrix) && !system.c;
   }
-  /// What a column is, where it is not simply a channel of what the model reads.
+  /// Describes the columns where they are more than channels of the model's input.
   static std::string text_of_columns(const Found& own) {
     std::string text;
     if (own.of_states) text += " A channel is an entry of the state by itself, before the model reads it.";

@@ -23,8 +23,8 @@ namespace {
 using namespace columns;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-/// What all exponents of a layer may take before only the leading ones are computed, what one may take before there are none unless they
-/// are asked for by name, and what a floating-point operation of a frame takes on one core of the slower kind; seconds.
+/// Seconds: the limit for all exponents of a layer, above which only the leading ones are computed; the limit for one, above which none is
+/// computed unless named in the request; and a floating-point operation of a frame on one core of the slower kind.
 constexpr double all_seconds = 10.0, one_seconds = 60.0, frame_operation = 4e-10;
 constexpr std::int64_t most_entries = std::int64_t{1} << 20;  ///< of a layer's array; more rows are thinned, which a running mean bears
 
@@ -33,7 +33,8 @@ class Frame {
  public:
   Frame(std::int64_t n, std::int64_t k)
       : n_(n), k_(k), q_(n, k), y_(n, k), reflectors_(n, k), rows_(n, n), taus_(static_cast<std::size_t>(k)), logs_(taus_.size()) {
-    // No direction of a model is likely to be at right angles to what is drawn, so that the first column turns to the one that grows most.
+    // A drawn direction is almost surely not orthogonal to any direction of a model, so that the first column turns to the one that grows
+    // most.
     Rng rng = Rng(1).split("lyapunov");
     for (std::int64_t j = 0; j < k; ++j)
       for (std::int64_t i = 0; i < n; ++i) y_[j][i] = rng.normal();
@@ -105,8 +106,8 @@ class Frame {
   std::vector<double> taus_, logs_;
 };
 
-/// Sums of logarithms over the steps from one to another, of several directions: what came before is taken off a running sum. Compensated,
-/// so that a million terms cost no digits; a logarithm of zero is remembered by its step.
+/// Sums of logarithms over the steps from one to another, of several directions: the sum before them is subtracted from a running sum.
+/// Compensated, so that a million terms cost no digits; a logarithm of zero is remembered by its step.
 class GrowthSums {
  public:
   explicit GrowthSums(std::size_t n) : sum_(n), carry_(n), last_zero_(n, -1) {}
@@ -201,7 +202,7 @@ class Lyapunov final : public Analysis {
   /// it began, and the frame turns to the directions that grow most.
   static std::int64_t first_of(std::int64_t step) { return (step + 1) / 4; }
 
-  /// How many exponents a layer has, by what they take, and at which steps.
+  /// Sets the number of exponents of a layer, by their cost, and the steps at which they are taken.
   void begin(const Rollout::Segment& segment, Memory& memory, LayerExponents& own) {
     own.begun = true;
     const std::int64_t width = own.of.width();
@@ -270,7 +271,7 @@ class Lyapunov final : public Analysis {
     }
   }
 
-  /// What each direction is stretched by at a step of the segment; false where that is not finite.
+  /// The logarithm of each direction's stretch at a step of the segment; false where one is not finite.
   bool logs_at(const std::vector<Memory*>& memories, std::int64_t t, LayerExponents& own) {
     const bool again = own.read;
     own.read = !record_.per_step(own.layer) && own.of.every == 1;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The mixing matrices: which weight each step's value has in what a memory reads at each step, where the memory is linear in what is
-// written into it.
+// The mixing matrices: the weight of each step's value in a memory's read at each step, for memories that are linear in the values written.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -15,7 +14,7 @@ namespace {
 
 /// Columns that a picture can show, groups beside one another, and entries of an array.
 constexpr std::int64_t most_columns = 512, most_groups = 16, most_entries = std::int64_t{1} << 21;
-/// What all of the steps as one segment may take, in bytes.
+/// The limit for all of the steps as one segment, in bytes.
 constexpr double most_bytes = 2048.0 * 1048576.0;
 /// Seconds that it may take unless it was asked for by name, and those of a floating-point operation and of a call of the backend, of the
 /// slower kind.
@@ -85,7 +84,7 @@ class MixingMatrices final : public Analysis {
            (!recording.only.empty() || !recording.kinds.has_all(recordable()));
   }
 
-  /// How many columns are worth their time.
+  /// The number of columns that are worth their time.
   std::int64_t columns(const Cost& cost, double pushes) {
     const std::int64_t all = record_.length();
     if (record_.request.every > 0) return all;
@@ -120,8 +119,7 @@ class MixingMatrices final : public Analysis {
     }
   }
 
-  /// What a softmax divides: exp(score), which in a head whose scores go beyond what an exponential may be is told as a multiple of that of
-  /// the largest score.
+  /// The numerators of a softmax: exp(score); in a head whose scores would overflow, relative to the exponential of the largest score.
   void put_exponentials(Network& network, const Network::MixingVar& own, const std::string& key, std::int64_t columns) {
     const std::int64_t length = record_.length();
     std::vector<double> logs = own.mixing.normaliser->log_normalisers();

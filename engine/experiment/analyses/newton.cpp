@@ -45,7 +45,7 @@ class Newton final : public Analysis {
         put_real(record_.trace, std::move(array), std::move(logs));
       }
     }
-    // Where no layer converged, nothing of what was asked for ran in the end.
+    // No layer converged: only the sequential form ran.
     if (any && sequential) info.form = info.record_form = to_string(Form::sequential);
   }
 };

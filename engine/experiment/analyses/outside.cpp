@@ -23,7 +23,7 @@ class Outside final : public RecordedRows {
     add(timed(key_of(Kind::input), {sequence.width}, {{"channel", "", sequence.names}}, "",
               sequence.standardised ? "The input, standardised: each channel less its mean, divided by its deviation." : "The input."),
         network, [](const Network& n) { return n.input(); });
-    // What a target names, the outputs that are to be it are called.
+    // Outputs take the names of their targets.
     const bool asked = record_.prepared.loss.kind() == LossKind::task, classes = asked && sequence.target_kind == TargetKind::classify;
     if (asked && !classes) record_.trace.output_names = sequence.target_names;
     add(timed(key_of(Kind::output), {network.output().dim(-1)}, {{"channel", "", record_.trace.output_names}}, classes ? "logit" : "",

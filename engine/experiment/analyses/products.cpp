@@ -11,8 +11,8 @@
 namespace reclab {
 namespace {
 
-/// What products may take at all unless they are asked for by name, and what an operation of JacobianProduct::work() takes on one core of
-/// the slower kind; seconds.
+/// Seconds: the limit for all products unless named in the request, and an operation of JacobianProduct::work() on one core of the slower
+/// kind.
 constexpr double product_seconds = 60.0, product_operation = 8e-11;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -29,7 +29,7 @@ class JacobianProducts final : public Analysis {
           "No step of this model computes its state from the state before, so there is no Jacobian ds_T/ds_t between them.");
     for (std::size_t layer = 0; layer < record_.layers(); ++layer) {
       const Transition own = record_.transition(layer);
-      // A factor is multiplied with what was there at least; the first one shows what more there is to do.
+      // The least work: each factor multiplies the product so far. The first factor shows the rest.
       const double product = 2.0 * static_cast<double>(own.entries()) * static_cast<double>(own.size) * product_operation *
                              static_cast<double>(record_.length());
       affordable_.push_back(!own.in_blocks() || !wanted() || may_take(layer, product));
@@ -97,8 +97,8 @@ class JacobianProducts final : public Analysis {
     return false;
   }
 
-  /// Whether a layer's products are worth their time, and at which of the steps their singular values are, by what two factors and their
-  /// singular values take.
+  /// Whether a layer's products are worth their time, and at which of the steps their singular values are, by the time of two factors and
+  /// of their singular values.
   bool afford(std::size_t layer, Memory& memory, const Rollout::Segment& segment, std::vector<std::int64_t>& steps) {
     double values = 0.0;
     const double factors = over_blocks(memory, memory.next_move(record_.own_step(segment, layer, last_of(steps, segment))),
@@ -106,7 +106,7 @@ class JacobianProducts final : public Analysis {
                                          JacobianProduct product(size);
                                          product.multiply(jacobian);
                                          product.multiply(jacobian);
-                                         static_cast<void>(product.rank());  // what is pending too
+                                         static_cast<void>(product.rank());  // factorises the pending factors too
                                          const double multiplied = product.work();
                                          static_cast<void>(product.log10_largest(record_.request.recording.singular_values));
                                          static_cast<void>(product.log10_smallest());

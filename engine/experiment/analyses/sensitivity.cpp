@@ -20,13 +20,13 @@
 namespace reclab {
 namespace {
 
-/// Columns that a picture can show, entries of the array, and copies side by side with what they may take beside the run.
+/// Columns that a picture can show, entries of the array, copies side by side, and the memory that they may take beside the run.
 constexpr std::int64_t most_columns = 512, most_entries = std::int64_t{1} << 21, most_copies = 32;
 constexpr double most_bytes = 256.0 * 1048576.0;
 /// Seconds that it may take unless it was asked for by name, and those of a floating-point operation and of a call of the backend, of the
 /// slower kind.
 constexpr double most_seconds = 5.0, an_operation = 2e-10, a_call = 5e-7;
-constexpr double tangent_share = 2.0;                       // of what a pass forward takes: a product has a term for each factor
+constexpr double tangent_share = 2.0;                       // relative to a pass forward: a product has a term for each factor
 constexpr std::int64_t double_steps = 32, float_steps = 8;  // of a segment: over so many the precision bears nine decades a step, and four
 constexpr int apart = 24;  // of a direction's largest entry from 1, as powers of two, beyond which it gets another unit
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -43,7 +43,7 @@ class Sensitivity final : public Analysis {
   using Analysis::Analysis;
   Kinds kinds() const override { return {Kind::sensitivity}; }
 
-  /// What the parameters are becomes part of the trace when the recording ends.
+  /// Keeps a copy of the parameters, which move into the trace when the recording ends.
   void plan() override {
     if (wanted()) parameters_ = record_.prepared.parameters;
   }
@@ -94,7 +94,7 @@ class Sensitivity final : public Analysis {
   std::int64_t width_ = 1, copies_ = 1;
   std::vector<std::int64_t> rows_, columns_;  // steps
   std::vector<Block> blocks_;                 // of as many directions as there are copies
-  std::vector<int> powers_;                   // by direction: what its tangents are in units of, a power of two
+  std::vector<int> powers_;                   // by direction: the unit of its tangents, as a power of two
   std::vector<double> norms_;                 // [rows, columns], log10
   DeviceArray seed_;
 
@@ -261,7 +261,7 @@ class Sensitivity final : public Analysis {
     for (const std::int64_t step : columns_) array.axes.back().labels.push_back(std::to_string(step));
     array.shape[0] = std::ssize(rows_);
     if (rows_ != record_.trace.steps) array.steps = rows_;
-    // What takes all steps at once has no segments between which a unit could change.
+    // A model that takes all steps at once has no segments between which a unit could change.
     const bool narrow = record_.prepared.real == DType::f32;
     const double least = narrow ? std::log10(std::numeric_limits<float>::min()) : std::log10(std::numeric_limits<double>::min());
     if (record_.shape_network().needs_one_segment() &&

@@ -10,8 +10,8 @@
 namespace reclab {
 namespace {
 
-/// What an operation of eigenvalue_work() takes on one core of the slower kind, and the eigenvalues of one step at most a (size)^3;
-/// seconds.
+/// Seconds of an operation of eigenvalue_work() on one core of the slower kind, and of the eigenvalues of one step at most, divided by
+/// (size)^3.
 constexpr double eigenvalue_operation = 1.5e-10, eigenvalue_cost = 4e-9;
 
 /// Puts the eigenvalues of one block where they stand among all of a step's: once for every column that it acts on.
@@ -196,7 +196,7 @@ class Spectra final : public Analysis {
     record_.trace.put(std::move(array));
   }
 
-  /// What takes no iteration: of a diagonal transition, or of one of low rank.
+  /// The eigenvalues without iteration: of a diagonal transition, or of one of low rank.
   static void values_at(const std::vector<Memory*>& memories, const Transition& of, std::int64_t t,
                         std::span<std::complex<double>> values) {
     if (of.kind == Transition::Kind::diagonal)

@@ -15,7 +15,7 @@
 
 namespace reclab {
 
-/// "reclab run ...", without --export. `device`: that which ran.
+/// "reclab run ...", without --export. `device`: the one that ran.
 std::string command_of(const RunRequest& request, const std::string& device);
 
 /// The names that --record has to have for a recording; none where all is kept.
@@ -23,7 +23,7 @@ std::vector<std::string> record_of(const RecordingOptions& recording);
 /// The names that --record takes, and whether a name, which may go on after a slash, begins with one of them.
 std::vector<std::string> recorded_names();
 bool is_recorded_name(std::string_view name);
-/// The recording of such names (keys of trace.npz or their beginnings): what is not asked for is not computed either.
+/// The recording of such names (keys of trace.npz or their beginnings): other arrays are not computed either.
 RecordingOptions recording_of(const std::vector<std::string>& record);
 /// A text as one word of a POSIX shell.
 std::string shell_word(std::string_view text);
@@ -37,7 +37,7 @@ class CommandLine {
   void word(const std::string& value) { words_.push_back(value); }
   /// A field, where its value has to be said.
   void field(const Field& field, const HyperValue& value);
-  /// Those that the plan has, but for some, by their keys.
+  /// The fields of the plan, without some, by their keys.
   template <class Plan>
   void fields(const std::vector<PlanField<Plan>>& all, const Plan& plan, const std::set<std::string_view>& without = {}) {
     for (const PlanField<Plan>& one : all)
@@ -45,7 +45,7 @@ class CommandLine {
   }
   /// The sequence of a model whose weights have a seed, which is a task's too where it is not said to be another.
   void sequence(const SequenceChoice& choice, std::uint64_t seed);
-  /// Which model on which sequence, from where, and on which device, but for some fields of a run: what all commands that run one have.
+  /// The words that all commands with a run share: model, sequence, start and device, without the named fields.
   void model(const RunRequest& request, const std::string& device, const std::set<std::string_view>& without);
   const std::vector<std::string>& words() const { return words_; }
   /// "reclab run ..." for a POSIX shell.

@@ -12,7 +12,7 @@ namespace reclab {
 
 /// Seed, device, precision, form and loss.
 const std::vector<PlanField<RunSettings>>& run_settings_fields();
-/// These, what is set of the preset, weights and state, and what is recorded: in the order of the command line.
+/// The fields of RunSettings, the preset's settings, weights and state, and the recording, in the order of the command line.
 const std::vector<PlanField<RunRequest>>& run_fields();
 
 }  // namespace reclab

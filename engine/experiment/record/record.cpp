@@ -9,10 +9,10 @@
 namespace reclab {
 namespace {
 
-/// What the rows of a dense analysis may take before fewer of them are computed; seconds.
+/// The limit for all rows of a dense analysis, above which fewer are computed; seconds.
 constexpr double analysis_seconds = 10.0;
-/// What a cell takes that is run forward and back for as many copies as it has states: an operation of one copy, a call, and an entry of
-/// what a call makes.
+/// The cost of a cell that is run forward and back for as many copies as it has states: an operation of one copy, a call, and an entry of a
+/// call's result; seconds.
 constexpr double cell_operation = 1e-10, cell_call = 6e-7, cell_entry = 2e-10;
 
 }  // namespace

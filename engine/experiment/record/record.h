@@ -47,9 +47,9 @@ class Record {
     if (stop.stop_requested()) throw Cancelled();
   }
 
-  /// A note that is about arrays of these kinds, so that whoever shows them can say it beside them.
+  /// A note that is about arrays of these kinds, to be shown beside them.
   void note(Kinds kinds, const Sentence& sentence);
-  /// The model has no arrays of these kinds, so that whoever would show them need not wait; known before anything runs.
+  /// The model has no arrays of these kinds, so that a panel need not wait for them; known before anything runs.
   void mark_unavailable(Kinds kinds, const std::string& sentence);
   /// An analysis of a Jacobian that is out of range has no result; the first such step is named. `fine` is asked of each of so many
   /// entries.

@@ -9,7 +9,7 @@ void RecordedRows::add(TraceArray array, const Network& network, std::function<V
   if (!record_.wants(array.key)) return;
   Growing growing;
   growing.is_complex = is_complex(of(network).dtype());
-  // What grew would be copied again and again, and its last copy takes as long as the whole.
+  // Reserved, since a growing vector is copied again and again, the last time as a whole.
   const std::size_t entries = record_.trace.steps.size() * static_cast<std::size_t>(count(of(network).shape()) / network.options().steps);
   growing.is_complex ? growing.complex.reserve(entries) : growing.real.reserve(entries);
   growing.array = std::move(array);

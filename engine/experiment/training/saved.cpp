@@ -68,7 +68,7 @@ void write_history_npz(const Training& training, AtomicFile& file) {
   archive.finish();
 }
 
-/// A line a step, with what was judged after it.
+/// A line a step, with the evaluation after it.
 void write_history_csv(const Training& training, AtomicFile& file) {
   std::string text;
   for (const HistoryColumn& column : columns) text += (text.empty() ? "" : ",") + std::string(column.name);
@@ -152,7 +152,7 @@ Json read_manifest(const std::filesystem::path& folder) {
     }
     for (const char* name : exported_files)
       if (!named.contains(name)) fail(file, "does not name " + std::string(name));
-    // All sizes before the first hash: what is too long need not be read to its end.
+    // All sizes before the first hash: a file that is too long is not read to its end.
     for (const auto& [name, one] : named) {
       const Json& bytes = one->at("bytes");
       if (!bytes.is_number_unsigned() || InputFile(folder / name).size() != bytes.get<std::uint64_t>())
@@ -256,8 +256,24 @@ std::vector<std::string> arguments_in(const std::filesystem::path& folder) {
   }
 }
 
-void resume(Training& training, const std::filesystem::path& folder) {
+std::unique_ptr<Training> resume(const Registry& registry, const TrainingRequest& request, const std::filesystem::path& folder) {
   const Json json = read_manifest(folder);
+  const NpzFile weights(folder / "weights.npz"), optimiser(folder / "optimiser.npz"), history(folder / "history.npz");
+  // What an array is, its header says; a small archive may hold one of any size.
+  const auto is_real = [](const NpzFile& archive, const std::string& name, const Shape& shape) {
+    const NpyHeader header = archive.header(name);
+    return header.shape == shape && header.kind == 'f';
+  };
+  auto resumed = std::make_unique<Training>(registry, request, [&](const Network& network) {
+    Parameters kept = network.undrawn();
+    for (auto& weight : kept.entries()) {
+      const std::string name = prefix_of(Kind::param) + weight.name;
+      if (!is_real(weights, name, weight.shape)) fail(folder / "weights.npz", "holds weights of another shape");
+      weight.values = weights.read(name).real;
+    }
+    return kept;
+  });
+  Training& training = *resumed;
   const std::int64_t steps = count_of(json, "steps", folder / manifest), changes = count_of(json, "changes", folder / manifest);
   if (changes > 0 && (steps == 0 || (changes - 1) / steps >= training.trainer_->changes_per_step()))
     fail(folder / manifest,
@@ -269,15 +285,6 @@ void resume(Training& training, const std::filesystem::path& folder) {
   } catch (const Json::exception&) {
     fail(folder / manifest, "does not say what was learned from");
   }
-  const NpzFile weights(folder / "weights.npz"), optimiser(folder / "optimiser.npz"), history(folder / "history.npz");
-  // What an array is, its header says; a small archive may hold one of any size.
-  const auto is_real = [](const NpzFile& archive, const std::string& name, const Shape& shape) {
-    const NpyHeader header = archive.header(name);
-    return header.shape == shape && header.kind == 'f';
-  };
-  const auto of_weight = [](const Model::Weight& weight) { return prefix_of(Kind::param) + weight.name; };
-  for (const Model::Weight& weight : training.model().weights())
-    if (!is_real(weights, of_weight(weight), weight.shape)) fail(folder / "weights.npz", "holds weights of another shape");
   const auto kept = training.trainer().optimiser().memory_entries();
   for (const auto& [name, entries] : kept)
     if (!is_real(optimiser, name, {entries})) fail(folder / "optimiser.npz", "has " + name + " of another shape");
@@ -317,10 +324,10 @@ void resume(Training& training, const std::filesystem::path& folder) {
   std::map<std::string, std::vector<double>> memory;
   for (const auto& [name, entries] : kept) memory.emplace(name, optimiser.read(name).real);
   training.trainer_->restore(steps, changes, memory);
-  for (const Model::Weight& weight : training.model().weights()) training.model_->set(weight.name, weights.read(of_weight(weight)).real);
   training.history_ = std::move(made);
   training.evaluations_ = std::move(judged);
   training.changes_ = std::move(changed);
+  return resumed;
 }
 
 }  // namespace reclab

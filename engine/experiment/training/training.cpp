@@ -7,7 +7,6 @@
 #include "array/backend.h"
 #include "experiment/command/command.h"
 #include "experiment/command/run_fields.h"
-#include "experiment/prepared.h"
 
 namespace reclab {
 namespace {
@@ -25,7 +24,7 @@ std::unique_ptr<Examples> examples_of(TrainingRequest& request) {
 
 }  // namespace
 
-Training::Training(const Registry& registry, const TrainingRequest& request, const Parameters* weights) : request_(request) {
+Training::Training(const Registry& registry, const TrainingRequest& request, const WeightsOf& weights) : request_(request) {
   if (request_.steps < 0)
     throw Error("steps = " + std::to_string(request_.steps) + " is out of range: choose 0 or more.", {.parameter = "steps"});
   examples_ = examples_of(request_);
@@ -93,9 +92,9 @@ std::string Training::leave_device(const Registry& registry, const DeviceError& 
   TrainingRequest request = request_;
   request.run.device = "cpu";
   request.steps = request_.options.rate.steps;  // as many as at first: its rate and its evaluations go by them
-  Training again(registry, request, state ? &state->weights : nullptr);
+  Training again(registry, request, state ? [&](const Network&) { return state->weights; } : WeightsOf());
   if (state) again.go_on(*this, *state);
-  trainer_ = std::move(again.trainer_);  // before what it stands on
+  trainer_ = std::move(again.trainer_);  // before the model and the examples that it refers to
   model_ = std::move(again.model_);
   examples_ = std::move(again.examples_);
   architecture_ = again.architecture_;

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/experiment.h"
+#include "experiment/prepared.h"
 #include "experiment/training/learned.h"
 #include "experiment/training/plan.h"
 #include "learning/trainer.h"
@@ -25,8 +25,8 @@ struct TrainingRequest : TrainingPlan {
   /// The model with its settings, seed of the weights, weights to begin from (a file's, or those that another training came to), device and
   /// precision; `form` is the form of the training. Its sequence is not read.
   RunRequest run;
-  /// What is learned from: a task, whose options' seed is that of all examples and which is the preset's own where it is empty; or a file,
-  /// standardised by mean and deviation of the part that is learned from.
+  /// The training data: a task (empty: the preset's own), whose options' seed is that of all examples; or a file, standardised by mean and
+  /// deviation of its training part.
   SequenceChoice from{.task = {}};
 };
 
@@ -40,9 +40,9 @@ struct TrainingState {
 /// A training that is under way. Everything is done on the caller's thread.
 class Training {
  public:
-  /// `weights`: those that it begins from, in place of the request's; null: none. Throws Error for a request that no model can be trained
+  /// `weights`: those that it begins from, in place of the request's; empty: none. Throws Error for a request that no model can be trained
   /// by.
-  Training(const Registry& registry, const TrainingRequest& request, const Parameters* weights = nullptr);
+  Training(const Registry& registry, const TrainingRequest& request, const WeightsOf& weights = {});
   ~Training();
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
@@ -57,7 +57,7 @@ class Training {
   const std::string& title() const { return title_; }
 
   /// The next step; every judge_every-th is followed by an evaluation, and so is the last. Throws TrainingDiverged, and Cancelled where a
-  /// stop is heard, in the evaluation too. Step and evaluation are one: whatever is thrown, the training stands where it stood before.
+  /// stop is heard, in the evaluation too. Step and evaluation are one: on any exception, the training is unchanged.
   void advance(std::stop_token stop = {});
   /// Judges the weights as they are where nothing was judged yet.
   void begin(std::stop_token stop = {}) {
@@ -80,7 +80,7 @@ class Training {
   std::int64_t judge_every() const { return judge_every_; }
 
  private:
-  friend void resume(Training& training, const std::filesystem::path& folder);
+  friend std::unique_ptr<Training> resume(const Registry& registry, const TrainingRequest& request, const std::filesystem::path& folder);
   void go_on(const Training& before, const TrainingState& state);
   TrainingRequest request_;
   std::string title_;
@@ -123,9 +123,9 @@ struct TrainingFolder {
 TrainingFolder training_in(const std::filesystem::path& folder);
 /// The words behind `reclab train` that a folder was made with. Throws Error for a folder that is none of a training.
 std::vector<std::string> arguments_in(const std::filesystem::path& folder);
-/// Takes a training, just made of the request that a folder was made with, to where the folder stands: its further steps have the bits of
-/// one that was never interrupted. More steps may be asked for. Throws Error for a folder, or a file that it learns from, that has changed
-/// since.
-void resume(Training& training, const std::filesystem::path& folder);
+/// The training of the request that a folder was made with, from where the folder stands, whose weights alone are read, and none drawn: its
+/// further steps have the bits of one that was never interrupted. More steps may be asked for. Throws Error for a folder, or a file that it
+/// learns from, that has changed since.
+std::unique_ptr<Training> resume(const Registry& registry, const TrainingRequest& request, const std::filesystem::path& folder);
 
 }  // namespace reclab

@@ -126,7 +126,7 @@ class Search {
     return n;
   }
 
-  /// How far the file is from the network, or no_network where the values do not go together.
+  /// The distance of the file from the network, or no_network where the values do not go together.
   int of(const Values& values, std::string* names_and_shapes = nullptr) {
     try {
       const Network network(architecture_, values.hyper, options_of(values));
@@ -170,10 +170,10 @@ class Search {
     }
     return false;
   }
-  /// Whether the search so far has met most of the file's entries; what is met nowhere no size brings in.
+  /// Whether the search so far has met most of the file's entries; no size makes an unknown name known.
   bool most_are_known() const { return 4 * (file_.size() - std::min(file_.size(), known_.size())) <= file_.size(); }
 
-  // ---- straight on: what each number should be follows from how the axes grow with it
+  // ---- directly: each number is solved for from the growth of the axes with it
 
   using Shapes = std::map<std::string, Shape>;
   std::optional<Shapes> shapes_of(const Values& values) {
@@ -213,7 +213,7 @@ class Search {
   static double value_of(const Values& values, const HyperSpec& row) {
     return row.kind == HyperKind::integer ? static_cast<double>(values.hyper.integer(row.key)) : values.hyper.real(row.key);
   }
-  /// What a number would have to be for each of the axes.
+  /// The values of a number at which one of the axes would fit.
   static std::set<double> solutions(double value, double step, const Shapes& before, const Shapes& after, const std::vector<Axis>& axes) {
     std::set<double> found;
     for (const Axis& axis : axes) {
@@ -310,7 +310,7 @@ class Search {
     return node;
   }
 
-  // ---- with several ways kept open, for what fits one entry may lead away from the rest
+  // ---- with several candidates kept, since a fit of one entry may lead away from the rest
 
   Node spread(Node best) {
     constexpr std::size_t ways = 6;
@@ -339,7 +339,7 @@ class Search {
     return best;
   }
 
-  /// What the axes are long that are not as the model has them: one of these, or a part of it, is what a number should be.
+  /// Collects the lengths of axes in the file that differ from the model's: candidates, whole or in part, for a number.
   void look(const Values& now, std::vector<Axis>* axes = nullptr) {
     sizes_.clear();
     const Network network(architecture_, now.hyper, options_of(now));
@@ -360,7 +360,7 @@ class Search {
       for (const auto n : file_.shapes().at(name)) add(n);
   }
 
-  /// The values with one of them changed, and what must go with it.
+  /// The values with one of them changed, and those that must change with it.
   std::vector<Values> alternatives(const Values& now, std::size_t row) {
     std::vector<Values> found;
     const HyperSpec& spec = now.hyper.table()[row];
@@ -413,8 +413,7 @@ class Search {
 
   // ---- of those that fit
 
-  /// What was changed on the way and need not have been goes back. Of two that fit, a file was made for the one that has more of its
-  /// entries.
+  /// Undoes the changes of the search that the fit does not need. Of two that fit, the one that uses more of the file's entries is right.
   void go_back(Values& now) {
     for (const auto& row : now.hyper.table()) {
       if (now.hyper.value(row.key) == first_.hyper.value(row.key)) continue;
@@ -439,8 +438,9 @@ class Search {
     return settings;
   }
 
-  /// Other settings that make the same shapes: one value that alone changes the shapes and not the names, with what must go with it. That
-  /// which departs least from the given ones, and of those the one whose choices come first in their tables, is taken.
+  /// Other settings that make the same shapes: one value that alone changes the shapes and not the names, with those that must change with
+  /// it. The one with the fewest departures from the given values is taken, and of several the one whose choices come first in their
+  /// tables.
   void compare(Values& now, FittedSizes& fit) {
     const auto place = [&](const Values& values) {  // of its choices in their tables
       std::ptrdiff_t sum = 0;
@@ -585,7 +585,7 @@ std::vector<WeightsPart> parts_that_fit(const Architecture& architecture, const 
   } catch (const Error&) {
     return {};
   }
-  // Below what the names of parameters stand, whatever ends it; and what stands around that.
+  // The prefixes before the names of parameters, with either separator; and the prefixes around those.
   std::map<std::string, std::size_t> found;
   const auto is_end = [](char c) { return c == '.' || c == '/' || c == '_'; };
   for (const auto& [entry, shape] : file.shapes())

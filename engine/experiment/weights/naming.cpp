@@ -18,7 +18,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
 }
 
-/// What `pattern` calls `name` where `ours` is what we call it; nothing where this row is of another parameter.
+/// The reference implementation's name of `name` by this row; nothing where the row is of another parameter.
 std::optional<std::string> renamed(const std::string& name, const ReferenceName& row) {
   std::string theirs = row.theirs;
   const std::size_t star = row.ours.find('*');
@@ -41,7 +41,7 @@ struct Spelling {
   bool transposed = false;
 };
 
-/// The number that a layer's parameters begin with; nothing for encoder, head and what comes after the last layer.
+/// The number that a layer's parameters begin with; nothing for the encoder, the head and the final layer.
 std::optional<std::size_t> layer_of(const std::string& name) {
   const std::size_t slash = name.find('/');
   if (slash == 0 || slash == std::string::npos ||
@@ -52,7 +52,7 @@ std::optional<std::size_t> layer_of(const std::string& name) {
 /// A linear map before or after the layers: it belongs to no architecture.
 bool is_dense(const std::string& name) { return name.starts_with("encoder") || name.starts_with("head/"); }
 
-/// What the reference implementation may call a parameter, and whether it is transposed there.
+/// The names that the reference implementation may have for a parameter, and whether it is transposed there.
 std::vector<std::pair<std::string, bool>> reference_names(const Network& network, const std::string& name) {
   std::vector<std::pair<std::string, bool>> names;
   const auto& layers = network.layers();
@@ -95,10 +95,10 @@ std::string dotted(std::string name) {
   return name;
 }
 
-/// What the parameters of a network may be called in a file.
+/// The names that the parameters of a network may have in a file.
 std::multimap<std::string, Spelling> spellings_of(const Network& network, bool of_trace) {
   const auto& parameters = network.parameters();
-  // What comes after the last layer would be named like a layer's own.
+  // Parameters of a final layer, bare, would be named like a layer's own.
   const auto in_order = [](const Network::ParameterVar& parameter) { return layer_of(parameter.name) || is_dense(parameter.name); };
   const bool one_layer = network.layers().size() == 1 && std::ranges::all_of(parameters, in_order);
   std::multimap<std::string, Spelling> spellings;
@@ -129,7 +129,7 @@ Shape without_ones(Shape shape) {
   return shape;
 }
 
-/// Where an entry belongs: a parameter, or a row of it.
+/// The destination of an entry: a parameter, or a row of it.
 struct EntryPlace {
   std::size_t parameter;
   std::int64_t row;
@@ -141,13 +141,13 @@ struct EntryPlace {
 using Manner = std::pair<Naming, std::string>;
 using Entries = std::map<EntryPlace, std::vector<std::size_t>>;
 
-/// What a file has of all names that a network's parameters may have.
+/// The entries of a file under all names that a network's parameters may have.
 struct LookedUp {
   std::map<Manner, Entries> found;
   std::int64_t hits = 0;
 };
 
-/// What the answer depends on: networks of other sizes have the same names.
+/// The key of the cached answer: networks of other sizes have the same names.
 std::string question_of(const Network& network) {
   std::string text;
   bool by_rows = false;
@@ -236,7 +236,7 @@ class Matching {
   }
 
   void take(const EntryPlace& place, const std::vector<std::size_t>& entries) {
-    if (taken_.contains(entries[0])) return;  // one entry is one parameter: what is left of a second layer or direction is missing
+    if (taken_.contains(entries[0])) return;  // one entry is one parameter: the parameters of a second layer or direction are then missing
     const std::string& first = file_.name(entries[0]);
     if (entries.size() > 1)
       match_.problem = "the entries " + first + " and " + file_.name(entries[1]) + " are the same parameter: remove one of them.";
@@ -252,7 +252,7 @@ class Matching {
     if (std::ranges::none_of(rows, &std::string::empty)) match_.entries[place.parameter] = rows[0];
   }
 
-  /// The best manner, and what it lacks in the others: of layers below the same prefix, of encoder and head wherever it is.
+  /// Takes the best manner, and its missing parameters from others: of layers below the same prefix.
   void take_best() {
     for (const auto& [place, entries] : found_->at(*best_)) take(place, entries);
     for (const auto& [manner, places] : *found_)

@@ -25,7 +25,7 @@ namespace {
   throw Error(name + ": " + what, {.file = name, .place = entry, .parameter = entry, .range = wanted.empty() ? "" : to_string(wanted)});
 }
 
-/// The entries of a file of states, with or without the prefix. Where any has it, what has not is something else.
+/// The entries of a file of states, with or without the prefix. Where any has it, entries without it are not states.
 class Entries {
  public:
   Entries(const std::filesystem::path& path, std::string prefix) : file_(path), prefix_(std::move(prefix)) {
@@ -58,7 +58,7 @@ class Entries {
   }
 
  private:
-  /// Whether the sizes are those of `wanted`, perhaps with rows in front (what grows) and real and imaginary parts behind.
+  /// Whether the sizes are those of `wanted`, perhaps with rows in front (a growing state) and real and imaginary parts behind.
   static bool may_hold(const Shape& found, const Shape& wanted) {
     return std::search(found.begin(), found.end(), wanted.begin(), wanted.end()) != found.end() || wanted.empty();
   }
@@ -98,7 +98,7 @@ std::string in_words(const Settings& settings) {
   return text;
 }
 
-/// "FILE" or "FILE:PART": a part of a file that holds more than one model. What is a file by that name is one.
+/// "FILE" or "FILE:PART": a part of a file that holds more than one model. A file that exists by the whole name is taken whole.
 std::pair<std::filesystem::path, std::string> parts_of_path(const std::filesystem::path& path) {
   const std::string text = path.string();
   std::error_code none;
@@ -107,7 +107,8 @@ std::pair<std::filesystem::path, std::string> parts_of_path(const std::filesyste
   return {text.substr(0, colon), text.substr(colon + 1)};
 }
 
-/// A file of weights, or a part of one, and the shapes of its arrays. What does not fit is refused for these, and may be of any size.
+/// A file of weights, or a part of one, and the shapes of its arrays. The shapes are checked before any array is read, since a file that
+/// does not fit may be of any size.
 struct WeightsFile {
   explicit WeightsFile(const std::filesystem::path& path)
       : file(parts_of_path(path).first), part(parts_of_path(path).second), index(shapes_of(file, part, prefix)) {}
@@ -137,7 +138,7 @@ struct WeightsFile {
   }
 };
 
-/// What to change so that the file fits: settings, and widths of the sequence and of its target. `free_head`: no target says how wide the
+/// The changes with which the file fits: settings, and widths of the sequence and of its target. `free_head`: no target says how wide the
 /// head is.
 std::string cure_of(const FittedSizes& fit, const NetworkOptions& now, bool free_head) {
   std::vector<std::string> wanted;
@@ -279,8 +280,7 @@ Parameters load_weights(const std::filesystem::path& path, const Network& networ
 
 namespace {
 
-/// Whether a layer runs backward and keeps nothing, where others of its architecture keep states: what it makes of a step it makes of all
-/// steps at once.
+/// Whether a layer runs backward and keeps nothing, where others of its architecture keep states: it maps all steps at once.
 bool reads_all_at_once(const Network& network, int layer) {
   const auto& layers = network.layers();
   const auto keeps = [&](int number) {
@@ -308,7 +308,7 @@ InitialState load_state(const std::filesystem::path& path, const Network& networ
   InitialState loaded;
   const DType real = network.options().real;
   const std::string other = "take the state.npz of a run of this model.";
-  const Network::StateVar* counted = nullptr;  // what tells how many steps have passed: the position, or else a cache
+  const Network::StateVar* counted = nullptr;  // the state that counts the steps passed: the position, or else a cache
   for (const auto& state : network.states()) {
     const std::string key = Rollout::state_key(state), what = "the state " + key;
     if (state.clock && !file.has(key.substr(6))) continue;  // the state of a run whose steps were equal
@@ -354,7 +354,7 @@ InitialState load_state(const std::filesystem::path& path, const Network& networ
     file.refuse(*extra, "the state " + *extra + " is not one of this model, and has shape " + file.shape(*extra) +
                             ": take the state.npz of a run of the same model.");
 
-  // All that grows has a row for each step that has passed, or for each since the last multiple of its period.
+  // A growing state has a row for each step passed, or for each since the last multiple of its period.
   const auto rows_of = [&](const Network::StateVar& state) {
     return static_cast<std::int64_t>(loaded.values.at(Rollout::state_key(state)).size()) / count(state.shape);
   };

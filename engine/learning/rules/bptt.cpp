@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Backpropagation through time (D. E. Rumelhart, G. E. Hinton, R. J. Williams, 1986), truncated as by R. J. Williams and J. Peng (Neural
-// Computation 2(4), 1990): the gradient of a part's loss goes back over its steps, or over more where the part is shorter than what is
-// gone back over. The state where it ends to go back is the one that the weights before the change came to.
+// Computation 2(4), 1990): the gradient of a part's loss goes back over its steps, or over more where the part is shorter than the window.
+// The state where it ends to go back is the one that the weights before the change came to.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -34,8 +34,8 @@ class PartLoss final : public Loss {
   std::int64_t from_, counted_;
 };
 
-/// The steps [from, from + steps) of a sequence: what a model and a loss look at, since a copy of all of it at each part would be quadratic
-/// in its length.
+/// The steps [from, from + steps) of a sequence, with the fields that a model and a loss read: a copy of the whole at each part would be
+/// quadratic in its length.
 Sequence part_of(const Sequence& whole, std::int64_t from, std::int64_t steps) {
   Sequence part;
   part.name = whole.name;

@@ -65,7 +65,7 @@ class Rtrl final : public LearningRule {
       own.sequence = &batch[b];
       own.loss = std::make_unique<SequenceLoss>(LossKind::task, batch[b]);
       own.state = own.step->start();
-      for (std::vector<double>* array : {&own.influence, &own.moved})  // what they hold of the batch before is not read: P[-1] is 0
+      for (std::vector<double>* array : {&own.influence, &own.moved})  // their values from the batch before are not read: P[-1] is 0
         if (array->empty()) *array = zeros(static_cast<std::int64_t>(own.step->states() * own.step->weights()));
     }
   }
@@ -111,7 +111,7 @@ class Rtrl final : public LearningRule {
   }
 
  private:
-  /// What goes forward with one sequence.
+  /// The state of the forward recursion of one sequence.
   struct Own {
     std::unique_ptr<StepMap> step{};
     const Sequence* sequence = nullptr;
@@ -120,7 +120,7 @@ class Rtrl final : public LearningRule {
     std::vector<double> gradient{};                     // of the part's loss so far
     double value = 0.0;
     bool counts = false;
-    std::optional<std::pair<std::string, std::string>> bad{};  // what became non-finite, in words, and its name
+    std::optional<std::pair<std::string, std::string>> bad{};  // the array that became non-finite, in words, and its name
   };
 
   /// to += factor * row

@@ -44,7 +44,7 @@ Var power(Var x, std::int64_t n) {
   return result;
 }
 
-/// The damped moving average of every channel, and what passes beside it.
+/// The damped moving average of every channel, with the direct term.
 Var moving_average(Layer& l, Var x) {
   const std::int64_t T = l.steps(), B = l.batch(), d = l.hyper.integer("width"), N = l.hyper.integer("ndim"),
                      K = l.hyper.integer("truncation");

@@ -31,7 +31,7 @@ void orthogonal_by_head(InitContext& c) {
   }
 }
 
-/// A Dense of each head's own: of what all heads read, [steps, batch, width], or of what is theirs, [steps, batch, heads, in].
+/// A Dense of each head's own: of the input of all heads, [steps, batch, width], or of each head's own, [steps, batch, heads, in].
 Var dense_by_head(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role) {
   const std::int64_t H = l.hyper.integer("heads"), in = x.dim(-1), T = l.steps(), B = l.batch();
   const Var W = l.parameter(name + ".kernel", {H, in, out}, orthogonal_by_head, role + " [heads, in, out]; starts orthogonal times √2.");
@@ -68,7 +68,7 @@ Var features(Layer& l, Numbered& names, Var x, const std::string& role) {
   return map == "dpfp" ? parts::dpfp(y, nu) : f(y);
 }
 
-/// What of an entry is replaced, and what is kept of it: 1 - keep, without a difference.
+/// The replaced and the kept share of an entry: write = 1 - keep, computed without the difference.
 struct Share {
   Var write, keep;
   static Share of(Var logit) { return {sigmoid(logit), sigmoid(-logit)}; }
@@ -101,7 +101,7 @@ Var attention(Layer& l, Var x) {
     const Share gamma = Share::of(logit);
     l.gate("gamma", gamma.write, 0.0, 1.0, "γ: how much is forgotten, and the share of the writing.");
     q = q / (length(q) + 1e-6);
-    // What the key recalls is that of the memory before it fades. Nothing is read of what has faded to e^-60.
+    // The recall is of the memory before it fades. Memory that faded to e^-60 is not read.
     const Var log_keep = maximum(log_sigmoid(-logit), affine(logit, 0.0, -60.0)), share = beta * gamma.write;
     read = delta(l, matrix, {.q = q, .k = unit, .v = v, .beta = share, .recall = unit * exp(-log_keep), .log_decay = log_keep});
     StateSpec beside = vector;

@@ -30,12 +30,12 @@ Var normed(Layer& l, const std::string& name, Var x) {
                                           x);
 }
 
-/// What the scans read.
+/// The input of the scans.
 Var read_by(Layer& l, Var u) {
   return l.hyper.choice("block") == "residual" && l.hyper.flag("prenorm") ? normed(l, "self_attn_layer_norm", u) : u;
 }
 
-/// What is made of the state [steps, batch, 2 d], all real parts, then all imaginary ones, to the end of the block.
+/// The block from the state [steps, batch, 2 d], all real parts, then all imaginary ones, to its end.
 Var read_out(Layer& l, Var u, Var x, Var state) {
   const Hyper& h = l.hyper;
   const std::int64_t d = h.integer("width");

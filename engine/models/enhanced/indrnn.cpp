@@ -90,7 +90,7 @@ Architecture indrnn() {
           },
           Sees::own_entry)[0];
     const Var h = f == "identity" ? diagonal(l, state, u, drive)
-                                  : independent(l, state, activation_of(f), drive, u);  // what is linear has more forms
+                                  : independent(l, state, activation_of(f), drive, u);  // the linear recurrence has more forms
     return norm == "after" ? bn(h) : h;
   };
   return a;

@@ -18,7 +18,7 @@ std::int64_t inner_width(const Hyper& h) {
   return h.integer("inner") ? h.integer("inner") : 64 * ((2 * h.integer("width") + 63) / 64);
 }
 
-/// What the memory is written with and asked for, [steps, batch, inner] each, and the gates before their nonlinearities, a number a head.
+/// Keys, values and queries of the memory, [steps, batch, inner] each, and the gates before their nonlinearities, a number a head.
 struct MlstmInputs {
   Var q, k, v, i, f;
 };
@@ -47,7 +47,7 @@ Var mlstm_memory(Layer& l, const MlstmInputs& c) {
                           denominator::size_at_least(reshape(gates.unit(), {T, B, heads, 1}), h.real("eps")));
 }
 
-/// Where the biases of the forget gates start: from 3 to 6 over the heads.
+/// The initial biases of the forget gates: from 3 to 6 over the heads.
 Init mlstm_forget_bias(std::int64_t heads) {
   const double most = heads > 1 ? 3.0 / static_cast<double>(heads - 1) : 0.0;
   return init::each([=](Rng&, std::int64_t j) { return 3.0 + most * static_cast<double>(j); });

@@ -20,7 +20,7 @@ namespace {
 Var rotations(Var a, Var b) {
   const std::int64_t n = 2 * a.dim(0);
   Graph& graph = *a.graph;
-  // Row 2j and row 2j + 1 of a [n, n/2] that repeats each entry twice, and what of it stands where.
+  // `twice` [n, n/2] repeats each entry in rows 2j and 2j + 1; `same` and `across` are the masks of diagonal and off-diagonal entries.
   std::vector<double> twice(static_cast<std::size_t>(n * n / 2)), same(static_cast<std::size_t>(n * n)), across(same.size());
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t other = i ^ 1;

@@ -65,7 +65,7 @@ Architecture on_lstm() {
     const Var d = l.parameter("hh.bias", {rows}, start, "The bias of hh.");
     const double dropped = l.hyper.real("dropconnect");
     if (dropped > 0.0) U = (1.0 - dropped) * U;
-    // Sums of what comes after each level: 1 - cumax to the last digit.
+    // Sums over the levels after each: 1 - cumax to the last digit.
     std::vector<double> later(static_cast<std::size_t>(n * n), 0.0);
     for (std::int64_t j = 0; j < n; ++j)
       for (std::int64_t k = 0; k < j; ++k) later[static_cast<std::size_t>(j * n + k)] = 1.0;

@@ -23,7 +23,7 @@ bool attends(const Hyper& h, std::int64_t index) {
   return (index + 1) % h.integer("attention_every") == 0;
 }
 
-/// What SRU++ has in place of W x: the columns from .. to - 1 of what its module makes of x, which has `out` of them.
+/// The module of SRU++ in place of W x: columns from .. to - 1 of its output, which has `out` of them.
 Var module_of_pp(Layer& l, Var x, std::int64_t out, std::int64_t from, std::int64_t to) {
   const Hyper& h = l.hyper;
   const std::int64_t P = width_of_pp(h), heads = h.integer("heads"), D = P / heads;

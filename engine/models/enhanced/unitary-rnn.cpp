@@ -99,7 +99,7 @@ Architecture unitary_rnn() {
                                 "The state before the first step, columns real parts, imaginary parts; starts uniform in ±√(3/(2H)).");
     const auto row = [](Var of, std::int64_t i) { return reshape(slice(of, 0, i, i + 1), {of.dim(-1)}); };
 
-    // What becomes of the rows of the identity: row j is W e_j.
+    // The cell applied to the rows of the identity: row j is W e_j.
     const Var one = parts::identity(l.graph(), H);
     Rows z = transformed({one * cos(row(theta, 0)), one * sin(row(theta, 0))}, false);
     z = permuted(reflected(z, row(v, 0)), NumpyRandom(static_cast<std::uint32_t>(l.hyper.integer("permutation_seed"))).permutation(H));

@@ -59,7 +59,7 @@ Architecture ur_lstm() {
         l, {{"h", {H}, "The hidden state: what is read out and fed back."}, {"c", {H}, "The cell: what the gate keeps."}}, {tokens},
         [=](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
           const auto all = split(linear(s[0], U, u[0]), -1, rows);
-          // What is missing to 1 comes from sigmoids of its own: as a difference it would have no digits left where it counts.
+          // The complements to 1 have sigmoids of their own: a difference would lose its digits near 1.
           const Var raw = all[0] + beta;
           const Var f = cell.gate("forget", sigmoid(raw), 0.0, 1.0, "f: the plain gate."), q = sigmoid(-raw);
           Var g = f, rest = q;

@@ -93,8 +93,8 @@ struct Eos {
                        "θ, the angle that each key dimension turns a step; starts at 10000^(−2j/d), where the code holds it.");
   }
 
-  /// What the memory is multiplied with: by key [.., k], by value [.., d], or a matrix [.., k, d]; logarithms, or an angle by key.
-  /// Sequences begin with steps and batch.
+  /// The factors of the memory: by key [.., k], by value [.., d], or a matrix [.., k, d]; logarithms, or an angle by key. Sequences begin
+  /// with steps and batch.
   struct Oscillation {
     Var by_key{}, by_value{}, matrix{}, angle{};
   };
@@ -194,7 +194,7 @@ struct Eos {
     return selective(l, {"m", {d, k}, "The memory, [value, key]."}, delta, transpose(-exp_in_range(o)), i, e, s);
   }
 
-  /// M1 to M3: what is written takes away first.
+  /// M1 to M3: a write erases first.
   Var read_by_matrix(const std::string& which) const {
     const auto by_head = [&](Var z) { return reshape(z, {T, B, 1, z.dim(-1)}); };
     const bool unit = l.hyper.choice("key_norm") == "unit";

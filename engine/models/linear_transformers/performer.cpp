@@ -178,11 +178,10 @@ Architecture performer() {
     };
     const auto with_softmax = [&] {
       const auto half = [](Var y) { return parts::squared_norm(y) * 0.5; };
-      // Where nothing is added to features or to their sums, what is taken from the exponents cancels: held, it leaves the gradients as
-      // they are.
+      // Where nothing is added to features or to their sums, the stabiliser cancels: detached, it leaves the gradients unchanged.
       const bool cancels = h.choice("normaliser") == "sum" && h.real("sum_eps") == 0.0 && (waves || eps == 0.0);
       const auto hold = [&](Var y) { return cancels || h.flag("hold_maximum") ? detach(y) : y; };
-      // What stands in the exponents without the squares that every feature has, of which a stabiliser is the largest.
+      // The exponents without the squares that all features share. A stabiliser is the largest of them.
       const Var of_q = waves ? Var{} : linear(q, W), of_k = waves ? half(k) : linear(k, W);
       Var M, kept;
       if (stabiliser == "fixed") {

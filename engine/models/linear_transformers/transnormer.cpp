@@ -15,7 +15,7 @@
 namespace reclab::architectures {
 namespace {
 
-/// The norms that the code has for what attention reads, over the whole width: x/(|x| d^{-1/2} + ε) but for the layer norm.
+/// The code's norms for the input of attention, over the whole width: x/(|x| d^{-1/2} + ε) but for the layer norm.
 Var read_norm(Layer& l, const std::string& name, const std::string& type, Var x) {
   if (type == "layer") return parts::layer_norm(l, name, x);
   const std::int64_t d = x.dim(-1);

@@ -71,7 +71,7 @@ Var kernel_of(Layer& l) {
 Var normed(Layer& l, Var x) { return parts::layer_norm(l, "block_norm", x); }
 Var read_by(Layer& l, Var x) { return l.hyper.choice("block") == "residual" && l.hyper.flag("prenorm") ? normed(l, x) : x; }
 
-/// From what the kernels return to the end of the layer.
+/// The layer from the kernels' result to its end.
 Var finished(Layer& l, Var x, Var u, Var y) {
   const std::vector<Var> copies(static_cast<std::size_t>(l.hyper.integer("channels")), u);
   y = y + (copies.size() == 1 ? u : concat(copies, -1)) * sgconv_skip(l);

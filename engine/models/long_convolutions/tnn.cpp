@@ -64,7 +64,7 @@ Var decay(Layer& l) {
   return learned ? gamma + (1.0 - gamma) * sigmoid(p) : p;
 }
 
-/// What the network makes of the distances 0 .. taps - 1, which count below zero where `behind`, [taps, channels].
+/// The position network's outputs at the distances 0 .. taps - 1, negative where `behind`, [taps, channels].
 Var relative_positions(Layer& l, std::int64_t taps, bool behind) {
   const Hyper& h = l.hyper;
   const std::int64_t R = h.integer("inner");
@@ -92,7 +92,7 @@ Var state_space(Layer& l, Var v) {
   const std::int64_t n = l.hyper.integer("length"), m = n + 1, C = channels_of(l.hyper);
   const double unit = 2.0 * std::numbers::pi / static_cast<double>(m);
   const auto angle = [=](std::int64_t j, std::int64_t k) { return unit * static_cast<double>(j * k % m); };
-  const auto transform = [&](double (*wave)(double)) {  // [n, n]: of t_j, what it and its part of t_n give to mode k + 1
+  const auto transform = [&](double (*wave)(double)) {  // [n, n]: the contribution of t_j, with its part of t_n, to mode k + 1
     return constant(l, {n, n},
                     [&](std::int64_t i) { return (wave(angle(i / n, i % n + 1)) - wave(angle(n, i % n + 1))) / static_cast<double>(m); });
   };
@@ -126,7 +126,7 @@ Var toeplitz(Layer& l, Var v) {
   return concat(both, -1);
 }
 
-/// What the gated Toeplitz unit reads.
+/// The input of the gated Toeplitz unit.
 Var read_by(Layer& l, Var x) {
   return l.hyper.choice("block") == "residual" && l.hyper.flag("prenorm") ? normed(l, "self_attn_layer_norm", x) : x;
 }
@@ -136,10 +136,10 @@ Var values(Layer& l, Var pre) {
                    parts::linear(l, own + "v_proj", pre, channels_of(l.hyper), "W_v, rows by head", l.hyper.flag("bias")));
 }
 
-/// Of what the unit reads, for values and gate.
+/// The norm of the unit's input, for values and gate.
 Var pre_normed(Layer& l, Var x) { return normed(l, own + "pre_norm", x); }
 
-/// From what the Toeplitz matrix has made of the values to the end of the layer; `pre`: pre_normed of x.
+/// The layer from the Toeplitz matrix's result to its end; `pre`: pre_normed of x.
 Var read_out(Layer& l, Var stream, Var x, Var pre, Var y) {
   const Hyper& h = l.hyper;
   const std::int64_t d = h.integer("width"), C = channels_of(h);

@@ -75,7 +75,7 @@ Var local(Layer& l, Var k, Var v, std::int64_t window) {
   const Var t = l.position();
   const auto counts_from = [&](double steps) { return sign(relu(t - (steps - 0.5))); };  // 1 from step `steps` on
   const auto masked = [&](Var x, Var mask) { return x * mask + (1.0 - mask) * nothing_yet; };
-  // What is `window` steps old enters the sums.
+  // Steps of age `window` enter the sums.
   const Var left = counts_from(static_cast<double>(window));
   const RunningSums old = sums(l, masked(slice(keys, 0, 0, T), left), slice(values, 0, 0, T), left);
   std::vector<Var> exponents, read;

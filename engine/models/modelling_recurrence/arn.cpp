@@ -58,8 +58,7 @@ Var recurrent(Layer& l, Var x) {
   };
   const Var keys = kept(1, "rec_keys", "The last keys of the recurrence's attention, oldest first."),
             values = kept(2, "rec_values", "Its last values.");
-  // What stands before the sequence in the first windows gets a score that leaves nothing of it: one more entry of its key, which meets a 1
-  // of the query.
+  // Places of the first windows that lie before the sequence are masked: one more entry of their keys, -1e9, meets a 1 of the query.
   std::vector<double> back;
   for (std::int64_t j = 0; j < w; ++j) back.push_back(static_cast<double>(w - 1 - j));
   const Var hidden = relu(sign(l.graph().constant({w}, std::move(back)) - l.position())) * -1e9;

@@ -16,7 +16,7 @@
 namespace reclab::architectures {
 namespace {
 
-/// What the context is made of before it is attended to.
+/// The weights that make keys and values of the context.
 struct ContextWeights {
   meliad::Norm norm;
   meliad::Dense keys, values;

@@ -60,7 +60,7 @@ SegmentResult segment_of(const Sizes& s, const std::vector<Block>& blocks, Var p
   std::vector<Var> memories, compressions;
   for (const Block& b : blocks) {
     const Var u = layer_norm(x, b.norm1, b.norm1_bias, 1e-5);
-    // With the enhanced recurrence a layer reads and continues what the one above it left, the last one what the first left.
+    // With the enhanced recurrence a layer reads and continues the memory of the one above it, the last one that of the first.
     const std::int64_t from = std::max<std::int64_t>(s.enhanced ? (b.memory + 1) % s.memories : b.memory, 0);
     const auto part = [&](Var all, std::int64_t length) { return reshape(slice(all, 1, from, from + 1), {B, length, s.d}); };
     const Var M = part(memory[0], s.n_m), C = part(memory[1], s.n_cm);

@@ -88,7 +88,7 @@ Var infini(Layer& l, Var x) {
                               a.k = flat_heads(of[1]);
                               a.v = flat_heads(of[2]);
                               const Var local = reshape(softmax_attention(a, false), {batch, heads, rows, D});
-                              // An empty memory reads as zeros, whatever 0/ε would say of its slope.
+                              // An empty memory reads as zeros, also where 0/ε would give it a slope.
                               const Var M = memory[0], z = reshape(memory[1], {batch, heads, 1, D}),
                                         filled = reshape(of[6], {batch, 1, rows, 1});
                               const int swap[] = {0, 2, 1};

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//   read, for a segment X of n rows, in each layer:   X ← X + att(LN X; LN X), causal,   X ← X + att(LN X; M),   X ← X + W₂ gelu(W₁ LN X);
-//   E = LN X is what comes out write, when the segment is full, each slot m by itself:   a = softmax(W_q m · [W_k m; W_k E]/(τ√D)),   m' =
-//   a [m; W_v E],   m ← (m' + v_bias)/|m' + v_bias| or, as in the package:   m' = a [W_v m; W_v E],   m ← GRU(W_o m', m),   m ← m + W₂
-//   gelu(W₁ LN m)
+//   read, for a segment X of n rows, in each layer, with E = LN X the output:
+//     X ← X + att(LN X; LN X), causal,   X ← X + att(LN X; M),   X ← X + W₂ gelu(W₁ LN X)
+//   write, when the segment is full, each slot m by itself:
+//     a = softmax(W_q m · [W_k m; W_k E]/(τ√D)),   m' = a [m; W_v E],   m ← (m' + v_bias)/|m' + v_bias|
+//   or, as in the package:
+//     m' = a [W_v m; W_v E],   m ← GRU(W_o m', m),   m ← m + W₂ gelu(W₁ LN m)
 // Q. Wu, Z. Lan, K. Qian, J. Gu, A. Geramifard, Z. Yu, Memformer: a memory-augmented transformer for sequence modeling, Findings of
 // AACL-IJCNLP 2022. Names and conventions of lucidrains/memformer; the authors published their later MemBART alone.
 #include <algorithm>

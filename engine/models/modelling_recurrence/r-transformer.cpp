@@ -80,7 +80,7 @@ Architecture r_transformer() {
       const std::string name = "layers." + std::to_string(n) + ".", number = h.integer("local_layers") > 1 ? std::to_string(n) : "";
       const parts::TorchCell cell(l, h.choice("rnn_type"), name + "local_rnn.rnn.", d, d);
       const Var in = deviation_norm(l, name + "connection.norm", x, eps);
-      // Row j of what came before and now is what the window of step i reads at its place j - i.
+      // Row j of the history and the present inputs is the input at place j - i of the window of step i.
       const Var drive = cell.driven(l.history("window" + number, in, K - 1, "The last inputs of the local network, oldest first."));
       std::vector<Var> s(cell.states().size(), affine(in, 0.0, 0.0));
       for (std::int64_t j = 0; j < K; ++j) {

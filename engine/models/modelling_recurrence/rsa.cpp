@@ -16,7 +16,7 @@
 namespace reclab::architectures {
 namespace {
 
-/// How many heads have which recurrence; they stand in this order, `regular` being what is left.
+/// The number of heads of each recurrence, in this order; `regular` is the rest.
 struct Split {
   std::int64_t regular, cosine, sine, dilated_regular, dilated_cosine, dilated_sine;
   std::int64_t plain() const { return regular + cosine + sine; }

@@ -52,7 +52,7 @@ Var apply(const Block& b, Var x, Var y, bool causal) {
   const std::int64_t B = x.dim(0), H = b.kernel[0].dim(1), D = b.kernel[0].dim(2), d = x.dim(2);
   const int swap[] = {0, 2, 1, 3};
   const auto projected = [&](int i, Var from) {
-    const bool of_key = i == 1;  // what is added to all keys alike adds the same to all scores of a row, which its softmax does not see
+    const bool of_key = i == 1;  // a bias on all keys adds the same to all scores of a row, and the softmax is invariant to that
     const Var u = layer_norm(from, b.norm[i][0], of_key ? Var{} : b.norm[i][1], 1e-5), made = matmul(u, reshape(b.kernel[i], {d, H * D}));
     return permute(reshape(of_key ? made : made + reshape(b.bias[i], {H * D}), {B, from.dim(1), H, D}), swap);
   };

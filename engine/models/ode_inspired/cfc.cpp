@@ -37,7 +37,7 @@ Architecture cfc() {
 
     const CellFunction cell = [=](Cell& c, std::span<const Var> token, std::span<const Var> before) {
       const auto [h, memory] = beside.read(c, token, before);
-      std::vector<Var> maps;  // f, and where there is a gate g and what it is made of
+      std::vector<Var> maps;  // f, then with a gate g and the maps of the gate
       if (p.heads.empty()) {
         for (std::size_t i = 0; i < p.of_both.size(); ++i) maps.push_back(token[i] + linear(h, p.of_both[i].W_h));
       } else {

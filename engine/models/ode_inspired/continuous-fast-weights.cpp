@@ -73,7 +73,7 @@ Architecture continuous_fast_weights() {
     if (elapsed) tokens.push_back(elapsed);
     const parts::OdeSolver solver = parts::solver_of(l.hyper);
     const double length = l.hyper.real("span");
-    // A column of S is a value: without Oja's rule, and without a tanh of what is missing, all of them are moved alike.
+    // A column of S is a value: without Oja's rule, and without a tanh of the error, all columns have the same update.
     const bool alike = !oja && !(delta && post) && solver.method != "dopri5";
     const Var S = step(
         l, {{"W", {heads, d, d}, "The fast weights, [heads, key, value]."}}, tokens,

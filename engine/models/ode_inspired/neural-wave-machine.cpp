@@ -66,7 +66,7 @@ struct LocalKernel {
   }
 };
 
-/// What the authors' encoder of pictures gives the machine: the layer norm of the first half of its mean.
+/// The output of the authors' encoder of pictures: the layer norm of the first half of its mean.
 Var encoded(Layer& l, Var x, std::int64_t units) {
   const std::string kind = l.hyper.choice("encoder");
   if (kind == "none" || l.index() != 0) return x;
@@ -98,7 +98,7 @@ Var decoded(Layer& l, Var x) {
   return sigmoid(map(kind == "mlp" ? "4" : "0", x, l.hyper.integer("pixels"), "The decoder's last W"));
 }
 
-/// Det_CoRNN_Caps: what is read is already as wide as the oscillators are many.
+/// Det_CoRNN_Caps: the input already has the width of the oscillators.
 Var generative(Layer& l, Var x) {
   const Hyper& h = l.hyper;
   const std::int64_t n = h.integer("width"), R = h.integer("rings"), T = l.steps(), B = l.batch();

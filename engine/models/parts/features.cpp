@@ -211,7 +211,7 @@ Phasors Lrpe::phasors(Var x) const {
   if (imaginary_) return {linear(x, basis_), linear(x, imaginary_), theta_};
   x = transformed(x);
   if (!pairs_) return {x, affine(x, 0.0, 0.0), theta_};
-  // The first of each pair and the second, then what does not turn.
+  // The first of each pair and the second, then the entries that are not rotated.
   Shape paired = x.shape(), one = x.shape();
   paired.back() = pairs_;
   paired.push_back(2);

@@ -132,7 +132,7 @@ Var rg_lru(Layer& l, const Block& b, Var x) {
 
 namespace {
 
-/// The convolution of `inputs` [taps - 1 + steps, batch, W] with w [taps, W], without what came before the current document.
+/// The convolution of `inputs` [taps - 1 + steps, batch, W] with w [taps, W], without the inputs before the current document.
 Var within_documents(Layer& l, const Block& b, Var inputs, Var w) {
   const std::int64_t T = l.steps(), last = b.taps - 1;
   const Var starts = l.history("starts", l.document_starts(b.reset_column), last, "Where the last documents began, for the convolution.");

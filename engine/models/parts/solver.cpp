@@ -40,7 +40,7 @@ Var number(Var like, double value) { return like.graph->constant({1, 1}, {value}
 Var above_zero(Var x) { return relu(sign(x)); }
 Var root_mean_square(Var x) { return sqrt(mean_keep(square(x), -1)); }
 Var smaller(Var x, Var y) { return -maximum(-x, -y); }
-/// x^(1/5), of what is above 0.
+/// x^(1/5), x > 0.
 Var fifth_root(Var x) { return exp(0.2 * log(x)); }
 
 /// sum_j weights[j] k[j] over the weights that are not 0.
@@ -123,8 +123,8 @@ Var dormand_prince(Cell& cell, const OdeSolver& solver, const std::function<Var(
     const Var ratio = detach(root_mean_square(error / (solver.rtol * maximum(abs(detach(s)), abs(detach(next))) + solver.atol)));
     const Var accepted = running * (1.0 - above_zero(ratio - 1.0));
     const Var there = t + h, crossing = accepted * (1.0 - above_zero(end - there));
-    // Where the span ends within this step: a polynomial of degree 4 through both ends with their slopes and the middle, as weights of the
-    // k.
+    // The solution at the span's end within this step: a polynomial of degree 4 through both ends with their slopes and the middle, as
+    // weights of the k.
     const Var x = (end - t) / h, x2 = x * x;
     Var move;
     for (std::size_t j = 0; j < k.size(); ++j) {

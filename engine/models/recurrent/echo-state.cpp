@@ -42,7 +42,7 @@ Architecture echo_state() {
     const bool shaken = has_noise("state");
     if (shaken) tokens.push_back(noisy("state", N));
 
-    // r, or s in the external form, from W r + drive, from its value before, and what is seen of it.
+    // r, or s in the external form, from W r + drive, and from its value before; then its output.
     const auto next = [=](Var pre, std::span<const Var> now, Var before) {
       Var fresh = external ? pre : parts::activation(f, pre);
       if (leak != 1.0) fresh = (1.0 - leak) * before + leak * fresh;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //   h_t = f(W_ih x_t + W_ch c_{t-1} + b_h),   y_t = g(W_hy h_t + b_y [+ W_xy x_t]),   c_t = μ c_{t-1} + y_t
 // M. I. Jordan, Serial order: a parallel, distributed processing approach, Technical report 8604, UC San Diego, 1986. μ = 0: the output
-// itself is fed back, which is what many textbooks mean by a Jordan network. There is no reference code, so names are those of this
-// project.
+// itself is fed back, the Jordan network of many textbooks. There is no reference code, so names are those of this project.
 #include <cmath>
 
 #include "models/architecture.h"

@@ -22,7 +22,7 @@ std::int64_t channels_of(const Hyper& h) {
   return h.integer("channels") ? h.integer("channels") : std::max<std::int64_t>(2, h.integer("width") / 4);
 }
 
-/// What the narrow system makes of the stream that has been normed.
+/// The narrow system's output for the normalised stream.
 Var system(Layer& l, Var x) {
   const std::int64_t H = channels_of(l.hyper), N = l.hyper.integer("state");
   const Var v = parts::layer_norm(l, "dss.norm", gelu(parts::linear(l, "to_v.0", x, H, "W_v, into the system's channels", false)));

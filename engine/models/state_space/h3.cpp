@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //   q = W_q u + b_q, k = W_k u + b_k, v = W_v u + b_v
-//   s_t = shift(s_{t-1}) + B k_t,  k'_t = C·s_t + D_k k_t       the shift system: Σ_j B_j C_{i+j} weighs what was i = 0 .. N-1 steps ago
-//   h_t = Ā h_{t-1} + B̄ (k'_t ⊗ v_t),  r_t = 2 Re(C h_t) + D (k'_t ⊗ v_t)       the diagonal system, one a head, for each pair of its
-//   dimensions;  y_t = W_o (q_tᵀ r_t) + b_o
+//   s_t = shift(s_{t-1}) + B k_t,  k'_t = C·s_t + D_k k_t       the shift system: Σ_j B_j C_{i+j} is the tap at lag i = 0 .. N-1
+//   h_t = Ā h_{t-1} + B̄ (k'_t ⊗ v_t),  r_t = 2 Re(C h_t) + D (k'_t ⊗ v_t)       the diagonal system, one for each pair of a head's
+//                                                                             dimensions
+//   y_t = W_o (q_tᵀ r_t) + b_o
 // D. Y. Fu, T. Dao, et al., Hungry hungry hippos: towards language modeling with state space models, ICLR 2023. Names and conventions of
 // HazyResearch/H3 (src/models/ssm/h3.py, ss_kernel.py, ss_kernel_diag.py, ss_kernel_shift.py; the block of ssm_seq.py).
 #include <algorithm>
@@ -56,7 +57,7 @@ H3Modes averaging(const H3Averages& p) {
           gamma * std::sqrt(1.0 / static_cast<double>(gamma.dim(1)))};  // 1 - pq = (1 - p) + p (1 - q)
 }
 
-/// What the system that keeps the products makes of them, [steps, batch, channels]; `each` channels of a head after another.
+/// The output of the system over the products, [steps, batch, channels]; `each` channels of a head after another.
 Var remembered(Layer& l, Var kv, std::int64_t each) {
   const std::string& mode = l.hyper.choice("mode");
   if (parts::has_modal_filter(l.hyper)) return parts::modal_filter(l, kv);

@@ -143,7 +143,7 @@ Architecture hippo_rnn() {
         for (std::int64_t i = 0; i < N; ++i) change[static_cast<std::size_t>(i * (N + 1))] -= 1.0;
         A = parts::identity(l.graph(), N) + l.parameter("A", {N, N}, from(change), "(Ā − 1)/√s; starts as the measure's.") * scale;
         B = reshape(l.parameter("B", {N, 1}, from(step.B), "B̄/√s; starts as the measure's.") * scale, {N});
-        past.values = {};  // what is trained keeps no measure
+        past.values = {};  // trained matrices keep no measure
       } else {
         A = l.graph().constant({N, N}, step.A);
         B = l.graph().constant({N}, step.B);

@@ -18,7 +18,7 @@
 namespace reclab::architectures {
 namespace {
 
-/// What the systems make of u where their inputs multiply their states: `order` levels, or, with 0, the recurrence itself.
+/// The systems' output for u where inputs multiply states: `order` levels, or, with 0, the recurrence itself.
 Var liquid(Layer& l, const LowRankSystem& system, Var u, std::int64_t order) {
   const std::int64_t T = u.dim(0), batch = u.dim(1), H = system.a.dim(0), M = system.a.dim(1), levels = order ? order : 1;
   const auto in_levels = [&](Var v) { return reshape(v, {H, 1, M}); };
@@ -38,7 +38,7 @@ Var liquid(Layer& l, const LowRankSystem& system, Var u, std::int64_t order) {
         const Var h = reshape(s[0], {rows, H, levels, 2 * M}), re = slice(h, -1, 0, M), im = slice(h, -1, M, 2 * M);
         const Var read = reshape(sum(re * qr - im * qi, -1) * 2.0, {rows, H, levels, 1});
         const Var moved_re = ar * re - ai * im - pr * read, moved_im = ar * im + ai * re - pi * read;
-        // What the input adds: of the first level B̄ u, of each level above it B̄ u times the level below.
+        // The drive of the input: of the first level B̄ u, of each level above it B̄ u times the level below.
         const auto driven = [&](Var from_re, Var from_im) {
           return std::pair{t[0] * from_re - t[1] * from_im, t[0] * from_im + t[1] * from_re};
         };
@@ -101,7 +101,7 @@ Var products(Var u, Var below, std::int64_t p, bool all) {
   return reshape(product, {T, B, H});
 }
 
-/// What the code adds for the products of inputs, for a layer that runs backward: x and the result have the last step first.
+/// The code's added terms of products of inputs, for a layer that runs backward: x and the result have the last step first.
 Var added(Layer& l, const LowRankSystem& system, Var x) {
   const Hyper& h = l.hyper;
   const std::int64_t T = x.dim(0), H = x.dim(2), modes = system.a.dim(1), S = h.integer("n_ssm") ? h.integer("n_ssm") : H;
@@ -131,7 +131,7 @@ Var added(Layer& l, const LowRankSystem& system, Var x) {
   const Var total = over_modes(drive), u = reversed(x);
   const Var readout = polynomial ? over_modes(number(frozen_C) * drive) : Var{};
   Var product = u, sums;
-  Var factor = total;  // kb: s^(p-1); polyb: s^(2^(p-1) - 1), s what B̄ adds up to
+  Var factor = total;  // kb: s^(p-1); polyb: s^(2^(p-1) - 1), s the sum of B̄
   for (std::int64_t p = 2; p <= h.integer("order"); ++p) {
     product = products(u, product, p, h.flag("allcombs"));
     const Var term = parts::activation(h.choice("lcontract") == "lecun" ? "lecun_tanh" : h.choice("lcontract"), product) *

@@ -18,7 +18,7 @@ StateSpec memory_of(const LmuParameters& p) {
   return {"m", {p.e_x.dim(1), p.B.dim(0)}, "The Legendre coefficients of each memory's signal over the last θ steps, lowest first."};
 }
 
-/// What a state of the step before adds to the memory's signal, for the record.
+/// The contribution of the previous state to the memory's signal, for the record.
 Var fed(Layer& l, const Var& trajectory, const Var& encoders) {
   return matmul(detach(reshape(l.previous_state(trajectory), {l.steps(), l.batch(), encoders.dim(0)})), detach(encoders));
 }

@@ -17,7 +17,7 @@
 namespace reclab::architectures {
 namespace {
 
-/// The reads of h_t = exp(Δ A) h_{t-1} + (exp(Δ A) - 1) A⁻¹ B x_t: what is written is held over the step too (zero-order hold).
+/// The reads of h_t = exp(Δ A) h_{t-1} + (exp(Δ A) - 1) A⁻¹ B x_t: the input is held over the step (zero-order hold).
 Var held(Layer& l, const StateSpec& state, Var dt, Var A, Var value, Var B, Var C) {
   const std::int64_t T = value.dim(0), batch = value.dim(1), E = value.dim(2), N = A.dim(1);
   const Shape wide{T, batch, E, 1}, few{T, batch, 1, N};

@@ -31,7 +31,7 @@ Var read_out(Layer& l, Var A_bar, Var B_bar, Var C, Var u) {
   return concat(reads, -1);
 }
 
-/// The layer's output of what the system made, and the residual.
+/// The layer's output from the system's, with the residual.
 Var finished(Layer& l, const parts::NormedBlock& block, Var x, Var y) {
   return block.around(x, l.hyper.choice("output") == "none" ? y : s4d_output(l, y));
 }
@@ -64,7 +64,7 @@ Architecture s4d() {
     return D ? finished(l, block, x, y + Du) : y;
   };
 
-  // Both directions are layers of their own, and what follows the system is that of both together.
+  // Each direction is a layer of its own; the maps after the system take the sum of both.
   a.shares_directions = [](const Hyper& h) { return h.flag("bidirectional"); };
   a.combine_directions = [](Layer& l, Var x, Var forward, Var backward) {
     const parts::NormedBlock block = parts::normed_block(l);

@@ -16,7 +16,7 @@
 namespace reclab::architectures {
 namespace {
 
-/// What the state of this layer's direction adds to the output, of the input v.
+/// The contribution of this direction's state to the output, for the input v.
 Var read_state(Layer& l, Var v) {
   const Hyper& h = l.hyper;
   const std::int64_t H = h.integer("width"), N = h.integer("state"), J = h.integer("blocks"), size = N / J;
@@ -107,12 +107,12 @@ Var norm_of(Layer& l, Var x) {
   return kind == "batch" ? parts::batch_norm(l, "norm", x.dim(-1))(x) : parts::layer_norm(l, "norm", x, 1e-6);
 }
 
-/// What the state-space model reads of the layer's input.
+/// The state-space model's input from the layer's.
 Var read_of(Layer& l, Var x) { return l.hyper.flag("prenorm") ? norm_of(l, x) : x; }
 
 Var pooled(Layer& l, Var x) { return l.hyper.choice("mode") == "pool" ? parts::mean_over_time(l, x) : x; }
 
-/// The layer's output, of its input x, of what the model read of it and of what the states add.
+/// The layer's output, of its input x, the model's input v and the states' contribution.
 Var finished(Layer& l, Var x, Var v, Var states) {
   const std::int64_t H = x.dim(-1);
   const Var y = states + l.parameter("D", {H}, init::normal(1.0), "The skip D; starts normal.") * v;

@@ -90,7 +90,7 @@ Var body(LayerGraph& b, Var x) {
   const bool unet = h.flag("unet");
   std::int64_t width = h.integer("width"), stride = 1;
   std::vector<Var> skips{x};
-  /// The blocks of a rate; `after` sees what each of them made.
+  /// The blocks of a rate; `after` is called with the output of each.
   const auto run_blocks = [&](const std::string& path, std::int64_t number, const auto& after) {
     for (std::int64_t i = 0; i < blocks; ++i) {
       x = b.layer({&s4_block(h), hyper_of_s4(h, width, stride)}, stride, path + std::to_string(number++), x);

@@ -21,7 +21,7 @@ class Softmax final : public Blocks, public HasEvaluationOrder, public HasNormal
   using Blocks::Blocks;
   bool low = false, relative = false, held = false, pair = false, over_time = true;
 
-  // A block leaves out the columns that its window leaves behind: it has those from `from` on, and what counts columns is moved by as many.
+  // A block leaves out the columns that its window leaves behind: it has those from `from` on, and column counts are shifted by as many.
   void forward(const ForwardCall& c) override {
     backend_ = &c.backend;
     in_.assign(c.in.begin(), c.in.end());
@@ -62,7 +62,7 @@ class Softmax final : public Blocks, public HasEvaluationOrder, public HasNormal
         if (of_v) apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, at(of_v, from * s_.value), all);
       };
       if (!held) return columns_gradient(c.grad_in[1], c.grad_in[2]);
-      // First what goes to the columns from `held` on, then, from a fresh copy, what goes to those before.
+      // First the gradient of the columns from `held` on, then, from a fresh copy, that of the columns before.
       const std::size_t size = bytes(some_ * rows * columns);
       void* copies = scratch_[3].resize(b, type_, 2 * some_ * rows * columns);
       b.copy(copies, p, size);
@@ -171,7 +171,7 @@ class Softmax final : public Blocks, public HasEvaluationOrder, public HasNormal
   const void* moved(Backend& b, const void* numbers, std::int64_t first, std::int64_t rows, std::int64_t from) {
     return Blocks::moved(b, numbers, first, rows, from, scratch_[4]);
   }
-  /// What of the pairs' array [steps, columns] a block of scores has, once or for each of the batch.
+  /// The part of the pairs' array [steps, columns] that a block of scores covers, once or for each of the batch.
   Strided pairs(std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns, bool repeated) const {
     const std::int64_t all = s_.cached_steps + s_.steps, size[] = {some_, rows, columns}, stride[] = {0, all, 1};
     Strided box;
@@ -224,7 +224,7 @@ class Weighted final : public Blocks, public HasEvaluationOrder {
       void* g = scratch_[1].resize(b, type_, some_ * rows * columns);
       scores(b, c.grad_out[0], s_.steps, first, rows, c.in[2], s_.steps, columns, s_.value, g);
       if (c.grad_in[2]) apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, c.grad_in[2], s_.steps);
-      // p g is what the exponents get; g times the weight alone is what the scores get.
+      // The exponents' adjoint is p g; the scores' is g times the weight alone.
       const auto own = [&](auto* numbers) { return numbers ? at(numbers, from_ * s_.steps) : nullptr; };
       b.weigh_adjoint(type_, some_, s_.steps, first, rows, columns, own(c.in[3]), own(c.in[4]), own(c.in[5]), own(c.in[6]), p, g,
                       own(c.grad_in[3]), own(c.grad_in[4]));
@@ -346,7 +346,7 @@ Attended attended(const SoftmaxAttention& a, bool streaming) {
   if (a.held) inputs.insert(inputs.end(), {a.held, a.k_held, a.v_held});
   if (a.pair) inputs.push_back(a.pair);
   operation->pair = static_cast<bool>(a.pair);
-  if (a.pair) operation->take_batch_at_once();  // what all of the batch give a pair is one sum
+  if (a.pair) operation->take_batch_at_once();  // a pair's gradient is one sum over the batch
   operation->over_time = a.over_time;
   operation->low = static_cast<bool>(a.low);
   operation->relative = static_cast<bool>(a.rel);
@@ -424,7 +424,7 @@ Var grown(Layer& layer, const StateSpec& state, Var x) {
 Var attention(Layer& layer, const StateSpec& key, const StateSpec& value, Var q, Var k, Var written, std::int64_t window) {
   const Var v = apart(layer, written, {q, k});
   const std::int64_t heads = q.dim(2), shared = heads / k.dim(2);
-  // The rows that are appended get nodes of their own, so that their adjoints count what reads the cache and nothing else.
+  // The rows that are appended get nodes of their own, so that their adjoints count only reads of the cache.
   const auto kept = [&](const StateSpec& state, Var x) {
     if (state.auxiliary) return window ? layer.history(state.name, x, window - 1, state.text) : grown(layer, state, x);
     return window ? layer.history(state, x, window - 1) : layer.cache(state, affine(x, 1.0, 0.0));
@@ -436,7 +436,7 @@ Var attention(Layer& layer, const StateSpec& key, const StateSpec& value, Var q,
   a.v = heads_first(repeated_heads(values, shared));
   a.window = window;
   if (window) {
-    // Column j of row i is step position_i - (window - 1 + i) + j; what came before the sequence is hidden.
+    // Column j of row i is step position_i - (window - 1 + i) + j; columns before the sequence are masked.
     const std::int64_t steps = layer.steps();
     std::vector<double> own;
     for (std::int64_t i = 0; i < steps; ++i) own.push_back(static_cast<double>(i));

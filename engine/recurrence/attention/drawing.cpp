@@ -12,7 +12,7 @@ void reads(Plan& plan, const Drawn& f, bool at_once) {
   const EvaluationOrder& course = f.order;
   const std::int64_t T = course.steps;
   const bool before = course.read == ReadOrder::before;
-  // A decayed read of what was there before is made as that of the step before, with this step's query.
+  // A decayed read of the memory before its update is the read of the step before, with this step's query.
   const std::int64_t shift = before && course.weights == EvaluationOrder::Weights::decayed ? 1 : 0;
   const bool direct = !at_once && course.weights == EvaluationOrder::Weights::other && f.in.size() == 2;
   const auto out = values_of(f.out[0]);

@@ -111,7 +111,7 @@ class Pointwise final : public Blocks, public HasEvaluationOrder {
 
  private:
   std::vector<EntryFunction> stages_;
-  DeviceArray stage_[3];  // the scores, what each stage makes of them
+  DeviceArray stage_[3];  // the scores after each stage
   DeviceArray weight_, gradient_, other_, far_, low_, high_;
 
   std::int64_t all() const { return s_.cached_steps + s_.steps; }

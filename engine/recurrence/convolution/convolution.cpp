@@ -57,8 +57,8 @@ class Convolve final : public Operation, public HasEvaluationOrder {
 };
 
 /// The taps are taken some at a time: group g holds those of g * group .. g * group + group - 1 steps ago, and acts on the rows that are
-/// late enough to have one of them. Zeros stand in front of the first input, so that a row's sum is the same whatever came before is held
-/// or not.
+/// late enough to have one of them. Zeros stand in front of the first input, so that a row's sum does not depend on the history that is
+/// held.
 class Direct final : public Operation, public HasEvaluationOrder, public HasLinearSystem {
  public:
   Direct(DType type, std::int64_t all, std::int64_t steps, std::int64_t batch, std::int64_t channels, std::int64_t taps)
@@ -147,7 +147,7 @@ class Direct final : public Operation, public HasEvaluationOrder, public HasLine
     box.elements = channels_ * taps;
     return box;
   }
-  /// Where the oldest input of row `from` lies in the padded inputs.
+  /// The row in the padded inputs of the oldest input of row `from`.
   std::int64_t input_row(std::int64_t first, std::int64_t taps, std::int64_t from) const {
     return group_ - 1 + all_ - steps_ + from - (first + taps - 1);
   }

@@ -14,7 +14,7 @@
 namespace reclab {
 namespace {
 
-/// (I + A)^-1 of strictly lower triangular matrices [..., n, n]; what A has elsewhere is not read.
+/// (I + A)^-1 of strictly lower triangular matrices [..., n, n]; other entries of A are not read.
 class UnitLowerInverse final : public Operation {
  public:
   UnitLowerInverse(DType type, std::int64_t batch, std::int64_t n) : type_(type), batch_(batch), n_(n) {}
@@ -60,7 +60,7 @@ Var at_each_step(Graph& graph, Var log_decay, std::int64_t steps, std::int64_t b
   return log_decay && log_decay.shape().size() < 4 ? log_decay + chunks::zeros(graph, {steps, batch, 1, 1}) : log_decay;
 }
 
-/// What a chunk's steps lose of what came before: exp of sums of logarithms over the steps between, so that no exponent is above 0.
+/// The decay of earlier writes at a chunk's steps: exp of sums of logarithms over the steps between, so that no exponent is above 0.
 struct ChunkDecay {
   chunks::Sums sums;  // up to and with each step, [..., chunk, 1 or key]
   explicit operator bool() const { return static_cast<bool>(sums.high); }
@@ -72,8 +72,8 @@ struct ChunkDecay {
   /// From behind each step to the chunk's end.
   Var to_end() const { return exp(end(sums.high) - sums.high + (end(sums.low) - sums.low)); }
   Var whole() const { return exp(end(sums.high)); }
-  /// x_t . y_s, decayed from behind step s to and with step t, or, where `read_before`, to the step before t. What is outside of the
-  /// triangle, where an exponent would be above 0, is not decayed.
+  /// x_t . y_s, decayed from behind step s to and with step t, or, where `read_before`, to the step before t. Entries outside of the
+  /// triangle, whose exponents would be above 0, are not decayed.
   Var products(Var x, Var y, bool read_before, Var triangle) const {
     const Var high = read_before ? shifted(sums.high) : sums.high, low = read_before ? shifted(sums.low) : sums.low;
     if (sums.high.dim(-1) == 1)
@@ -92,7 +92,8 @@ struct ChunkDecay {
   }
 };
 
-/// Inside a chunk a triangular system says what each step really writes, all chunks at once; the memory goes from chunk to chunk.
+/// Inside a chunk a triangular system gives each step's value less the recalled one, all chunks at once; the memory goes from chunk to
+/// chunk.
 OuterVars chunkwise(Graph& graph, Form form, const DeltaInputs& in) {
   const std::int64_t steps = in.q.dim(0), batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3);
   const Var log_decay = at_each_step(graph, in.log_decay, steps, batch);
@@ -106,7 +107,7 @@ OuterVars chunkwise(Graph& graph, Form form, const DeltaInputs& in) {
                       .steps = steps,
                       .chunk = own,
                       .in = {in.q, in.k, in.v, in.beta, in.recall, log_decay}});
-  // The chunk writes K^T (U - W S) with S the memory before it; T solves for what the steps of the chunk write over each other.
+  // The chunk writes K^T (U - W S) with S the memory before it; T solves for the chunk's overlapping writes.
   const Var scaled = B ? R * B : R;
   const auto products = [&](Var x, bool read_before, bool strictly) {
     if (!decay) return matmul_transposed(x, K) * chunks::triangle(graph, chunk, 1.0, 0.0, strictly);

@@ -10,8 +10,8 @@ namespace reclab {
 /// removed at k_t, and v_t is written there, by the share beta_t. q, k [steps, batch, heads, key], v [steps, batch, heads, value].
 ///
 /// The decay G_t = exp(log_decay) comes first, so that the value removed is the decayed one: with beta_t |k_t|^2 = 1 and r = k the memory
-/// then answers k_t with v_t, whatever G_t is. So do S. Yang et al., Gated delta networks, ICLR 2025 (one factor a head, which commutes
-/// with the removal), and Kimi Team, Kimi Linear, 2025 (a factor for each key dimension).
+/// then answers k_t with v_t, for every G_t. So do S. Yang et al., Gated delta networks, ICLR 2025 (one factor a head, which commutes with
+/// the removal), and Kimi Team, Kimi Linear, 2025 (a factor for each key dimension).
 struct DeltaInputs {
   Var q, k, v;
   Var beta = {};             ///< [steps, batch, heads, 1]; none: 1

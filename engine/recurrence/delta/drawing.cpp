@@ -15,7 +15,7 @@ void rewriting(Plan& plan, const Drawn& f, bool read_before) {
   const auto beta = rows(3), other = rows(4), log_decay = rows(5);
   const InputRows& recall = other ? *other : k;
   const std::int64_t n = q.width, entry = k.most_active(T), column = v.most_active(T);
-  /// What the steps first to last together leave of the memory's row i.
+  /// The share of the memory's row i that is left after the steps first to last.
   const auto kept = [&](std::int64_t first, std::int64_t last, std::int64_t i) {
     double sum = 0.0;
     for (std::int64_t t = first; log_decay && t <= last; ++t) sum += (*log_decay)(t, log_decay->width > 1 ? i : 0);
@@ -26,7 +26,8 @@ void rewriting(Plan& plan, const Drawn& f, bool read_before) {
     for (std::int64_t i = 0; i < n; ++i) sum += x(t, i) * y(s, i) * kept(s + 1, last, i);
     return sum;
   };
-  const auto seen_last = [read_before](std::int64_t t) { return read_before ? t - 1 : t; };  // the last step that is in what step t reads
+  const auto seen_last = [read_before](std::int64_t t) { return read_before ? t - 1 : t; };  // the last step in the memory that step t
+                                                                                             // reads
   plan.drawing = "triangle";
   const int
       given = plan.kind("value", Place::lane, "this step's query, key, value and share, computed for all steps at once"),
@@ -65,7 +66,7 @@ void rewriting(Plan& plan, const Drawn& f, bool read_before) {
   for (std::int64_t c = 0; c < chunks; ++c) {
     const std::int64_t first = c * chunk, last = std::min(T, first + chunk) - 1;
     std::vector<double> wrote, before = held;
-    for (std::int64_t t = first; t <= last; ++t) {  // what each step writes: its share of what is missing
+    for (std::int64_t t = first; t <= last; ++t) {  // the write of each step: its share of the error
       double recalled = 0.0;
       for (std::int64_t i = 0; i < n; ++i) recalled += recall(t, i) * before[static_cast<std::size_t>(i)] * kept(first, t, i);
       for (std::int64_t s = first; s < t; ++s) recalled += dot(recall, t, k, s, t) * wrote[static_cast<std::size_t>(s - first)];

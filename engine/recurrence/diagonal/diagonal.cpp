@@ -56,8 +56,8 @@ class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinea
     const void* carried = carried_.empty() ? nullptr : carried_[0];
     if (!carried) exponent_ = 0;
     int power = exponent_;
-    if (notes_passed_) note_what_passes(c, carried);
-    // What reads it beside has left its part in plain units; the recurrence's own may have another one.
+    if (records_backpropagated_) record_backpropagated(c, carried);
+    // Other reads of the initial state have added their gradients in plain units; the recurrence's may have another unit.
     const void* read = initial_is_read_ && c.grad_in[2] ? read_.resize(c.backend, type_, d_.width) : nullptr;
     if (read) {
       const std::size_t bytes = static_cast<std::size_t>(d_.width) * bytes_of(type_);
@@ -97,7 +97,7 @@ class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinea
     b.diagonal(type_, d_, method_, c.in[0], drive, c.tangent_in[2], c.tangent_out[0], c.stop);
   }
   /// The norms of conj(a_t) λ_t, by the same recurrence one step at a time.
-  void note_what_passes(const BackwardCall& c, const void* carried) {
+  void record_backpropagated(const BackwardCall& c, const void* carried) {
     Backend& b = c.backend;
     const std::size_t row = static_cast<std::size_t>(d_.width) * bytes_of(type_);
     DiagonalDims one = d_;
@@ -105,7 +105,7 @@ class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinea
     int power = exponent_;
     double norm = 0.0;
     void* const spare[] = {passes_[0].resize(b, type_, d_.width), passes_[1].resize(b, type_, d_.width)};
-    log2_passed_.assign(1, std::vector<double>(static_cast<std::size_t>(d_.steps)));
+    log2_backpropagated_.assign(1, std::vector<double>(static_cast<std::size_t>(d_.steps)));
     for (std::int64_t t = d_.steps - 1; t >= 0; --t) {
       const std::size_t before = static_cast<std::size_t>(t) * row;
       void* const passed = spare[t % 2];
@@ -113,7 +113,7 @@ class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinea
       b.diagonal_adjoint(type_, one, ScanMethod::steps, d_.period ? c.in[0] : at(c.in[0], before), at(c.out[0], before),
                          t ? at(c.out[0], before - row) : c.in[2], at(c.grad_out[0], before), carried, nullptr, nullptr, passed, &norm,
                          &power, c.stop);
-      log2_passed_[0][static_cast<std::size_t>(t)] = b.log2_norm(type_, d_.width, passed, power);
+      log2_backpropagated_[0][static_cast<std::size_t>(t)] = b.log2_norm(type_, d_.width, passed, power);
       carried = passed;
     }
   }
@@ -274,7 +274,7 @@ MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var
     const Var one = graph.constant({channels, 1}, ones);
     const Var weights = complex(one, affine(one, 0.0, 0.0));
     const Var kernel = vandermonde(weights, factors, steps);
-    // What the initial state leaves behind, a^(t+1) s_0, is the convolution with an impulse at step 0.
+    // The response to the initial state, a^(t+1) s_0, is the convolution with an impulse at step 0.
     const Var driven = reshape(b, {steps, batch, channels});
     const Var first = slice(driven, 0, 0, 1) + reshape(vars.initial[0], {1, batch, channels}) * reshape(own, {1, 1, channels});
     Var input = first;

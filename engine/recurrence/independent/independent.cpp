@@ -117,7 +117,7 @@ class Independent final : public Memory, public HasEvaluationOrder {
     return made;
   }
 
-  /// f' at what f was applied to, of some steps, and the transition that follows from it; [steps, width].
+  /// f' at the pre-activations of some steps, and the transition that follows; [steps, width].
   struct Slopes {
     const void *slope, *transition;
   };

@@ -88,14 +88,14 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
     char* first = entries(first_, b, d_.groups * of_row());  // the initial states' adjoints, times 2^powers
     std::vector<int> powers;
     log2_norms_.assign(1, std::vector<double>(steps, -std::numeric_limits<double>::infinity()));
-    if (notes_passed_) log2_passed_ = log2_norms_;
+    if (records_backpropagated_) log2_backpropagated_ = log2_norms_;
     for (std::int64_t g = 0; g < d_.groups; ++g) {
       const void* fresh = group(c.grad_out[0], g);
       const void* matrices = back(b, matrix_at(c.in[0], g, 0));
       char* start = first + static_cast<std::size_t>(g) * row();
       b.zero(start, row());
       const void* later = carried ? at(carried, static_cast<std::size_t>(g) * row()) : nullptr;
-      std::vector<double> norms(steps), passed(notes_passed_ ? steps : 0);
+      std::vector<double> norms(steps), passed(records_backpropagated_ ? steps : 0);
       /// Step by step, as a mantissa and a power of two, which is returned; into plain numbers where asked.
       const auto follow = [&](bool plain) {
         char* now = entries(now_, b, of_row());
@@ -109,7 +109,7 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
           if (plain) b.add_scaled(type_, n, adjoint.power, now, step(lambda, t), false);
           b.zero(start, row());
           times(b, now, 0, at(matrices, d_.varying ? static_cast<std::size_t>(t) * square() : 0), 0, d_.varying, start, 0, 1);
-          if (notes_passed_) passed[static_cast<std::size_t>(t)] = b.log2_norm(type_, n, start, adjoint.power);
+          if (records_backpropagated_) passed[static_cast<std::size_t>(t)] = b.log2_norm(type_, n, start, adjoint.power);
         }
         return adjoint.power;
       };
@@ -118,7 +118,7 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
         backward_chunks(b, matrices, fresh, later, lambda, c.stop);
         times(b, lambda, 0, matrices, 0, d_.varying, start, 0, 1);
         for (std::size_t t = 0; t < steps; ++t) norms[t] = b.log2_norm(type_, n, lambda + t * row(), 0);
-        if (notes_passed_) {
+        if (records_backpropagated_) {
           char* before = entries(now_, b, of_row());
           for (std::size_t t = 0; t < steps; ++t) {
             b.zero(before, row());
@@ -136,7 +136,7 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
       }
       powers.push_back(power);
       for (std::size_t t = 0; t < steps; ++t) log2_norms_[0][t] = log2_hypot(log2_norms_[0][t], norms[t]);
-      for (std::size_t t = 0; t < passed.size(); ++t) log2_passed_[0][t] = log2_hypot(log2_passed_[0][t], passed[t]);
+      for (std::size_t t = 0; t < passed.size(); ++t) log2_backpropagated_[0][t] = log2_hypot(log2_backpropagated_[0][t], passed[t]);
       if (c.grad_in[1]) b.add_scaled(type_, d_.steps * n, 0, lambda, group(c.grad_in[1], g), true);
       if (c.grad_in[0]) {
         void* to = at(c.grad_in[0], static_cast<std::size_t>(g) * square());
@@ -210,7 +210,7 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
     return at(matrices, static_cast<std::size_t>(d_.varying ? t : g) * square());
   }
 
-  /// What the adjoint is multiplied with: a time-invariant matrix is transposed once, then read along its rows.
+  /// The matrices of the adjoint: a time-invariant matrix is transposed once, then read along its rows.
   const void* back(Backend& b, const void* matrices) {
     if (d_.varying) return matrices;
     Strided transposed;
@@ -239,7 +239,7 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
 
   std::int64_t of_row() const { return d_.rows * d_.n; }
   std::int64_t of_matrix() const { return d_.varying ? d_.n * d_.n : 0; }
-  /// How many chunks have a step i.
+  /// The number of chunks with a step i.
   std::int64_t with_step(std::int64_t i) const { return (chunks_ - 1) * chunk_ + i < d_.steps ? chunks_ : chunks_ - 1; }
 
   /// The products of the matrices of each chunk but the last, one after another, or one for all of them. In the order of rows: first matrix
@@ -273,7 +273,7 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
             chunk_ * of_matrix(), false, step(x, i), chunk_ * of_row(), with_step(i));
     }
   }
-  /// x_i += x_{i+1} M_{i+1}^T likewise, with the matrices that back() gave.
+  /// Within each chunk, x_i += x_{i+1} M_{i+1}^T, with the matrices of back().
   void retreat(Backend& b, const void* matrices, void* x, const std::stop_token& stop) const {
     for (std::int64_t i = chunk_ - 2; i >= 0; --i) {
       if (stop.stop_requested()) throw Cancelled();
@@ -303,7 +303,7 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
       if (later) b.add_scaled(type_, of_row(), exponent_, later, step(lambda, d_.steps - 1), true);
     };
     const auto product = static_cast<const char*>(products(b, matrices));
-    char* ends = entries(starts_, b, chunks_ * of_row());  // what enters a chunk from the next one
+    char* ends = entries(starts_, b, chunks_ * of_row());  // the adjoints that enter a chunk from the next one
     begin();
     retreat(b, matrices, lambda, stop);
     b.zero(ends, static_cast<std::size_t>(chunks_) * row());

@@ -19,14 +19,14 @@ DenseBankVars by_convolution(Graph& graph, Var A, Var B, Var C, Var u) {
   vars.finals = {Var{}};
   const auto [memory, own] = dense_witness(A, channels);
   vars.memory = memory;
-  // Columns: what one input leaves behind, and what is left of each initial state.
+  // Columns: the state after one input, and each initial state after one step.
   const int channels_first[] = {1, 2, 0};
   const Var columns[] = {chunks::with_axis(B, -1), matmul(own, permute(vars.initial[0], channels_first))};
   const std::int64_t few = power_of_two_from(static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(steps))))),
                      many = power_of_two_from((steps + few - 1) / few);
   const Krylov fine = krylov(own, concat(columns, -1), few);
   const Krylov coarse = krylov(transpose(fine.power), transpose(C), many);
-  // [channels, many, reads, few, 1 + batch]: what is read after many * few steps
+  // [channels, many, reads, few, 1 + batch]: the reads of many * few steps
   const Var responses = reshape(matmul(transpose(coarse.columns), fine.columns), {channels, many, reads, few, 1 + batch});
   const int reads_first[] = {0, 2, 1, 3, 4};
   const Var wanted = slice(reshape(permute(responses, reads_first), {channels * reads, many * few, 1 + batch}), 1, 0, steps);

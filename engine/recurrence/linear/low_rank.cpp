@@ -78,7 +78,7 @@ class LowRank final : public Memory, public HasEvaluationOrder, public HasLinear
     void* read = read_.resize(b, real_, batch_ * channels_);
     const Broadcast by_step = over_time(1);
     log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(steps_)));
-    if (notes_passed_) log2_passed_ = log2_norms_;
+    if (records_backpropagated_) log2_backpropagated_ = log2_norms_;
     Carried adjoint(b, type_, entries());
     adjoint.power = carried ? exponent_ : 0;
     if (carried)
@@ -104,7 +104,8 @@ class LowRank final : public Memory, public HasEvaluationOrder, public HasLinear
       b.binary_adjoint(Binary::multiply, type_, by_step, before, c.in[0], now, start, nullptr);
       dot(b, now, c.in[2], read);
       spread(b, read, c.in[1], start);
-      if (notes_passed_) log2_passed_[0][static_cast<std::size_t>(t)] = b.log2_norm(type_, entries(), start, adjoint.power);
+      if (records_backpropagated_)
+        log2_backpropagated_[0][static_cast<std::size_t>(t)] = b.log2_norm(type_, entries(), start, adjoint.power);
     }
     if (c.grad_in[3]) b.add_scaled(type_, steps_ * entries(), 0, lambda, c.grad_in[3], true);
     if (c.grad_in[0]) {
@@ -238,7 +239,7 @@ LowRankVars low_rank_convolution(Graph& graph, const LowRankSystem& s, Var u) {
   vars.finals = {Var{}};
   const auto [memory, A] = dense_witness(real_transition(graph, s), channels);
   vars.memory = memory;
-  // Columns: what one input leaves behind, and what is left of each initial state.
+  // Columns: the state after one input, and each initial state after one step.
   const int channels_first[] = {1, 2, 0};
   const Var starts = permute(as_halves(vars.initial[0]), channels_first);
   const Var columns[] = {chunks::with_axis(as_halves(s.b), -1), matmul(A, starts)};

@@ -49,7 +49,7 @@ class MixingListener {
   virtual void mixes(Mixing mixing) = 0;
   virtual void multiplies(RecurrentMatrix matrix) = 0;
 };
-/// The value gets memory of its own where `others` that are read with it (keys) are the same array, since what moves then is both: it is
+/// The value gets memory of its own where `others` that are read with it (keys) are the same array, which would move with it: it is
 /// returned, for the memory to be built with.
 Var apart(Layer& layer, Var value, std::initializer_list<Var> others);
 void declare_mixing(Layer& layer, Mixing mixing);

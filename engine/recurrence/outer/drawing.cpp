@@ -14,14 +14,14 @@ void blocks(Plan& plan, const Drawn& f) {
   if (f.in.size() > 3) log_decay.emplace(f.in[3]);
   if (f.in.size() > 4) value_decay.emplace(f.in[4]);
   if (f.in.size() > 5) phase.emplace(f.in[5]);
-  const std::int64_t own = f.order.read == ReadOrder::after ? 1 : 0;  // whether a step reads what it writes
+  const std::int64_t own = f.order.read == ReadOrder::after ? 1 : 0;  // whether a step reads its own write
   const bool invariant = log_decay && f.in[3].shape().size() < 4;
   const bool value_invariant = value_decay && f.in[4].shape().size() < 4;
   const bool angles = phase && !is_complex(f.in[5].dtype());
   const auto entry_of = [](const InputRows& rows, std::int64_t t, std::int64_t i) {
     return rows.values[static_cast<std::size_t>(t * rows.stride + i)];
   };
-  /// What the steps first to last together multiply with, of key i in the column that is drawn.
+  /// The product of the factors of steps first to last, for key i in the drawn column.
   const auto decay = [&](std::int64_t first, std::int64_t last, std::int64_t i) {
     double sum = 0.0;
     for (std::int64_t t = first; log_decay && t <= last; ++t) sum += (*log_decay)(invariant ? 0 : t, log_decay->width > 1 ? i : 0);

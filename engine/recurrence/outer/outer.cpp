@@ -87,7 +87,7 @@ class Outer final : public Memory, public HasEvaluationOrder {
 /// The memory with decays or without, a chunk of steps at a time, or with decays step by step: nothing is kept of its single steps.
 class Gated final : public Memory, public HasEvaluationOrder {
  public:
-  /// `in`: q, k, v and the decays, for who draws it.
+  /// `in`: q, k, v and the decays, for drawings.
   Gated(DType type, const GatedDims& dims, bool decayed, std::vector<Var> in)
       : type_(type), d_(dims), decayed_(decayed), in_(std::move(in)) {}
 
@@ -165,8 +165,8 @@ OuterVars summed(Graph& graph, bool attention, const OuterInputs& in, bool recor
   return vars;
 }
 
-/// What each entry of the memory is multiplied with in a step: [heads, key, value] where it is the same in all, else [steps, batch, heads,
-/// key, value].
+/// The factor of each entry of the memory in a step: [heads, key, value] where it is the same in all, else [steps, batch, heads, key,
+/// value].
 Var factors(Graph& graph, const OuterInputs& in) {
   Var log;
   if (in.key_decay) log = chunks::with_axis(in.key_decay, -1);
@@ -227,7 +227,8 @@ OuterVars gated(Graph& graph, ScanMethod method, const OuterInputs& in, Var init
   return vars;
 }
 
-/// Where each step reads what the step before left: the reads after step t, of step t + 1, and before them what step 0 reads, [1, ...].
+/// The reads of a memory that is read before its update: those after step t become those of step t + 1, behind the read of step 0, [1,
+/// ...].
 Var step_later(Var first, Var reads, int axis) {
   if (reads.dim(axis) == 1) return first;
   const Var parts[] = {first, slice(reads, axis, 0, reads.dim(axis) - 1)};
@@ -244,7 +245,7 @@ OuterVars quadratic(Graph& graph, const OuterInputs& in, Var initial = {}) {
       initial ? chunks::Start{initial, initial, initial, nullptr} : chunks::start(graph, {batch, heads, key, value}, v.dtype());
   const Var Q = by_heads(before ? step_earlier(q) : q), K = by_heads(in.k), V = by_heads(v),
             first = reshape(start.state, {all, key, value});
-  // What forgets all, e^-infinity too, has a logarithm that still can be taken from another.
+  // A decay of 0 gets a finite logarithm, so that differences of sums exist.
   const Var all_forgotten = graph.constant({1}, {-1e4});
   const auto [sums, low] =
       chunks::sums(by_heads(maximum(at_each_step(graph, in.key_decay, steps), all_forgotten) + chunks::zeros(graph, {batch, 1, 1})),
@@ -265,7 +266,7 @@ OuterVars quadratic(Graph& graph, const OuterInputs& in, Var initial = {}) {
 
 constexpr std::int64_t composed_chunk = 16;
 
-/// For who draws it: what the memory is, before anything is turned.
+/// For drawings: the memory before any rotation.
 EvaluationOrder chunks_order(Graph& graph, const OuterInputs& in) {
   const auto or_none = [&](Var decay) { return decay ? decay : chunks::zeros(graph, {in.q.dim(2), 1}); };
   EvaluationOrder order{.form = Form::chunkwise,
@@ -368,8 +369,8 @@ Var pair(Var x, Var y, int axis) {
   return concat(parts, axis);
 }
 
-/// The memory of turned keys: k by (c, s) = e^{i Theta} at its own step, q by what the read has been turned by, which is one step less
-/// where it comes first.
+/// The memory of turned keys: k by (c, s) = e^{i Theta} at its own step, q by the rotation of the read, which is one step less where it
+/// comes first.
 OuterInputs turned_keys(const OuterInputs& in, Var c, Var s) {
   Var c_read = c, s_read = s;
   if (in.read == ReadOrder::before) {
@@ -395,8 +396,8 @@ OuterInputs turned_keys(const OuterInputs& in, Var c, Var s) {
   return turned;
 }
 
-/// What a form that has no complex memory makes of one that turns: S_t = e^{i Theta_t} (W_t - i W'_t), Theta_t the sum of the phases up to
-/// step t, so that W and W' are real memories of keys k cos Theta and k sin Theta, and the reads those of queries turned alike.
+/// A rotated memory in a form without complex memory: S_t = e^{i Theta_t} (W_t - i W'_t), Theta_t the sum of the phases up to step t, so
+/// that W and W' are real memories of keys k cos Theta and k sin Theta, and the reads those of queries turned alike.
 OuterVars turning(Graph& graph, const OuterInputs& in, const std::function<OuterVars(const OuterInputs&, Var initial)>& real_memory) {
   const std::int64_t batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3);
   const auto [c, s] = turned_by(graph, in);
@@ -418,11 +419,11 @@ OuterVars turning(Graph& graph, const OuterInputs& in, const std::function<Outer
 
 OuterVars memory_of(Graph& graph, Form form, const OuterInputs& in, bool record, Var initial = {});
 
-/// Phases of every step, in chunks of 16, each in a frame of its own: what is written and read in a chunk is turned from the chunk's start
-/// on, and the complex memory from chunk to chunk by all of a chunk. A sum of phases over the whole sequence would have the same value, but
-/// the adjoint of a phase would be the difference of what all later queries and all later keys say of it, and that is lost in their
-/// rounding; here it is what passes through its own step and the few after it. For the same reason a step's own token, which no phase comes
-/// before, is read beside the memory.
+/// Phases of every step, in chunks of 16, each in a frame of its own: writes and reads in a chunk are rotated from the chunk's start on,
+/// and the complex memory from chunk to chunk by all of a chunk. A sum of phases over the whole sequence would have the same value, but the
+/// adjoint of a phase would be the difference of the sums over all later queries and all later keys, lost in their rounding; here it is the
+/// gradient through its own step and the few after it. For the same reason a step's own token, which no phase comes before, is read beside
+/// the memory.
 OuterVars in_frames(Graph& graph, const OuterInputs& in, Var initial = {}) {
   const std::int64_t steps = in.q.dim(0), batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3),
                      chunk = std::min(composed_chunk, steps);
@@ -431,7 +432,7 @@ OuterVars in_frames(Graph& graph, const OuterInputs& in, Var initial = {}) {
   const auto start = initial ? chunks::Start{initial, initial, initial, nullptr}
                              : chunks::start(graph, {batch, heads, key, value}, complex_of(in.v.dtype()));
   if (start.memory) start.memory->goes(chunks_order(graph, in));
-  // The chunks stand side by side, as sequences of a batch: [chunk, chunks * batch, heads, d], after the end what changes nothing.
+  // The chunks stand side by side, as sequences of a batch: [chunk, chunks * batch, heads, d], padded at the end by steps without effect.
   const auto folded = [&](Var x, double rest) {
     x = at_each_step(graph, x, steps) + chunks::zeros(graph, {batch, heads, 1});
     if (count * chunk != steps) x = pair(x, affine(chunks::zeros(graph, {count * chunk - steps, batch, heads, x.dim(3)}), 0.0, rest), 0);
@@ -498,7 +499,7 @@ OuterVars in_frames(Graph& graph, const OuterInputs& in, Var initial = {}) {
 Var with_gradient_of(Var x, Var y) { return x + (y - detach(y)); }
 
 /// The quadratic form of phases of every step. Its reads and all other adjoints are those of turned queries and keys; the adjoints of the
-/// phases, which these do not hold (in_frames), are what flows through each step, by way of the memories between chunks.
+/// phases, which these do not hold (in_frames), are the gradients through each step, by way of the memories between chunks.
 OuterVars quadratic_turning(Graph& graph, const OuterInputs& in) {
   const auto held = [](Var x) { return x ? detach(x) : x; };
   OuterInputs still = in;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
-/// How many steps of the sequence came before, of what is left of them by a multiple of `stride`.
+/// The number of earlier steps of the sequence, modulo `stride`.
 std::int64_t phase_of(Backend& backend, DType real, const void* phase, std::int64_t stride) {
   const double value = phase ? to_double(backend, real, phase, 1)[0] : 0.0;
   return value >= 0.0 && value < 0x1p53 ? static_cast<std::int64_t>(value) % stride : 0;
@@ -135,7 +135,7 @@ class StridedMemory final : public Memory {
     std::ranges::fill(v, 0.0);
   }
 
-  // Inputs: the phase, then of each state what was before and its trajectory. Outputs: a number, then of each state the last one.
+  // Inputs: the phase, then of each state the initial one and the trajectory. Outputs: a number, then the last of each state.
   void forward(const ForwardCall& c) override {
     phase_ = phase_of(c.backend, real_, c.in[0], rate_.stride);
     c.backend.zero(c.out[0], bytes_of(real_));
@@ -143,7 +143,7 @@ class StridedMemory final : public Memory {
   }
   void backward(const BackwardCall& c) override {
     const std::int64_t whole = rate_.whole(phase_);
-    // Where the last row is the last whole step, what comes from later goes on in units of its own.
+    // Where the last row is the last whole step, the adjoint from later keeps its unit.
     const bool all = whole == rate_.rows();
     if (all)
       inner_.set_final_adjoint(carried_, exponent_);
@@ -217,7 +217,7 @@ class StridedMemory final : public Memory {
   }
 };
 
-/// That of a layer; outside a body that counts for all of it the number of steps tells the phase.
+/// The rate of a layer; its phase is the position, unless an enclosing body counts.
 Rate rate_of(Layer& layer) {
   Rate rate = layer.rate();
   if (!rate.phase) rate.phase = slice(layer.position(), 0, 0, 1);
@@ -237,7 +237,7 @@ Pooled pooled(const Rate& rate, std::int64_t factor, Var x, Var held) {
   if (factor == 1) return {x, held};
   const Var all = joined(held, x);
   Pooled made;
-  // What an unfinished window has no steps for is filled up with the last: any values do, and these are such as there are.
+  // An unfinished window is padded with the last step; any values would do.
   const std::int64_t last = kept + rate.rows() - 1;
   const Var chosen = rows_of(all, rate.phase, slow.stride, rows * factor,
                              [=](std::int64_t phase, std::int64_t i) { return std::min(kept - phase / stride % factor + i, last); });

@@ -10,7 +10,7 @@ namespace {
 
 using namespace primitive;
 
-/// tanh of the windows' sums, expanded again, beside what is held.
+/// tanh of the windows' sums, expanded again, beside the held rows.
 std::vector<Var> down_and_up(const Rate& rate, std::int64_t factor, Var x, Var before, Var after) {
   const Pooled down = pooled(rate, factor, x, before);
   const Expanded up = expanded(rate, factor, tanh(down.windows), after);

@@ -11,7 +11,7 @@ namespace {
 
 using namespace primitive;
 
-/// Tokens [batch, n, d] attend to the memory [batch, rows, d] and to themselves; the memory goes half of the way to what it reads of a full
+/// Tokens [batch, n, d] attend to the memory [batch, rows, d] and to themselves; the memory goes half of the way to its read of a full
 /// segment.
 SegmentResult attend(Var m, Var tokens, std::int64_t length) {
   const double scale = 1.0 / std::sqrt(static_cast<double>(tokens.dim(2)));

@@ -11,7 +11,7 @@
 namespace reclab {
 namespace {
 
-/// Which memory stands after each step: 0 is that of the start, k that which the k-th segment left.
+/// The index of the memory after each step: 0 at the start, k after the k-th segment.
 struct SegmentSchedule {
   std::int64_t length = 1, cached_steps = 0, steps = 0;  ///< cached: steps of the unfinished segment that came before
   std::int64_t after(std::int64_t t) const { return (cached_steps + t + 1) / length; }
@@ -124,7 +124,7 @@ class LastMemory final : public Operation {
   std::size_t bytes(std::size_t i) const { return static_cast<std::size_t>(sizes_[i]) * bytes_of(type_); }
 };
 
-/// What stands after each step, from what stands at the start and what the segments made; for the record alone.
+/// Repeats the initial values and those after each segment over the steps; for the record alone.
 class RepeatOverSteps final : public Operation {
  public:
   RepeatOverSteps(DType type, std::int64_t n, const SegmentSchedule& schedule)
@@ -174,7 +174,7 @@ SegmentFunction filled_up(std::int64_t length, SegmentFunction full) {
 
 namespace {
 
-/// What a recurrence over segments begins and ends with, whichever way its full segments are computed.
+/// The parts of a recurrence over segments that its two forms share: the start, the unfinished segment and the record.
 class Segments {
  public:
   Segments(Graph& graph, std::int64_t batch, std::vector<Var> begin, Var x, std::int64_t unread, std::int64_t length,
@@ -201,7 +201,7 @@ class Segments {
   Var tokens() const { return permute(reshape(slice(x_, 0, 0, full * length_), {full, length_, batch_, x_.dim(-1)}), swapped_axes); }
   /// [batch, rest, features].
   Var unfinished() const { return swapped(slice(x_, 0, x_.dim(0) - rest, x_.dim(0))); }
-  /// What each step finds, repeated from what stood at the start (none: it is as the segments left it) and what the segments made.
+  /// Values of each step: those at the start and those after each segment (none: the start's throughout), repeated.
   Var repeated(Var start, Var of_segments) const {
     Shape shape = start.shape();
     const std::int64_t n = count(shape);
@@ -328,7 +328,7 @@ Var as_layer(Layer& layer, const std::vector<StateSpec>& memory, const std::vect
   Graph& graph = layer.graph();
   const std::int64_t B = layer.batch(), unread = layer.cached_steps() % length, all = unread + layer.steps(), features = x.dim(-1);
 
-  // At the start of the sequence the memory is a parameter, later what was carried over: `started` is 0 or 1.
+  // At the start of the sequence the memory is a parameter, later the carried one: `started` is 0 or 1.
   const Var at = sign(slice(layer.position(), 0, 0, 1));
   std::vector<Var> begin, initial;
   for (std::size_t i = 0; i < memory.size(); ++i) {

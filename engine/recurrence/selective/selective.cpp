@@ -109,7 +109,7 @@ SelectiveVars selective(Graph& graph, Form form, Var dt, Var a, Var x, Var b, Va
 }
 
 Var selective(Layer& layer, const StateSpec& state, Var dt, Var a, Var value, Var b, Var c) {
-  // Steps, keys and queries are made of x as well: what is written gets memory of its own, so that it can be moved alone.
+  // Steps, keys and queries are made of x as well: the written value gets memory of its own, so that it can be moved alone.
   const Var x = layer.records() ? affine(value, 1.0, 0.0) : value;
   layer.declare_forms({Form::scan, Form::chunkwise});
   const SelectiveVars vars = selective(layer.graph(), layer.form(), dt, a, x, b, c, layer.records());

@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::size_t most_probed = 16;  // units
 
-/// Whether it is what linear(), matmul() and sum() record: what a matrix is to a cell, also one that is written as a sum over units with
-/// weights of their own.
+/// Whether it is an operation of linear(), matmul() or sum(): a cell's product with a matrix, also written as a sum over weighted units.
 bool mixes(const Operation& operation) {
   static const std::set<std::type_index> kinds = [] {
     Graph outer(DType::f64), cell(DType::f64, &outer, true);
@@ -44,7 +43,7 @@ AdjointParts::AdjointParts(CellGraph& cell) : cell_(cell) {
     if (!operation.passes_gradient() || std::ranges::none_of(in, moves)) return;
     moved.insert(moved.end(), out.begin(), out.end());
     if (!mixes(operation)) return;
-    // Of its inputs only the last can be what is added, and it has the shape of the whole.
+    // Only the last input can be the addend, and it has the shape of the result.
     const bool adds = in.size() > 2 && moves(in.back()) && in.back().shape() == out[0].shape();
     if (adds && std::ranges::none_of(in.first(in.size() - 1), moves)) return;
     for (const Var made : out) mixed_.push_back({made, adds ? in.back() : Var{}});
@@ -95,8 +94,8 @@ void AdjointParts::pass(std::span<const double> x, const std::vector<std::vector
 }
 
 PassedBack AdjointParts::parts_of(std::span<const double> x) {
-  // What arrives at a matrix, where all those after it are given the opposite of what arrives at them, came there without one; so does, in
-  // the end, what arrives at the states.
+  // The adjoint at a matrix that reaches it through no other: each later matrix gets the opposite of its own adjoint, which cancels it. So,
+  // in the end, at the states.
   std::vector<std::vector<double>> opposite(mixed_.size()), direct(mixed_.size());
   PassedBack parts;
   for (std::size_t i = mixed_.size(); i-- > 0;) {
@@ -110,7 +109,7 @@ PassedBack AdjointParts::parts_of(std::span<const double> x) {
   pass({}, direct);
   parts.returned = at_states();
   for (const std::vector<double>& own : direct) parts.sloped.insert(parts.sloped.end(), own.begin(), own.end());
-  // The opposite of what arrives at a matrix leaves what the products and sums on the way were rounded by.
+  // Cancelled adjoints leave the rounding of the products and sums on the way.
   const double rounding =
       cell_.graph->real() == DType::f64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
   const double rounded = 64.0 * rounding * length_of(parts.returned);

@@ -12,7 +12,7 @@ namespace reclab {
 
 class AdjointParts {
  public:
-  /// A cell of one row, whose graph has memory and is bound to a step; it is kept by whoever made it.
+  /// A cell of one row, whose graph has memory and is bound to a step; the caller keeps it.
   explicit AdjointParts(CellGraph& cell);
   /// The parts of the adjoint where the graph last ran forward; x [entries of all states].
   std::optional<PassedBack> pass_back(std::span<const double> x);
@@ -29,8 +29,8 @@ class AdjointParts {
   PassedBack parts_of(std::span<const double> x);
   bool keeps_units_apart();
 
-  /// One pass backward: x (empty: zeros) at the states after, `at_mixed` (one each) at what the matrices made and the opposite at what was
-  /// added to that.
+  /// One pass backward: x (empty: zeros) at the states after, `at_mixed` (one each) at the products of the matrices, and the opposite at
+  /// their addends.
   void pass(std::span<const double> x, const std::vector<std::vector<double>>& at_mixed);
   std::vector<double> at_states() const;
   std::vector<double> gradient(Var var) const;

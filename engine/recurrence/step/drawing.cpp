@@ -9,7 +9,7 @@
 namespace reclab::drawing {
 namespace {
 
-constexpr double least_error = -17.0;  // log10 of what is drawn as no error
+constexpr double least_error = -17.0;  // log10 of the largest error that is drawn as none
 
 }  // namespace
 
@@ -77,7 +77,7 @@ void iterations(Plan& plan, const Drawn& f) {
       order::chunks(
           whole, stretch, [&](std::int64_t t) { compose(t - 1, t, base + t % stretch); },
           [&](std::int64_t last, std::int64_t t) { compose(last, t, base + stretch - 1 + (last + 1) / stretch); });
-      for (std::int64_t t = std::max<std::int64_t>(whole, 1); t < T; ++t) compose(t - 1, t, round + 1);  // what no stretch holds
+      for (std::int64_t t = std::max<std::int64_t>(whole, 1); t < T; ++t) compose(t - 1, t, round + 1);  // the rest
     }
     for (std::int64_t t = 0; t < T; ++t) plan[at(t)].value = value(t);
   }

@@ -12,9 +12,9 @@
 namespace reclab {
 namespace {
 
-constexpr std::int64_t block_bytes = std::int64_t{64} << 20;     // what the steps evaluated at once may take,
-constexpr std::int64_t cpu_block_bytes = std::int64_t{4} << 20;  // and where they had better stay in the cache
-constexpr std::int64_t most_bytes = std::int64_t{1} << 30;       // what the Jacobians of one stretch may take
+constexpr std::int64_t block_bytes = std::int64_t{64} << 20;     // limit for the steps evaluated at once,
+constexpr std::int64_t cpu_block_bytes = std::int64_t{4} << 20;  // and on the CPU, to stay in the cache
+constexpr std::int64_t most_bytes = std::int64_t{1} << 30;       // limit for the Jacobians of one stretch
 constexpr std::int64_t stretch = newton_stretch;
 constexpr int most_halvings = 12, remembered = 4;
 

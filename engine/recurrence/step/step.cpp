@@ -340,7 +340,7 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
       parts_of_ = std::make_unique<AdjointParts>(single_);
     }
     bind_captures(*single_.graph);
-    // The first sequence of the batch is what each row begins with.
+    // The first sequence of the batch is at the beginning of each row.
     for (std::size_t i = 0; i < single_.tokens.size(); ++i) single_.graph->bind(single_.tokens[i], row(in_[i], cell_.tokens[i].shape(), t));
     for (std::size_t i = 0; i < single_.states.size(); ++i) single_.graph->bind(single_.states[i], state_before(in_, out_, i, t));
     single_.graph->forward();
@@ -384,9 +384,9 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
   std::vector<const void*> in_;
   std::vector<void*> out_;
 
-  /// A block of steps that the device has recorded, on memory of its own: what a block begins with is copied there, and what it made from
-  /// there, so that one recording serves all blocks of all segments, and another what is left at each segment's end. They are good for the
-  /// captured arrays that they were recorded with.
+  /// A block of steps that the device has recorded, on memory of its own: inputs and states are copied in and results out, so that one
+  /// recording serves all blocks of all segments, and another the rest at each segment's end. They are good for the captured arrays that
+  /// they were recorded with.
   struct Recorded {
     std::int64_t steps;
     std::vector<const void*> captured;
@@ -437,7 +437,7 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
 
   /// The recording of so many steps for the arrays that are captured now; null where steps are better run one by one.
   Recording* recorded(std::int64_t steps) {
-    if (!records_ || (forwards_ < 2 && (steps < block || steps_ < 2 * block))) return nullptr;  // what runs once is not worth it
+    if (!records_ || (forwards_ < 2 && (steps < block || steps_ < 2 * block))) return nullptr;  // a single run is not worth a recording
     const std::span captured = std::span(in_).subspan(token_shapes_.size() + state_shapes_.size());
     const auto found = std::ranges::find_if(
         recordings_, [&](const Recorded& one) { return one.steps == steps && std::ranges::equal(one.captured, captured); });

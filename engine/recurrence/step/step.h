@@ -38,8 +38,7 @@ struct StepVars : MemoryVars {
   std::vector<CellGate> gates;
   std::vector<Var> reads;  ///< [steps, batch, ...]
 };
-/// The entries of the previous states that an entry of the next ones depends on: they decide how sparse the transition is, and what it
-/// costs.
+/// The entries of the previous states that an entry of the next ones depends on: they decide the sparsity and the cost of the transition.
 enum class Sees : std::uint8_t {
   all,
   own_column,  ///< the one state is [blocks, size, repeats], and the cell does the same to each column of a block, seeing no other

@@ -29,7 +29,7 @@ bool is_sound(std::string_view start) {
 
 constexpr std::size_t most_values = 100'000'000;  // 800 MB, 37 minutes of a channel at 44.1 kHz
 
-/// Samples of 8 bytes are the largest that there are, and 64 MiB are left for what is no sample.
+/// The largest samples have 8 bytes; 64 MiB are left for other chunks.
 std::string too_long(std::uint64_t bytes) {
   constexpr std::uint64_t most = sizeof(double) * most_values + (std::uint64_t{64} << 20);
   if (bytes <= most) return {};
@@ -61,13 +61,13 @@ struct Bytes {
   static sf_count_t tell(void* own) { return static_cast<Bytes*>(own)->at; }
 };
 
-/// How long the header says that a WAV or AIFF file is, which libsndfile does not look at; 0 where it does not say.
+/// The length of a WAV or AIFF file by its header, which libsndfile ignores; 0 if unknown.
 std::uint64_t bytes_by_header(std::string_view bytes) {
   const bool big = bytes.starts_with("FORM");
   if ((!big && !bytes.starts_with("RIFF")) || bytes.size() < 8) return 0;
   std::uint64_t size = 0;
   for (std::size_t i = 0; i < 4; ++i) size |= std::uint64_t{static_cast<unsigned char>(bytes[4 + i])} << 8 * (big ? 3 - i : i);
-  constexpr std::uint64_t unknown = 0x7fff0000;  // what is written into a pipe has the largest number there, or half of it
+  constexpr std::uint64_t unknown = 0x7fff0000;  // a file that was written into a pipe has the largest number there, or half of it
   return size < unknown ? size + 8 : 0;
 }
 
@@ -105,7 +105,7 @@ Table load(std::string bytes, const std::string& file, const LoadOptions& option
   Table table;
   for (std::size_t j = 0; j < channels; ++j)
     table.names.push_back(channels == 1 ? default_column_name(0, 1, file) : "channel " + std::to_string(j + 1));
-  // The header's own count is no promise: memory is taken for what is there.
+  // The header's own count is no promise: memory is taken for the samples present.
   std::vector<double> block(std::max<std::size_t>(channels, 65536 / channels * channels));
   for (sf_count_t frames; (frames = sf_readf_double(sound.get(), block.data(), static_cast<sf_count_t>(block.size() / channels))) > 0;) {
     const auto values = static_cast<std::size_t>(frames) * channels;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Tables of text: CSV, TSV and their like (sequence/text/table.h). What no other format recognises is one, or is refused as none.
+// Tables of text: CSV, TSV and their like (sequence/text/table.h). A file that no other format recognises is read as one, or refused.
 #include "files/files.h"
 #include "sequence/format.h"
 #include "sequence/text/table.h"

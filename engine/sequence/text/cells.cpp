@@ -13,7 +13,7 @@
 namespace reclab {
 namespace {
 
-/// A number in the C notation, whatever the locale.
+/// A number in the C notation, in every locale.
 CellKind plain_number(const char* from, const char* end, double& value) {
   if (end - from > 1 && *from == '+' && from[1] != '-') ++from;
   const auto [stop, code] = std::from_chars(from, end, value);

@@ -109,7 +109,7 @@ struct Dialect {
   std::string_view comment;  ///< the last comment line above it, without its #
 };
 
-/// Steps over what may stand above the table: blank lines, comments, and Excel's "sep=;".
+/// Skips lines above the table: blank lines, comments, and Excel's "sep=;".
 Dialect preamble(std::string_view text) {
   Dialect dialect;
   dialect.delimiter = '\0';
@@ -266,7 +266,7 @@ class TableReader {
         {.file = file_, .place = place, .parameter = "missing", .value = value, .range = cures});
   }
 
-  /// Finds names, and what each column holds.
+  /// Finds the names and the kind of each column.
   void find_header() {
     std::vector<std::int64_t> lines;
     std::vector<std::vector<TableCell>> records = sample(text_, dialect_, dialect_.delimiter, file_, &lines);
@@ -296,7 +296,7 @@ class TableReader {
     const auto others = [&](std::size_t j) { return records.size() - 1 - words(j); };
 
     bool header = row_names;
-    for (std::size_t j = shift; j < columns_ && !header; ++j)  // a word above what are mostly no words
+    for (std::size_t j = shift; j < columns_ && !header; ++j)  // a word above mostly other cells
       header = kind(first[j - shift]) == CellKind::word && others(j) >= words(j);
     if (!header && records.size() > 1 && !quoted_below)
       header = std::all_of(first.begin(), first.end(), [](const TableCell& cell) { return cell.quoted; });
@@ -333,7 +333,7 @@ class TableReader {
         kinds_[j] = numbers >= words(j) ? ColumnKind::numbers : ColumnKind::text;
     }
     if (std::none_of(kinds_.begin(), kinds_.end(), [](ColumnKind k) { return k == ColumnKind::numbers; }) && options_.columns.empty()) {
-      const std::size_t i = records.size() > 1 ? 1 : 0;  // the first line may be a header, so the second shows what is wrong
+      const std::size_t i = records.size() > 1 ? 1 : 0;  // the first line may be a header, so the second is reported
       fail_word(records[i], lines[i]);
     }
     const std::size_t row = header ? 1 : 0;
@@ -362,7 +362,7 @@ class TableReader {
     fail_at(line, column, "is '" + text + "', and no column of the file holds numbers: give it a column of numbers", text);
   }
 
-  /// Which columns are input, and which is time.
+  /// Chooses the columns of input and of time.
   void choose() {
     const std::vector<std::string> known = has_names_ ? names_ : std::vector<std::string>(columns_);
     std::vector<bool> taken(columns_, false);
@@ -424,7 +424,7 @@ class TableReader {
     std::vector<TableCell> cells;
     if (skip_first_) records.next(cells);
     const auto lines = static_cast<std::size_t>(std::count_if(text_.begin(), text_.end(), [](char c) { return c == '\n'; })) + 1;
-    // A cell takes two bytes at least, with what ends it: lines may be blank.
+    // A cell takes two bytes at least, with its separator: lines may be blank.
     const std::size_t cells_at_most = text_.size() / 2 + 1;
     data_.reserve(std::min(lines * wanted_.size(), cells_at_most));
     if (time_) times_.reserve(std::min(lines, cells_at_most));

@@ -7,11 +7,14 @@
 //   W2   memory over 100,000 steps of training
 //   W3   from the click on Pause to a training that stands
 //   W4   from the choice of a checkpoint to its run, and to the first new picture, painted
+//   W5   from a key in the palette to its rows, painted
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <QElapsedTimer>
 #include <QEventLoop>
+#include <QLineEdit>
+#include <QListView>
 #include <QProcess>
 #include <QSlider>
 #include <algorithm>
@@ -27,6 +30,8 @@
 #include "experiment/training/training.h"
 #include "gui/docks/panel_area.h"
 #include "gui/learning/training_bar.h"
+#include "gui/palette/palette.h"
+#include "gui/palette/palette_feature.h"
 #include "gui/views/inspector_view.h"
 #include "models/registry.h"
 #include "plot/plot_panel.h"
@@ -322,6 +327,44 @@ class Bench : public test::WindowTest {
             {"met", run.median < 0.05}};
   }
 
+  Json palette() {
+    open("elman", 200, 10, 8);
+    PaletteFeature* feature = window_->commandPalette();
+    const double asked = now();
+    window_->action("palette")->trigger();
+    const double opened = now() - asked;
+    QLineEdit* line = feature->palette()->line();
+    QStringList queries;
+    for (const Preset& preset : session().library()->presets.presets()) queries << QString::fromStdString(preset.title);
+    for (const PanelInfo& panel : panels()) queries << panel.title;
+    for (const TaskInfo& task : session().library()->tasks) queries << QString::fromStdString(task.title);
+    while (queries.size() < 200) queries << "spectral radius 0." + QString::number(queries.size());
+    queries = queries.mid(0, 200);
+    std::vector<double> keys;
+    for (const QString& query : queries) {
+      line->clear();
+      for (const QChar letter : query) {
+        if (letter.unicode() > 126) continue;
+        const double began = now();
+        QTest::keyClick(line, letter.toLatin1());
+        feature->palette()->list()->viewport()->repaint();
+        keys.push_back(now() - began);
+      }
+    }
+    const std::size_t entries = feature->entries().size();
+    close();
+    const Spread key = spreadOf(keys);
+    return {{"row", "W5"},
+            {"text", "a key in the palette to its rows: 200 queries"},
+            {"ours_seconds", key.median},
+            {"worst_seconds", key.worst},
+            {"opened_seconds", opened},
+            {"keys", keys.size()},
+            {"entries", entries},
+            {"target_seconds", 0.016},
+            {"met", key.worst < 0.016}};
+  }
+
   using test::WindowTest::close;
 
  private:
@@ -366,13 +409,14 @@ int main(int count, char** words) {
   if (count == 2 && std::string(words[1]) == "--first") return bench.first();
   const std::map<std::string, std::function<Json()>> rows{
       {"C9", [&] { return bench.slider(); }}, {"C10", [&] { return bench.start(words[0]); }}, {"W1", [&] { return bench.following(); }},
-      {"W2", [&] { return bench.memory(); }}, {"W3", [&] { return bench.pausing(); }},        {"W4", [&] { return bench.scrub(); }}};
+      {"W2", [&] { return bench.memory(); }}, {"W3", [&] { return bench.pausing(); }},        {"W4", [&] { return bench.scrub(); }},
+      {"W5", [&] { return bench.palette(); }}};
   int status = count > 1 ? 0 : 2;
-  if (count < 2) std::cerr << "reclab-window-bench: name rows, of C9, C10 and W1 to W4.\n";
+  if (count < 2) std::cerr << "reclab-window-bench: name rows, of C9, C10 and W1 to W5.\n";
   for (int i = 1; i < count; ++i) {
     const auto row = rows.find(words[i]);
     if (row == rows.end()) {
-      std::cerr << "reclab-window-bench: there is no row " << words[i] << "; the rows are C9, C10 and W1 to W4.\n";
+      std::cerr << "reclab-window-bench: there is no row " << words[i] << "; the rows are C9, C10 and W1 to W5.\n";
       return 2;
     }
     try {

@@ -97,6 +97,41 @@ TEST_CASE("a training that ends before its last step has made the first steps of
   CHECK(on_the_way->command.find("--steps 9") != std::string::npos);
 }
 
+TEST_CASE("a training that goes on from a folder draws no weights, and its further steps are those of the whole one") {
+  int drawn = 0;
+  Architecture own;
+  own.title = "a layer of the test's";
+  own.layer = [&drawn](Layer& l, Var x) {
+    const Init draw = [&drawn](InitContext& c) {
+      ++drawn;
+      for (double& value : c.values) value = c.rng.normal();
+    };
+    return linear(x, l.parameter("weight", {3, x.dim(-1)}, draw, "A matrix."));
+  };
+  Registry registry;
+  registry.add("own", "test", own);
+  TrainingRequest request = small(9);
+  request.run.preset.id = request.run.preset.architecture = "own";
+  request.run.set.clear();
+  Training whole(registry, request);
+  CHECK_EQUAL(drawn, 1);
+  train(whole);
+  request.until = 4;
+  Training part(registry, request);
+  train(part);
+  const test::Scratch scratch;
+  export_training(part, scratch / "out");
+  request.until = 0;
+  request.run.weights = scratch / "none.npz";  // weights that are replaced are not read either
+  drawn = 0;
+  const auto again = resume(registry, request, scratch / "out");
+  CHECK(drawn == 0 && again->trainer().steps() == 4 && same(again->model().parameters(), part.model().parameters()));
+  train(*again);
+  CHECK(drawn == 0 && same(again->model().parameters(), whole.model().parameters()));
+  for (std::size_t i = 0; i < 9; ++i) CHECK_EQUAL(again->history()[i].loss, whole.history()[i].loss);
+  CHECK_EQUAL(again->evaluations().back().loss, whole.evaluations().back().loss);
+}
+
 TEST_CASE("a run of learned weights is a run of the file that they are written to") {
   const TrainingRequest request = small(4);
   Training training(builtin_registry(), request);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "models/registry.h"
+#include "studies/compared.h"
 #include "studies/study.h"
 #include "test.h"
 #include "trace/composition.h"
@@ -42,7 +43,7 @@ TEST_CASE("every study has a name of its own, and its fields keys and options of
     }
     for (const auto& [key, text] : study.in_window) CHECK_SAYS(keys.contains(key), key + " = " + text);
   }
-  CHECK(ids.contains("time") && ids.contains("schedule") && ids.contains("compose") && ids.contains("distil"));
+  for (const char* id : {"compare", "compose", "distil", "forms", "schedule", "time"}) CHECK_SAYS(ids.contains(id), id);
 }
 
 TEST_CASE("a field says its values as a command line takes them, and refuses those that it has not") {
@@ -82,4 +83,23 @@ TEST_CASE("what a study is given is what it computes") {
   const StudyResult made = study("compose").compute(input, {{"tau", "2"}}, {}, {});
   CHECK(made.get<Composition>() && !made.get<Trace>() && !StudyResult().get<Composition>());
   CHECK_EQUAL(made.get<Composition>()->numbers.front().value, 2.0);
+}
+
+TEST_CASE("the forms of a model are compared with the loss of its run, and presets with one another") {
+  StudyInput input = input_of("elman", 40);
+  const auto reports = study("forms").compute(input, {}, {}, {}).get<FormReports>();
+  CHECK(reports && reports->size() > 1 && reports->front().form == "sequential" && reports->front().output_error == 0.0);
+  for (const FormReport& report : *reports)
+    CHECK_SAYS(report.output_error < 1e-9 && report.gradient_error < 1e-9 && report.flops > 0.0, report.form);
+  input.run.loss = LossKind::task;
+  CHECK_ERROR(study("forms").compute(input, {}, {}, {}), "target");
+
+  const auto pair = study("compare").compute(input, {{"presets", "lstm,transformer"}}, {}, {}).get<ComparedPresets>();
+  CHECK_EQUAL(pair->front().card.id, "lstm");
+  CHECK_EQUAL(pair->back().card.id, "transformer");
+  CHECK(pair->front().properties.gated && !pair->front().properties.growing && pair->back().properties.growing);
+  CHECK_EQUAL(pair->front().cost.parameters, step_cost(builtin_registry(), presets().find("lstm"), 1, 200).parameters);
+  CHECK(!pair->front().eigenvalues.empty() && pair->front().no_spectrum.empty());
+  CHECK(pair->back().eigenvalues.empty() && !pair->back().no_spectrum.empty());
+  CHECK_ERROR(study("compare").compute(input, {{"presets", "lstm,none"}}, {}, {}), "none");
 }

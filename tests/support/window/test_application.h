@@ -29,7 +29,7 @@ class TestApplication {
   QTemporaryDir folder_;
 };
 
-/// The main of such a test.
+/// The main() of a test of the window.
 template <class Test>
 int runWindowTest(int argc, char** argv, const char* name) {
   const TestApplication application(argc, argv, name);

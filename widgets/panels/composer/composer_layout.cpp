@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where everything stands in the composer: tiles, and beside or under them what they make.
+// The composer's layout: tiles, and beside or under them the model that they make.
 #include <QScrollBar>
 #include <algorithm>
 
@@ -12,10 +12,10 @@ namespace reclab {
 namespace {
 
 constexpr int narrow = 360;             // pixels, below which the verdict has a line of its own
-constexpr int two_columns = 700;        // pixels, from which what the tiles make stands beside them
+constexpr int two_columns = 700;        // pixels, from which the model is beside the tiles
 constexpr int margin = 10, space = 10;  // pixels round the page and between its parts
 
-/// Whether what the tiles make stands beside them.
+/// Whether the model is beside the tiles.
 bool besides(int width) { return width >= two_columns; }
 
 /// A label whose first link is the keyboard's as soon as the label is, so that Enter opens it.
@@ -75,7 +75,7 @@ void ComposerPanel::makeWidgets() {
   token_->setObjectName(QStringLiteral("token"));
   token_->setRange(0, 0);
   token_->setToolTip(tr("The token at which the memory is read; a click in the right picture sets it too."));
-  token_->setAccessibleName(token_->toolTip());
+  token_->setAccessibleName(tr("Read at token"));
   const auto group = [](std::initializer_list<QWidget*> widgets) {
     auto* made = new QWidget;
     auto* line = boxLayout<QHBoxLayout>(made, 6);
@@ -133,7 +133,7 @@ void ComposerPanel::arrange() {
     top_->addWidget(verdict_, 0, 1);
   if (tiles_.empty()) return;
   const QSize room = scroll_->size();
-  // Small tiles where large ones would leave less than half of the room to what they make, or be more than half as high again as the room.
+  // Small tiles where large ones would leave less than half of the room to the model, or be more than half as high again as the room.
   const auto dress = [this](bool compact) {
     for (const auto& [key, tiles] : tiles_) tiles->setCompact(compact);
   };
@@ -184,7 +184,7 @@ int ComposerPanel::placeTiles(int width) {
   return y;
 }
 
-/// Everything on a page of that width: beside the tiles what they make, or under them where there is no room. Returns the height.
+/// Lays out a page of that width: the model beside the tiles, or under them where there is no room. Returns the height.
 int ComposerPanel::place(int width, int height) {
   const bool beside = besides(width);
   const int left = widthOfTiles(width);

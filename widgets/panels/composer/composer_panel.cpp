@@ -10,6 +10,7 @@
 #include "panels/composer/composer_words.h"
 #include "panels/panel_info.h"
 #include "plain_text.h"
+#include "spoken.h"
 
 namespace reclab {
 namespace {
@@ -63,7 +64,7 @@ QString ComposerPanel::emptyReason() const {
   return problem_.isEmpty() ? tr("The parts that there are to choose are being read.") : problem_;
 }
 
-// ------------------------------------------------------------------------------------------------------------ what is chosen
+// ------------------------------------------------------------------------------------------------------------------- choices
 
 void ComposerPanel::ask(const Settings& settings) {
   asked_ = settings;
@@ -136,7 +137,7 @@ void ComposerPanel::setComposition(CompositionPtr composition, const QString& pr
   showComposition();
   if (follow()) return;
   if (!kept_) return;
-  // What was kept may be of another version: only what there is is taken.
+  // Kept settings may be of another version: only known ones are taken.
   Settings wanted = chosen();
   for (auto& [key, value] : wanted) {
     const std::string* kept = valueIn(*std::as_const(kept_), key);
@@ -187,7 +188,7 @@ void ComposerPanel::numberEdited(double value) {
 
 void ComposerPanel::open() {
   if (!composition_ || composition_->preset.empty()) return;
-  // What is chosen, also where its answer is still on its way.
+  // The chosen settings, also where their composition is still on its way.
   ModelChoice model{composition_->preset, composition_->code, chosen()};
   model.settings.insert(model.settings.end(), composition_->others.begin(), composition_->others.end());
   emit requested(model);
@@ -199,7 +200,7 @@ void ComposerPanel::openNamed(const QString& preset) {
   emit requested(ModelChoice{preset.toStdString(), preset.toStdString(), {}});
 }
 
-// -------------------------------------------------------------------------------------------------------------- what is shown
+// -------------------------------------------------------------------------------------------------------------------- display
 
 void ComposerPanel::makeRows() {
   for (const Composition::Row& row : composition_->rows) {
@@ -239,7 +240,8 @@ void ComposerPanel::showComposition() {
       one->setEnabled(of.unused.empty());
       one->setToolTip(safeTip(plain(of.unused.empty() ? of.text : of.unused)));
     }
-    number_box_->setAccessibleName(plain(of.text));
+    for (QWidget* one : std::initializer_list<QWidget*>{number_box_, number_slider_}) one->setAccessibleName(plain(of.symbol));
+    setSpokenValue(number_slider_, of.value, of.low, of.high);
   }
   const bool runs = c.problem.empty() && c.steps > 0;
   {

@@ -40,7 +40,7 @@ QString composedVerdict(const Composition& c, const QColor& link) {
 
 QString composedWords(const Composition& c, const QPalette& palette, const Theme& theme, bool links) {
   const QString muted = theme.muted.name(), link = palette.color(QPalette::Link).name();
-  // The two lines of the recurrence; what its parts are follows in as few as there is room for.
+  // The two lines of the recurrence; the definitions of its parts follow on as few as fit.
   QStringList recurrence, parts, forms;
   for (const std::string& line : c.equations) (recurrence.size() < 2 ? recurrence : parts) << whole(line);
   QString out = QStringLiteral(
@@ -75,12 +75,12 @@ QString composedWords(const Composition& c, const QPalette& palette, const Theme
   return out;
 }
 
-/// The model that runs may be what is composed.
+/// The model that runs may be the composed one.
 QString ComposerPanel::fileModel(const QString& model) const { return shown() && settingsOfRun() == chosen() ? model : QString(); }
 
 QString ComposerPanel::figureTitle() const { return shown() ? tr("%1: code %2").arg(title(), plain(shown()->code)) : title(); }
 
-/// The pictures of the factors; what the model is in words and equations where it is asked for, or where there are no factors.
+/// The pictures of the factors; the model in words and equations on request, or where there are no factors.
 FigureDrawing ComposerPanel::drawing(const FigureStyle& style) {
   const Composition& c = *shown();
   FigureText text(figureTitle());
@@ -122,7 +122,7 @@ FigureDrawing ComposerPanel::drawing(const FigureStyle& style) {
       }};
 }
 
-/// A line a token: what is kept of it where the memory is read, and the factors of its step.
+/// A line a token: the share kept of it where the memory is read, and the factors of its step.
 QString ComposerPanel::dataAsCsv() const {
   if (!shown()) return {};
   const Composition& c = *shown();

@@ -8,7 +8,7 @@ namespace reclab {
 namespace {
 
 constexpr std::size_t cloud_points = 4000;
-constexpr double deepest = -12.0;  // decades that the axis of what is kept shows at most
+constexpr double deepest = -12.0;  // most decades on the axis of the kept share
 
 double quantileOf(const std::vector<double>& sorted, double q) {
   const double at = q * static_cast<double>(sorted.size() - 1);

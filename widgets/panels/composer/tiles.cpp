@@ -55,7 +55,7 @@ void TileRow::setCompact(bool compact) {
   if (std::exchange(compact_, compact) != compact) dress();
 }
 
-/// What follows from the choices, the fonts and the palette.
+/// Sizes and faces that depend on the choices, the fonts and the palette.
 void TileRow::dress() {
   theme_ = Theme::of(this);
   QFont bold = theme_.small;
@@ -187,7 +187,7 @@ void TileRow::leaveEvent(QEvent* event) {
 void TileRow::keyPressEvent(QKeyEvent* event) {
   if (isMove(event->key()) && !row_.choices.empty())
     pick(neighbour(event->key()));
-  else if (event->key() != Qt::Key_Space)  // what has the keyboard is chosen already
+  else if (event->key() != Qt::Key_Space)  // the focused tile is chosen already
     QWidget::keyPressEvent(event);
 }
 

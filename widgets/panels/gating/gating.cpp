@@ -103,7 +103,7 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent), map_(plot_, [this
   refresh();
 }
 
-/// What was picked by hand for this model, else what its preset names ("forget": the first gate of that name), else what was looked at.
+/// The gate picked by hand for this model, else the one that its preset names ("forget": the first gate of that name), else the former one.
 QString GatingPanel::gateToShow() const {
   const QString by_hand = chosen_.value(preset()), named = wanted();
   QString found;
@@ -127,7 +127,7 @@ const TraceArray* GatingPanel::gateOf(const Trace& pinned) const {
   return found;
 }
 
-/// What the gates of pinned runs are called that have none of the name that is shown.
+/// Lists the gates of pinned runs without a gate of the name that is shown.
 void GatingPanel::fillBeside() {
   QStringList names;
   for (const Run& run : pinned_)

@@ -40,7 +40,7 @@ GateStatistics gateStatistics(std::span<const double> row, double low, double hi
   }
   const auto count = static_cast<double>(scratch.size());
   found.mean = sum / count;
-  // After the upper one the lower one has only what lies under it to look at.
+  // Behind the upper one, the lower one has only the part under it to search.
   const double last = count - 1.0;
   found.q90 = quantile(scratch.begin(), scratch.end(), 0.9 * last);
   const auto under = std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(0.9 * last) + 1, static_cast<std::ptrdiff_t>(scratch.size()));

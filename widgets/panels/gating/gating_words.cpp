@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is said of a gate: at the cursor, under the pointer, where there is none, and as a table.
+// The texts on a gate: at the cursor, under the pointer, where there is none, and as a table.
 #include <cmath>
 #include <utility>
 
@@ -41,7 +41,7 @@ QString GatingPanel::whyEmpty() const {
   for (const TraceArray* array : trace_->of(Kind::gate))
     if (array->has_rows()) return {};
   if (const QString said = endedEarly(*trace_, tr("This run has no gates to show")); !said.isEmpty()) return said;
-  // The window knows what the model has; without one everything was recorded.
+  // The window knows the model's gates; without a window all were recorded.
   if (property("modelHas").toStringList().contains(QStringLiteral("gates")))
     return tr("The gates of this run were not recorded. Press Run.");
   const QString others = pinsThatHave(pinned_, {Kind::gate});

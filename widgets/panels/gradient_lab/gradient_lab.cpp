@@ -79,7 +79,7 @@ GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent), map_pic
   input_ = new StraightLine(map_picture_.rect, QStringLiteral("overlay"));
   plot_->addCursorMark(input_);
 
-  // The plot takes its time axis from the first rect, which lies under what is shown in its place.
+  // The plot takes its time axis from the first rect, which lies under the picture shown in its place.
   connect(plot_, &QCustomPlot::afterLayout, this, [this] {
     if (norms_) return;
     const QCPAxisRect* instead = map_ ? map_picture_.rect : factor_rect_;

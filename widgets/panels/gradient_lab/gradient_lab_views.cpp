@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the gradient lab draws: bounds, factors, maps, and what training does to a gradient.
+// The pictures of the gradient lab: bounds, factors, maps, and gradients over training.
 #include <algorithm>
 #include <cmath>
 
@@ -56,7 +56,7 @@ void GradientLabPanel::showBounds() {
       continue;
     }
     made->setName(entry.text);
-    // A bound may go on far beyond what is measured: the axis is of that, and as much again.
+    // A bound may go far beyond the measured range: the axis has that range, and as much again on both sides.
     const QCPRange limit = entry.kind == Kind::jacobian ? range : QCPRange(all.lower - all.size() - 1.0, all.upper + all.size() + 1.0);
     all = {std::min(all.lower, std::max(range.lower, limit.lower)), std::max(all.upper, std::min(range.upper, limit.upper))};
     legend_->add(entry.text, entry.text, entry.pen, {made}, entry.tip);
@@ -83,8 +83,8 @@ void GradientLabPanel::showBounds() {
   values_->fit(padded(all, 0.05, 0.5));
 }
 
-/// What each factor does at each step, in colours that are none of the run's nor of its states, and where they have the picture to
-/// themselves what the whole step does in pinned runs.
+/// The effect of each factor at each step, in colours that neither the run nor its states have, and in a picture of their own the effect of
+/// the whole step in pinned runs.
 void GradientLabPanel::showFactors(const TraceArray& factors) {
   const Theme& theme = plot_->theme();
   const std::vector<LabCurve> each{
@@ -104,7 +104,7 @@ void GradientLabPanel::showFactors(const TraceArray& factors) {
   QCPRange all(0.0, 0.0);
   int seen = 0;
   for (const LabCurve& entry : each) {
-    if (entry.column == step_factor && seen < 3) continue;  // what is the gate's alone, or slope times matrix, needs no sum
+    if (entry.column == step_factor && seen < 3) continue;  // gates alone, or slope times matrix, need no sum
     QCPGraph* made = curve(factor_rect_, *trace_, factors, entry.column, entry.pen);
     if (!expandTo(all, made)) {  // a factor that this model does not have
       plot_->removePlottable(made);

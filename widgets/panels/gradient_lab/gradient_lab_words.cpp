@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the gradient lab says of the step at the cursor, under the pointer, and where there is nothing to draw.
+// The texts of the gradient lab: on the step at the cursor, under the pointer, and where there is nothing to draw.
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +23,7 @@ double labParameterNorm(const Trace& trace) {
   return norm;
 }
 
-/// "0.858 = 0.736 along the gates + 0.122 through the matrix": what each brings to the sum of both, in digits that add up.
+/// "0.858 = 0.736 along the gates + 0.122 through the matrix": the terms of the sum of both, in digits that add up.
 QString labSum(double log10_whole, double share) {
   const double exponent = std::floor(log10_whole), whole = std::pow(10.0, log10_whole - exponent);  // from 1 to 10
   const double sum = std::round(100.0 * whole), gate = std::round(100.0 * whole * share), matrix = sum - gate;
@@ -36,7 +36,7 @@ QString labSum(double log10_whole, double share) {
   return QStringLiteral("%1 = %2 %3 %4").arg(text(sum), along, matrix < 0.0 ? QStringLiteral("−") : QStringLiteral("+"), through);
 }
 
-/// What one step does to the length of the gradient that passes it, factor by factor.
+/// The change of the gradient's length in one step, factor by factor.
 QString labStep(const Trace& trace, const TraceArray& factors, const TraceArray* shares, std::int64_t step) {
   const double whole = labValue(trace, &factors, step, GradientLabPanel::step_factor),
                gate = labValue(trace, &factors, step, GradientLabPanel::gate_factor),
@@ -115,7 +115,7 @@ QStringList GradientLabPanel::saidOfBounds() const {
                     : tr(", and the rate of the largest eigenvalue, which is no bound, would make it %1").arg(powerText(eigen));
     said << first + '.';
   }
-  // A view that this run has not got is said to be so before what stands in its place.
+  // A view that this run lacks is named before the text on its substitute.
   if (isMap() || (view() == View::factors && !find(*trace_, Kind::jacobian_factor))) {
     const Kind kind = view() == View::pairs ? Kind::jacobian_pairs : view() == View::alignment ? Kind::alignment : Kind::jacobian_factor;
     const QString absent = whyAbsent(*trace_, kind), noted = notesOn(*trace_, {kind});

@@ -12,6 +12,7 @@
 #include "box_layout.h"
 #include "calm_editors.h"
 #include "plain_text.h"
+#include "spoken.h"
 
 namespace reclab {
 namespace {
@@ -121,10 +122,12 @@ LabSettings::Editor LabSettings::number(const Panel::Setting& setting) {
   slider->setObjectName(QStringLiteral("lab.") + setting.key);
   slider->setRange(0, lab_positions);
   slider->setPageStep(50);
+  slider->setAccessibleName(QString(setting.key).replace('_', ' '));
   column->addWidget(name);
   column->addWidget(slider);
-  const auto label = [name, text = setting.label](const QString& value) {
+  const auto label = [name, slider, setting, text = setting.label](const QString& value) {
     name->setText(QStringLiteral("%1 = <b>%2</b>").arg(text, value));
+    setSpokenValue(slider, value.toDouble(), setting.at(0), setting.at(lab_positions));
   };
   const auto now = std::make_shared<double>(setting.value.toDouble());
   if (setting.stepped)
@@ -162,6 +165,7 @@ LabSettings::Editor LabSettings::choice(const Panel::Setting& setting) {
   name->setText(setting.label);
   name->setWordWrap(true);
   auto* box = new LabCalm<QComboBox>;
+  name->setBuddy(box);
   box->setObjectName(QStringLiteral("lab.") + setting.key);
   box->addItems(setting.choices);
   box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);

@@ -65,7 +65,7 @@ std::vector<GradientsPanel::Curve> GradientsPanel::curves(const Trace& trace) co
   const auto add = [&](Kind kind, const QString& tip) {
     for (const TraceArray* array : kind == Kind::gradient ? ofStates(trace) : trace.of(kind)) {
       if (!usable(*array)) continue;
-      // That of a state has the state's key behind its own name.
+      // The gradient of a state has the state's key after its own name.
       const auto parsed = parse_key(array->key);
       const auto at = kind == Kind::gradient ? parse_key(parsed->name) : parsed;
       found.push_back(
@@ -105,8 +105,7 @@ QString GradientsPanel::whyEmpty() const {
 }
 
 void GradientsPanel::judge() {
-  // Where the loss counts at several steps each of them adds to the gradient, so only the Jacobian product tells what the memory itself
-  // does.
+  // Where the loss counts at several steps each of them adds to the gradient, so only the Jacobian product shows the memory itself.
   const std::int64_t counted = stepsOfLoss(*trace_), recorded = std::ssize(trace_->steps);
   const bool once = counted <= 1;
   verdict_ = {};
@@ -157,7 +156,7 @@ void GradientsPanel::judge() {
   verdict_.sentence += note;
 }
 
-/// One colour a run: its states differ in their dashes, and what the memory alone does is thin and faint.
+/// One colour a run: its states differ in their dashes, and the memory's own curve is thin and faint.
 void GradientsPanel::drawPins() {
   const Theme& theme = plot_->theme();
   for (const Run& run : pinned_) {
@@ -219,7 +218,7 @@ void GradientsPanel::rebuild() {
                  verdict_.intercept + verdict_.slope * static_cast<double>(std::abs(verdict_.last - verdict_.first)));
     fit->addData(static_cast<double>(verdict_.last), verdict_.intercept);
   }
-  // What the loss sees has colours, what the memory alone does is thin and grey. Layers that would crowd the legend share an entry, and
+  // Gradients of the loss have colours, the memory's own curve is thin and grey. Layers that would crowd the legend share an entry, and
   // fade with depth.
   const std::vector<Curve> found = drawnCurves();
   QStringList states, layers;
@@ -252,7 +251,7 @@ void GradientsPanel::rebuild() {
     if (curve.former) ink = mixed(ink, theme.base, 0.4);
     QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.6 : 1.0, style);
     graph->setProperty("least", curve.kind == Kind::jacobian_min);
-    // While weights are learned the picture is of what they come to, however far from that the former ones were.
+    // During training the axes fit the new weights' curves, not the former ones.
     graph->setProperty("aside", curve.former && trace_->info.learned.has_value());
     if (!alone || curve.former || (!gradient && pinned_.size() > 1)) Plot::setQuiet(graph);
     fillCurve(graph, *curve.of, *curve.array);

@@ -48,8 +48,7 @@ Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const dou
   const std::size_t count = std::min(steps.size(), log10_norms.size());
   std::size_t end = count;
   while (end > 0 && !std::isfinite(log10_norms[end - 1])) --end;
-  // What is looked at goes back as far as anything is known. Zeros in its midst are steps that are not looked back at, not the end of the
-  // memory.
+  // The part that is judged goes back as far as values are known. Zeros within it are steps left out, not the end of the memory.
   std::vector<std::size_t> points;  // where it is not zero, the last first
   for (std::size_t i = end; i > 0 && (std::isfinite(log10_norms[i - 1]) || log10_norms[i - 1] < 0); --i)
     if (std::isfinite(log10_norms[i - 1])) points.push_back(i - 1);
@@ -63,7 +62,7 @@ Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const dou
   verdict.first = steps[begin];
   verdict.last = last;
   const double span = static_cast<double>(last - steps[begin]);
-  // What lies before the part that is looked at, and in its midst.
+  // The steps before the part that is judged, and the zeros within it.
   QString before;
   if (zeros > 0)
     before = QObject::tr("; it is exactly zero at %1 of these %2 steps")
@@ -105,7 +104,7 @@ Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const dou
     return verdict;
   }
 
-  // How far back until the first whole number of decades that says it: eight, or what the record reaches.
+  // The lag at which the change reaches a whole number of decades: eight, or the most in the record.
   const double sign = change < 0 ? -1.0 : 1.0, at_end = log10_norms[end - 1];
   double reached = 0.0;
   for (const std::size_t i : points) reached = std::max(reached, sign * (log10_norms[i] - at_end));

@@ -129,7 +129,7 @@ void KernelsPanel::makeRects() {
 
 void KernelsPanel::lookAt(const QString& preset, const QString& detail, bool asked) {
   PlotPanel::lookAt(preset, detail, asked);
-  if (asked && !detail.isEmpty()) left_.reset();  // a hand's wish, as what is picked here is
+  if (asked && !detail.isEmpty()) left_.reset();  // a choice by hand, as one in the panel is
 }
 
 void KernelsPanel::setChoices(const QVariantMap& saved) {
@@ -139,7 +139,7 @@ void KernelsPanel::setChoices(const QVariantMap& saved) {
   refresh();
 }
 
-/// What was picked by hand for this model, else what its preset names, else what was looked at.
+/// The view picked by hand for this model, else the one that its preset names, else the former one.
 void KernelsPanel::findChoice() {
   const QString of = preset();
   const QStringList named = wanted().split(u':');
@@ -151,7 +151,7 @@ void KernelsPanel::findChoice() {
     if (!left_) left_ = {view_, key_};
     view_ = named[0];
     state = named.value(1);
-  } else if (left_) {  // what another preset names is not what this one is looked at with
+  } else if (left_) {  // the place of another preset does not hold for this one
     view_ = left_->view;
     key_ = left_->key;
     left_.reset();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is said of kernels: under the picture, under the pointer, where there are none, and as a table.
+// The texts on kernels: under the picture, under the pointer, where there are none, and as a table.
 #include <algorithm>
 #include <cmath>
 

@@ -13,14 +13,14 @@ namespace reclab {
 
 namespace {
 
-/// A value of each step, the first of which is that after `first`; what is not above 0 is a gap of a logarithm.
+/// A value of each step, the first of which is that after `first`; on a logarithmic axis, values up to 0 are gaps.
 void fillSteps(QCPGraph* graph, std::int64_t first, const std::vector<double>& values) {
   fillCurve(
       graph, [&](std::int64_t i) { return first + i + 1; }, std::ssize(values),
       [&](std::int64_t i) { return std::log10(values[static_cast<std::size_t>(i)]); });
 }
 
-/// What a task's loss is of one output, as its metric tells.
+/// The name of a task's loss for one output, by its metric.
 QString lossOf(const LearningCurve& curve) {
   return curve.metric == "accuracy" ? Panel::tr("cross-entropy") : Panel::tr("½ squared error");
 }
@@ -31,7 +31,7 @@ constexpr double reach = 14.0;  ///< pixels from a curve within which a click is
 
 QString LearningPanel::nameOf(const LearningCurve& curve) const { return QString::fromStdString(learning_->name_of(curve)); }
 
-/// The one whose time it is: the one that is looked at, or else that which is trained on.
+/// The training of the time line: the one whose weights are shown, or else the current one.
 const LearningCurve& LearningPanel::ofTheLine() const {
   const LearningCurve* line = learning_->find(learning_->line);
   if (line == nullptr) line = learning_->find(learning_->current);
@@ -45,6 +45,7 @@ LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
       "below", false,
       tr("Below: the norm of the gradient before and after clipping, |change| / |weight| of each parameter, or the learning rate."),
       {tr("gradient norm"), tr("changes of weights"), tr("learning rate")});
+  what_->setAccessibleName(tr("Above"));
   controls_->addStretch();
   sentence_ = new Paragraph(plot_);
   legend_ = new Legend(plot_);
@@ -215,7 +216,7 @@ void LearningPanel::drawChanges(const LearningCurve& curve) {
   }
 }
 
-/// Where the weights that are looked at stand.
+/// The mark at the step of the weights that are shown.
 void LearningPanel::drawMark() {
   const bool there = learning_->line != 0;
   for (StraightLine* mark : {upper_mark_, lower_mark_}) {
@@ -239,7 +240,7 @@ void LearningPanel::fitAxes() {
   plot_->redraw();
 }
 
-/// Whose curve is there: the nearest; where none is near, that whose time it is.
+/// The training of the nearest curve; where none is near, that of the time line.
 std::uint64_t LearningPanel::trainingAt(const QPointF& position) const {
   if (!learning_ || learning_->trainings.empty()) return 0;
   std::uint64_t found = ofTheLine().training;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is said of trainings: above and under the curves, under the pointer, in a figure's file, and as a table.
+// The texts on trainings: above and under the curves, under the pointer, in a figure's file, and as a table.
 #include <QRegularExpression>
 #include <algorithm>
 
@@ -73,7 +73,7 @@ QString LearningPanel::tipAt(const QPointF& position) const {
   return htmlTip(lines.join(QStringLiteral("<br>")));
 }
 
-/// By what is, or was last, trained, whatever is looked at: "gru" for the training "GRU (2)".
+/// Named after the present or last training, not the current model: "gru" for the training "GRU (2)".
 QString LearningPanel::fileModel(const QString&) const {
   if (!learning_ || learning_->trainings.empty()) return {};
   const LearningCurve* current = learning_->find(learning_->current);

@@ -85,7 +85,7 @@ QString LyapunovPanel::whyEmpty() const {
   return tr("This run has no Lyapunov exponents yet: they come after states and gradients. If they do not, press Run.");
 }
 
-/// The largest exponent and what follows from it.
+/// The largest exponent and its meaning.
 QString LyapunovPanel::judged() const {
   const std::span<const double> last = lastOf(*trace_, *array_);
   const double largest = last.front(), tenfold = std::numbers::ln10 / std::abs(largest);
@@ -178,7 +178,7 @@ void LyapunovPanel::drawPins() {
   }
 }
 
-/// The value axis holds 0 and the largest exponents of all runs. What lies far below may take half of it, and the wild beginning of the
+/// The value axis holds 0 and the largest exponents of all runs. Exponents far below may take half of it, and the wild beginning of the
 /// means no more than the rest needs.
 void LyapunovPanel::fitValues() {
   if (!array_) return;

@@ -29,6 +29,7 @@ OutputPanel::OutputPanel(QWidget* parent) : PlotPanel(parent) {
   which_ = new QLineEdit;
   which_->setObjectName(QStringLiteral("which"));
   which_->setClearButtonEnabled(true);
+  which_->setAccessibleName(tr("Outputs in colour"));
   which_->setPlaceholderText(tr("in colour: those that vary most"));
   which_->setToolTip(tr("Which outputs are in colour: numbers from 0, ranges and names, such as 0, 4-6. Empty: those that vary most."));
   controls_->addWidget(which_, 1);
@@ -72,14 +73,14 @@ double OutputPanel::shown(const OutputData& of, std::int64_t row, std::int64_t c
   return probabilities() ? of.probability(row, channel) : of.value(row, channel);
 }
 
-/// Where the target is drawn: of logits, at the logit that is to be the largest.
+/// The value at which the target is drawn: with logits, the logit of the target's class.
 std::optional<double> OutputPanel::wanted(std::int64_t row, std::int64_t channel) const {
   if (!data_.classes()) return data_.target(row, channel);
   if (data_.targetClass(row) != channel) return std::nullopt;
   return probabilities() ? 1.0 : data_.value(row, channel);
 }
 
-/// All of few; of many what was typed or the preset names, else those that vary most.
+/// All of few channels; of many the typed ones or the preset's, else those that vary most.
 void OutputPanel::choose() {
   const QString asked = by_hand_.value(preset(), PlotPanel::wanted());
   if (which_->text() != asked) {
@@ -145,7 +146,7 @@ void OutputPanel::rebuild() {
   fitValues();
 }
 
-/// All that are not in colour, thin and grey, behind the others.
+/// The channels without a colour, thin and grey, behind the others.
 void OutputPanel::drawOthers() {
   const std::int64_t others = data_.channels() - std::ssize(chosen_);
   if (others <= 0) return;

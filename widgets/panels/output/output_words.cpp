@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is said of an output: how far it is from its target, under the pointer, where there is none, and as a table.
+// The texts on an output: its distance to the target, under the pointer, where there is none, and as a table.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -28,7 +28,7 @@ QString OutputPanel::whyEmpty() const {
   return tr("The output of this run was not recorded. Press Run.");
 }
 
-/// What the task asks, and how far the output is from it.
+/// The task, and the distance of the output to its target.
 QString OutputPanel::judged() const {
   if (!score_) {
     if (data_.hasTarget()) return tr("The target counts at none of the recorded steps.");

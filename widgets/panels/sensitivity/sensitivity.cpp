@@ -109,7 +109,7 @@ QString SensitivityPanel::valueText(const SensitivityBlocks& blocks, std::int64_
                                 : tr("not finite");
 }
 
-/// What there is to choose of the run.
+/// The choices that the run offers.
 void SensitivityPanel::fillControls() {
   const bool mixing = choice().mixing && trace_;
   control_row_->show();
@@ -159,8 +159,7 @@ void SensitivityPanel::rebuild() {
   colours_ = showPowers(*map_.heatmap, *map_.bar, *blocks_.logarithms, std::ssize(blocks_.columns), blocks_.rows, decades_shown, {});
   const double high = colours_.high;
   if (!logarithmic_->isChecked()) {
-    // What is exactly 0 has no colour, as in the other scale; what is too small or too large for a number has that of the smallest or
-    // largest one.
+    // Exact zeros have no colour, as in the other scale; values beyond the numbers' range have that of the smallest or largest one.
     constexpr double smallest = std::numeric_limits<double>::min(), largest = std::numeric_limits<double>::max();
     auto shown = std::make_shared<std::vector<double>>(*blocks_.values);
     for (std::size_t i = 0; i < shown->size(); ++i)

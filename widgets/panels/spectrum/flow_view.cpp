@@ -25,7 +25,7 @@ QString complexText(const Complex& z) {
 
 }  // namespace
 
-/// The half-plane with its eigenvalues, or what one rule makes of them in the disk.
+/// The half-plane with its eigenvalues, or their images in the disk under one rule.
 class FlowPicture : public QCPLayerable {
  public:
   FlowPicture(FlowView* view, int rule)
@@ -54,7 +54,7 @@ class FlowPicture : public QCPLayerable {
     painter->drawLine(QPointF(area.left(), zero.y()), QPointF(area.right(), zero.y()));
     painter->setPen(QPen(theme.axis, 1.2));
     painter->drawLine(QPointF(zero.x(), area.top()), QPointF(zero.x(), area.bottom()));
-    // Where Euler's step forward is stable: |1 + h λ| < 1.
+    // The stable region of Euler's forward step: |1 + h λ| < 1.
     if (view_->pictures_[0]->realVisibility()) {
       painter->setBrush(Qt::NoBrush);
       painter->setPen(QPen(view_->inkOf(0), 1, Qt::DashLine));
@@ -152,7 +152,7 @@ QString FlowView::nameOf(const Discretisation& rule) {
 }
 
 QColor FlowView::inkOf(int rule) const {
-  constexpr std::array order{1, 4, 0, 3, 2};  // what runs most often is the first of the colours
+  constexpr std::array order{1, 4, 0, 3, 2};  // the most common rule has the first colour
   return plot_->theme().series(order[static_cast<std::size_t>(rule)]);
 }
 
@@ -207,7 +207,7 @@ QString FlowView::note() const {
     std::int64_t outside = 0, fading = 0;
     double largest = 0.0;
     for (std::size_t i = 0; i < exponents_.size(); ++i) {
-      if (!(exponents_[i].real() <= 1e-12)) continue;  // what grows anyway
+      if (!(exponents_[i].real() <= 1e-12)) continue;  // growing modes
       const double size = std::abs(placed(rule, i));
       ++fading;
       outside += size > 1.0 + 1e-12;
@@ -257,7 +257,7 @@ QString FlowView::tipAt(const QPointF& position) const {
   if (by < 0) return said.join(u'\n');
   const Complex z = placed(by, hit), back = std::log(z) / step_;
   said << tr("with %1: z = %2, |z| = %3").arg(nameOf(rules_[static_cast<std::size_t>(by)]), complexText(z), number(std::abs(z), 5));
-  // What a mode that is exactly so discretised looks like.
+  // The continuous mode whose exact discretisation this is.
   if (z != 0.0 && by != rules - 1)
     said << tr("it then acts like one with %1, %2")
                 .arg(back.real() == 0.0 ? tr("no decay")

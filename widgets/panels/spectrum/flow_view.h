@@ -19,7 +19,7 @@ class FlowView : public QObject {
  public:
   static constexpr int rules = 5;
 
-  /// `plane` and `disk` are rects of the plot; the disk's own ground is drawn by whoever owns it.
+  /// `plane` and `disk` are rects of the plot; the disk's own ground is drawn by its owner.
   FlowView(Plot* plot, Legend* legend, QCPAxisRect* plane, QCPAxisRect* disk);
   /// Eigenvalues times the sequence's own step, from which the rule `own` makes the eigenvalues that run.
   void set(std::vector<std::complex<double>> exponents, const Discretisation& own, const StepTime& time);

@@ -14,6 +14,7 @@
 #include "plot/parts/curves.h"
 #include "plot/parts/layout.h"
 #include "plot/parts/pinned.h"
+#include "spoken.h"
 
 namespace reclab {
 
@@ -91,10 +92,13 @@ void SpectrumPanel::makeFlowControls() {
   step_slider_->setMinimumWidth(60);
   step_slider_->setToolTip(
       tr("The length h of a step, from a hundredth to a hundred times that of the sequence. A double click on the picture puts it back."));
+  step_slider_->setAccessibleName(tr("Length of a step"));
+  setSpokenValue(step_slider_, 1.0, 0.01, 100.0);
   step_label_ = plainLabel();
   step_label_->setObjectName(QStringLiteral("stepLength"));
   share_ = new QDoubleSpinBox;
   share_->setObjectName(QStringLiteral("share"));
+  share_->setAccessibleName(tr("Share α"));
   share_->setRange(0.0, 1.0);
   share_->setSingleStep(0.05);
   share_->setDecimals(2);
@@ -106,6 +110,7 @@ void SpectrumPanel::makeFlowControls() {
   row->addWidget(share_);
   connect(step_slider_, &QSlider::valueChanged, this, [this](int hundredths) {
     flow_->setStep(hundredths == 0 ? 1.0 : std::pow(10.0, 0.01 * hundredths));
+    setSpokenValue(step_slider_, std::pow(10.0, 0.01 * hundredths), 0.01, 100.0);
     if (fromContinuous()) moveTime();
   });
   connect(share_, &QDoubleSpinBox::valueChanged, this, [this](double share) {
@@ -246,8 +251,8 @@ void SpectrumPanel::findHome() {
     }
   const double across = std::max(0.08 * (right - left), 1e-6), up = std::max(0.08 * (top - bottom), 1e-6);
   const QCPRange re(left - across, right + across), im(bottom - up, top + up);
-  // Eigenvalues that leave the plane while a slider moves are what one looks for: it grows, by a quarter more than it must, so that it is
-  // seldom.
+  // Eigenvalues that leave the plane while a slider moves are of interest: the plane grows, by a quarter more than needed, so that it does
+  // so seldom.
   const auto grown = [this](const QCPRange& home, const QCPRange& wanted) {
     if (!held_ || !(home.size() > 0)) return wanted;
     QCPRange range = home;
@@ -270,7 +275,7 @@ void SpectrumPanel::keepRound() {
   const auto remember = [this, re, im] { kept_re_ = re->range(), kept_im_ = im->range(); };
   const QCPRange disk(-1.1 * flow_->diskReach(), 1.1 * flow_->diskReach());
   const QCPRange &home_re = fromContinuous() ? disk : home_re_, &home_im = fromContinuous() ? disk : home_im_;
-  // What stands side by side is given what all of them want, whatever each of them shows beyond it to be round.
+  // Panels side by side share the wanted ranges, without the margins that each adds for a round disk.
   rect_->setProperty("wanted", QRectF(home_re.lower, home_im.lower, home_re.size(), home_im.size()));
   if (!lock_->isChecked() && !imposed_) {
     re->setRange(home_re);

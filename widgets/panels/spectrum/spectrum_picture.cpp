@@ -89,7 +89,7 @@ QImage SpectrumPicture::cloudImage(const QSize& size, const QColor& colour) cons
   return image;
 }
 
-/// How often each pixel is hit by any step, as opacity. Drawn once for a view.
+/// The eigenvalues of all steps in each pixel, counted as opacity. Drawn once for a view.
 void SpectrumPicture::drawCloud(QCPPainter* painter) {
   if (!panel_->cloudArray_) return;
   const std::vector<Complex>& values = *panel_->cloudArray_->complex;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is said of eigenvalues: of those at the cursor, under the pointer, where there are none, and as a table.
+// The texts on eigenvalues: of those at the cursor, under the pointer, where there are none, and as a table.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,7 +18,7 @@ QString SpectrumPanel::whyEmpty() const {
   for (const TraceArray* array : trace_->of(Kind::spectrum))
     if (array->complex && array->size() > 0) return {};
   if (const QString said = endedEarly(*trace_, tr("This run has no spectrum")); !said.isEmpty()) return said;
-  // A model without a transition says so in place of what its spectrum would hold.
+  // A model without a transition says so in place of its spectrum.
   for (const SpectrumInfo& info : trace_->info.spectra)
     if (info.of.starts_with("none"))
       return (tr("%1 has no spectrum: %2.")

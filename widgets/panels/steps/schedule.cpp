@@ -96,7 +96,7 @@ int StepSchedule::exactAfter(int iteration) const {
 std::vector<bool> StepSchedule::cone(int node) const {
   std::vector<bool> in(nodes.size(), false);
   in[static_cast<std::size_t>(node)] = true;
-  for (std::size_t i = static_cast<std::size_t>(node) + 1; i-- > 0;)  // nodes come after what they need
+  for (std::size_t i = static_cast<std::size_t>(node) + 1; i-- > 0;)  // nodes come after the nodes that they need
     if (in[i])
       for (const int from : nodes[i].needs) in[static_cast<std::size_t>(from)] = true;
   return in;

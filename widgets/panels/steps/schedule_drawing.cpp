@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How a schedule is drawn: its axes, pieces of work and what they need, or the errors of an iteration; and what the colours stand for.
+// The drawing of a schedule: its axes, nodes and edges, or the errors of an iteration; and the legend of the colours.
 #include <algorithm>
 #include <cmath>
 
@@ -118,13 +118,13 @@ void ScheduleView::drawNodes(QCPPainter* painter, const Frame& f) const {
   }
   if (triangle) {
     painter->setPen(QPen(theme().grid, 1));
-    for (std::size_t i = 0; i < nodes.size(); ++i) {  // what a row reads
+    for (std::size_t i = 0; i < nodes.size(); ++i) {  // the columns that a row reads
       if (schedule_->kinds[static_cast<std::size_t>(nodes[i].kind)].place != Place::end) continue;
       const QPointF end = boxOf(f, static_cast<int>(i)).center();
       painter->drawLine(QPointF(f.area.left() + nodes[i].first * f.column, end.y()), end);
     }
   } else {
-    // What each covers, as a band; then the edges.
+    // The steps that each node covers, as a band; then the edges.
     const double thick = std::clamp(radius(f), 2.0, 5.0);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const auto& node = nodes[i];
@@ -151,7 +151,7 @@ void ScheduleView::drawNodes(QCPPainter* painter, const Frame& f) const {
       }
   }
   drawCursor(painter, f);
-  for (int pass = 0; pass < 2; ++pass)  // bars under what stands before them
+  for (int pass = 0; pass < 2; ++pass)  // bars first, under the other nodes
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const auto& node = nodes[i];
       if ((schedule_->kinds[static_cast<std::size_t>(node.kind)].place == Place::bar) != (pass == 0)) continue;
@@ -198,7 +198,7 @@ void ScheduleView::drawErrors(QCPPainter* painter, const Frame& f) const {
       painter->drawRect(QRectF(left, top, right - left, bottom - top - (f.row > 6 ? 1 : 0)));
     }
   painter->setAntialiasing(true);
-  // Where the part that is right ends.
+  // The end of the part that has converged.
   const QColor dark = Qt::black, light = Qt::white;
   for (int row = 0; row <= position_; ++row) {
     const double x = f.area.left() + schedule_->exactAfter(row) * f.column, top = f.area.top() + row * f.row;
@@ -214,7 +214,7 @@ void ScheduleView::drawErrors(QCPPainter* painter, const Frame& f) const {
     painter->drawRect(QRectF(f.area.left() - 1, f.area.top() + position_ * f.row, f.area.width() + 2, f.row));
   }
   drawCursor(painter, f);
-  // What the colours stand for.
+  // The legend of the colours.
   const QFontMetrics metrics(theme().small, mParentPlot);
   const QRectF bar(f.area.right() + 8, f.area.top(), 8, f.area.height());
   QLinearGradient shades(bar.bottomLeft(), bar.topLeft());

@@ -33,7 +33,7 @@ void ScheduleView::setChosen(int node) {
 }
 
 QColor ScheduleView::colourOf(int kind) const {
-  // What is given stands back; the others in the order that they are named in.
+  // Given values are muted; the other kinds have colours in their order.
   int at = 0;
   for (int k = 0; k < kind; ++k) at += schedule_->kinds[static_cast<std::size_t>(k)].given ? 0 : 1;
   return schedule_->kinds[static_cast<std::size_t>(kind)].given ? theme().muted : theme().series(at);
@@ -81,7 +81,7 @@ QRectF ScheduleView::boxOf(const Frame& f, int index) const {
     switch (kind.place) {
       case Place::lane: {
         const double top = f.area.top() + lane_[static_cast<std::size_t>(node.kind)] * f.row;
-        if (node.first == 0 && node.last > 0 && node.needs.size() <= 2)  // it stands where what it covers ends
+        if (node.first == 0 && node.last > 0 && node.needs.size() <= 2)  // it is at the last step that it covers
           return {f.area.left() + (node.last + 1) * f.column - f.column, top + 0.15 * f.row, f.column, 0.7 * f.row};
         return cells(node.first, node.last, top, 0.8);
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A schedule drawn: time from left to right, rounds from top to bottom; or, for what looks at pairs of steps, their triangle; or the error
-// of an iteration as a heat map.
+// A schedule drawn: time from left to right, rounds from top to bottom; or, for operations over pairs of steps, their triangle; or the
+// error of an iteration as a heat map.
 #pragma once
 
 #include <optional>

@@ -38,6 +38,7 @@ StepsPanel::StepsPanel(QWidget* parent) : PlotPanel(parent) {
   round_->setMinimumWidth(50);
   round_->setFocusPolicy(Qt::ClickFocus);
   round_->setToolTip(tr("The round under way"));
+  round_->setAccessibleName(tr("Round"));
   speed_ = makeChoice("speed", true, tr("Speed: at 1× about a round a second"));
   for (const auto& [text, value] : {std::pair{"½×", 0.5}, {"1×", 1.0}, {"2×", 2.0}, {"4×", 4.0}})
     speed_->addItem(QString::fromUtf8(text), value);

@@ -87,7 +87,7 @@ void TimingPanel::forget() {
   noteRun();
 }
 
-/// What can be chosen is what the run's model has.
+/// Offers the forms of the run's model.
 void TimingPanel::noteRun() {
   if (trace_) {
     QStringList forms;
@@ -177,7 +177,7 @@ void TimingPanel::showCaption() {
   if (!state_.waits.isEmpty()) return caption_->setText(state_.waits, true);
   // One line of it, with as much as it holds; resting the pointer on it tells the rest.
   QString text = circumstances(timings_.info);
-  // What was measured holds for other seeds and numbers too, but Newton's iterations are those of the ones it was measured with.
+  // Times hold for other seeds and values too, but Newton's iterations depend on them.
   if (trace_ && trace_->timed && (trace_->timed->hyper != trace_->info.hyper || trace_->timed->seed != trace_->info.seed)) {
     QStringList with;
     for (std::size_t i = 0; i < trace_->timed->hyper.size() && i < trace_->info.hyper.size(); ++i)

@@ -64,6 +64,8 @@ TimingChoices::TimingChoices(QWidget* parent) : QWidget(parent) {
   to_ = new QComboBox;
   from_->setObjectName(QStringLiteral("timingFrom"));
   to_->setObjectName(QStringLiteral("timingTo"));
+  from_->setAccessibleName(tr("Shortest length"));
+  to_->setAccessibleName(tr("Longest length"));
   for (QComboBox* box : {from_, to_}) {
     for (const QString& length : doublings(shortest, longest)) box->addItem(grouped(length.toLongLong()), length);
     box->setToolTip(tr("The lengths: each twice as long as the one before. Long ones take long"));
@@ -115,7 +117,9 @@ QComboBox* TimingChoices::combo(const std::string& key, const QString& name, con
   box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   for (const auto& [text, value] : offered) box->addItem(text, value);
   connect(box, &QComboBox::activated, this, [this, key, box] { choose(key, box->currentData().toString()); });
-  fields_.push_back({plainLabel(label), box});
+  auto* words = plainLabel(label);
+  words->setBuddy(box);
+  fields_.push_back({words, box});
   return boxes_[key] = box;
 }
 
@@ -263,7 +267,7 @@ QVariantMap TimingChoices::saved() const {
 }
 
 void TimingChoices::restore(const QVariantMap& saved) {
-  // A settings file may hold anything: what cannot be chosen here is passed over.
+  // A settings file may hold anything: invalid choices are ignored.
   const auto kept = [&](const std::string& key) { return saved.value(QString::fromStdString(key)).toString(); };
   Values next = usual();
   for (const auto& [key, box] : boxes_)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The row of controls of a timing: views, passes, what is timed, and the button that times it.
+// The row of controls of a timing: views, passes, forms and lengths, and the button that times them.
 #include <QStyle>
 #include <algorithm>
 
@@ -17,6 +17,7 @@ void TimingPanel::makeControls() {
   auto* row = boxLayout<QHBoxLayout>(segments_, 4);
   auto* group = new QButtonGroup(this);
   view_box_ = makeChoice("timingView", false, tr("What is drawn of the timing"));
+  view_box_->setAccessibleName(tr("View"));
   for (const TimingViewText& view : view_texts) {
     auto* button = new QToolButton;
     button->setObjectName(QStringLiteral("timingView.") + QLatin1String(view.name));
@@ -34,6 +35,7 @@ void TimingPanel::makeControls() {
 
   pass_box_ = makeChoice("timingPass", false,
                          tr("The time of which passes: of both together, of one, or of each by itself (forward solid, backward dashed)"));
+  pass_box_->setAccessibleName(tr("Passes shown"));
   pass_box_->addItem(tr("both"), static_cast<int>(Pass::sum));
   pass_box_->addItem(tr("forward"), static_cast<int>(Pass::forward));
   pass_box_->addItem(tr("backward"), static_cast<int>(Pass::backward));
@@ -164,7 +166,7 @@ void TimingPanel::showButtons() {
   time_->setVisible(!offer_->isVisibleTo(this));
   const bool stands_out = changed_ && !state_.running;
   if (time_->property("primary").toBool() != stands_out) {
-    time_->setProperty("primary", stands_out);  // what is shown is not what is chosen
+    time_->setProperty("primary", stands_out);  // the timing shown is not of the present choices
     time_->style()->unpolish(time_);
     time_->style()->polish(time_);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The views of the timing panel: what is drawn of a timing.
+// The views of the timing panel.
 #include <algorithm>
 #include <cmath>
 
@@ -14,7 +14,7 @@ namespace {
 /// Ticks of a logarithmic axis at powers of two, or at whole powers of ten, which become 1, 2 and 5 of each when few are in sight.
 class LogTicker : public QCPAxisTickerLog {
  public:
-  /// `anchor` is a power that has a tick whichever others have.
+  /// `anchor` is a power that always has a tick.
   LogTicker(int base, std::function<QString(double)> write, int anchor) : base_(base), anchor_(anchor), write_(std::move(write)) {}
 
  protected:

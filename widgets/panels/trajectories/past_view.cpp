@@ -36,6 +36,7 @@ PastView::PastView(QWidget* parent) : Plot(parent) {
   setObjectName("past");
   copy_ = new QComboBox;
   copy_->setProperty("choice", "copy");
+  copy_->setAccessibleName(tr("Signal"));
   copy_->setObjectName("copyChoice");
   copy_->setToolTip(tr("Which of the memory's signals: each has coefficients of its own"));
   copy_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);

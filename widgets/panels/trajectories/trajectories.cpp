@@ -264,7 +264,7 @@ QString TrajectoriesPanel::emptyReason() const {
     return tr("%1 has no state that one step hands to the next, so there is no path to draw. Choose another model.")
         .arg(modelName(*trace_));
   }
-  if (view_ == View::past) return past_->emptyReason();  // which needs none of what is computed below
+  if (view_ == View::past) return past_->emptyReason();  // which needs no components
   if (pending_ && columns_.width() == 0) return tr("The components of %1 units are being computed.").arg(grouped(wanted_.width()));
   if (picture_.rows == 0)
     return tr("The state is not finite from its first step on, so there is nothing to draw: lower the weights or the input.");
@@ -305,7 +305,7 @@ void TrajectoriesPanel::setTimeRange(std::int64_t first, std::int64_t last) {
   applyRange();
 }
 
-/// What lies outside the visible range fades in 3-D.
+/// Parts outside the visible range fade in 3-D.
 void TrajectoriesPanel::applyRange() {
   const std::vector<std::int64_t>& steps = columns_.steps();
   std::int64_t first = 0, last = -1;

@@ -117,7 +117,7 @@ class TrajectoriesPanel : public Panel {
   std::vector<Run> pinned_;
   struct Place {
     View view;
-    QString state;  ///< empty: whichever
+    QString state;  ///< empty: any
   };
   QHash<QString, Place> chosen_by_hand_, wanted_places_;  ///< by preset: the picked place, and the one that it names
   QString placed_;                                        ///< the preset whose place was taken last

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What is chosen of the states: the view, the array, the axes and the units that are drawn as lines; and what is looked at of a model, as a
-// hand left it, as its preset says, and where there is a past.
+// The choices on the states: the view, the array, the axes and the units that are drawn as lines; and their defaults for a model: the
+// choice by hand, the preset's place, and a view of the past.
 #include <QButtonGroup>
 #include <QMenu>
 #include <QSignalBlocker>
@@ -32,6 +32,7 @@ QToolButton* flatButton(const QString& text, const QString& tip) {
 QComboBox* smallChoice(const char* name, const QString& tip) {
   auto* choice = new QComboBox;
   choice->setProperty("choice", name);
+  choice->setAccessibleName(QString(QChar(*name).toUpper()) + (name + 1));
   choice->setToolTip(safeTip(tip));
   choice->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   choice->setMinimumContentsLength(7);
@@ -108,6 +109,7 @@ void TrajectoriesPanel::makeControls() {
   for (std::size_t k = 0; k < 3; ++k) {
     axis_[k] = smallChoice(k == 0 ? "x" : k == 1 ? "y" : "z", tr("The unit along this axis"));
     axis_[k]->setObjectName(QString("axis%1").arg(k));
+    axis_[k]->setAccessibleName(tr("Axis %1").arg(k + 1));
     axis_[k]->setModel(axisNames_);
     axisRow->addWidget(axis_[k], 1);
     connect(axis_[k], &QComboBox::activated, this, &TrajectoriesPanel::request);
@@ -125,6 +127,7 @@ void TrajectoriesPanel::makeControls() {
   connect(unitSearch_, &QLineEdit::textChanged, unitsFound_, &QSortFilterProxyModel::setFilterFixedString);
   auto* list = new QListView;
   list->setObjectName("unitList");
+  list->setAccessibleName(tr("Units"));
   list->setModel(unitsFound_);
   list->setUniformItemSizes(true);
   list->setSpacing(1);
@@ -292,7 +295,7 @@ void TrajectoriesPanel::rememberPlace() {
   if (trace_) chosen_by_hand_[QString::fromStdString(trace_->info.preset)] = {view_, array_->currentData().toString()};
 }
 
-/// "past", "lines:h", or ":h" for a state in whichever view.
+/// "past", "lines:h", or ":h" for a state in any view.
 void TrajectoriesPanel::lookAt(const QString& preset, const QString& detail, bool asked) {
   const QString view = detail.section(':', 0, 0);
   Place place{view_, detail.section(':', 1)};
@@ -315,7 +318,7 @@ bool TrajectoriesPanel::takePlace() {
   placed_ = preset;
   const bool by_hand = chosen_by_hand_.contains(preset);
   if (!by_hand && !wanted_places_.contains(preset)) {
-    // What another preset wanted is not what this one is looked at with.
+    // The place of another preset does not hold for this one.
     if (!left_for_preset_) return false;
     setView(*std::exchange(left_for_preset_, std::nullopt));
     return true;

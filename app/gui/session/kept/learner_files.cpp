@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A training of the window as files: the folder that `reclab train --resume` reads, and beside it what the window shows of it, its curve
-// and the weights that it had on its way. Both are whole or not there.
+// A training of the window as files: the folder that `reclab train --resume` reads, and beside it the window's part, its curve and the
+// weights on its way. Both are whole or not there.
 #include <QFileInfo>
 #include <QJsonDocument>
 #include <filesystem>
@@ -36,7 +36,7 @@ Json jsonOf(const TrainingChoice& choice) {
   return json;
 }
 
-/// What a file does not have, as one that was written before an option was there, is as it usually is.
+/// Fields missing in a file, as in one older than an option, have their defaults.
 TrainingChoice choiceFrom(const Json& json) {
   TrainingChoice choice;
   for (const TrainingField& field : training_fields()) {
@@ -85,7 +85,7 @@ void addTo(NpzWriter& archive, const std::string& prefix, const Parameters& weig
   for (const auto& entry : weights.entries()) archive.add(prefix + entry.name, entry.shape, std::span<const double>(entry.values));
 }
 
-/// Those of an archive whose names begin so, in its order.
+/// The parameters of an archive whose names have the prefix, in its order.
 Parameters readFrom(const NpzFile& archive, const std::string& prefix) {
   Parameters weights;
   for (const std::string& name : archive.names()) {
@@ -133,9 +133,9 @@ void writeWeights(const std::filesystem::path& file, const Parameters& weights) 
 
 bool Learner::keep(const QString& folder) {
   const std::lock_guard training(training_mutex_);
-  if (!training_) return !resumes_.empty();  // what lies there is what it is
+  if (!training_) return !resumes_.empty();  // the folder on disk is up to date
   try {
-    take(true);
+    updateHistory(true);
   } catch (const DeviceError& error) {
     leaveDevice(error);
   }

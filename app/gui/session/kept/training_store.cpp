@@ -13,7 +13,7 @@
 namespace reclab {
 namespace {
 
-/// Those of trainings, the newest first.
+/// The folders of trainings, the newest first.
 QFileInfoList foldersIn(const QString& folder) {
   QFileInfoList all = QDir(folder).entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot);
   const auto of = [](const QFileInfo& one) { return QFileInfo(one.filePath() + "/window/learner.json"); };
@@ -27,7 +27,7 @@ QFileInfoList foldersIn(const QString& folder) {
 QString TrainingStore::standardFolder() { return QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + "/trainings"; }
 
 TrainingStore::TrainingStore(const QString& folder) : folder_(folder) {
-  if (!QDir().mkpath(folder_)) return;  // what is to be written there says why not
+  if (!QDir().mkpath(folder_)) return;  // a later write there reports the reason
   lock_ = std::make_unique<QLockFile>(folder_ + "/lock");
   lock_->setStaleLockTime(0);
   mine_ = lock_->tryLock(0);

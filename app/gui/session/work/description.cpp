@@ -75,7 +75,7 @@ DescriptionWork::DescriptionWork(Scheduler& scheduler)
       description_(scheduler, {},
                    {.finished =
                         [this](const DescriptionKey& key, const ModelPtr& found) {
-                          // Until it is known anew, what had no effect has none.
+                          // Until the effects are known anew, the former ones hold.
                           auto model = std::make_shared<ModelDescription>(*found);
                           if (lastDescribed_ && lastDescribed_->preset.id == model->preset.id) model->idle = lastDescribed_->idle;
                           lastDescribed_ = model;

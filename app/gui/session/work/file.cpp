@@ -33,6 +33,23 @@ void FileWork::open(const SequenceChoice& choice) {
   loading_.start({choice, {}}, [choice](const auto&, std::stop_token) -> Loaded { return kind_of_file(choice.file); });
 }
 
+void FileWork::openPreset(const QString& file, const LibraryPtr& library) {
+  LoadKey key;
+  key.choice.file = file.toStdString();
+  loading_.start(std::move(key), [library, path = std::filesystem::path(file.toStdString())](const auto&, std::stop_token) -> Loaded {
+    std::vector<std::filesystem::path> places = preset_folders();
+    for (const Preset& preset : library->presets.presets()) places.push_back(preset.file);  // those that were opened before
+    places.push_back(path);
+    auto more = std::make_shared<Library>(*library);
+    more->presets = PresetLibrary(builtin_registry(), places);
+    for (const Preset& preset : more->presets.presets())
+      if (std::filesystem::equivalent(preset.file, path)) return ReadPreset{more, QString::fromStdString(preset.id)};
+    for (const std::string& problem : more->presets.problems())
+      if (problem.starts_with(path.string())) throw Error(problem);
+    throw Error(path.string() + " is no preset.");
+  });
+}
+
 void FileWork::loadSequence(const SequenceChoice& choice) {
   if (choice.is_file()) emit said(tr("Reading %1…").arg(QFileInfo(QString::fromStdString(choice.file)).fileName()), Tone::busy);
   loading_.start({choice, FileKind::sequence}, [choice](const auto&, std::stop_token) -> Loaded {
@@ -69,6 +86,8 @@ void FileWork::take(const LoadKey& key, const Loaded& loaded) {
   const QString file = QString::fromStdString(key.choice.file);
   if (const auto* kind = std::get_if<FileKind>(&loaded)) {
     emit isOf(*kind, key.choice);
+  } else if (const auto* preset = std::get_if<ReadPreset>(&loaded)) {
+    emit presetRead(preset->library, preset->id, file);
   } else if (const auto* sequence = std::get_if<LoadedSequencePtr>(&loaded)) {
     emit sequenceLoaded(*sequence);
   } else if (const auto* gaps = std::get_if<Gaps>(&loaded)) {

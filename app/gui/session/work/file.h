@@ -23,13 +23,16 @@ class FileWork : public QObject {
  public:
   explicit FileWork(Scheduler& scheduler);
   void open(const SequenceChoice& choice);
+  /// Reads a preset; presetRead follows, or a sentence.
+  void openPreset(const QString& file, const LibraryPtr& library);
   void loadSequence(const SequenceChoice& choice);
   void loadFile(FileKind kind, const QString& file, const LibraryPtr& library, const Setup& setup);
   void saveWeights(const TracePtr& trace, const QString& file);
   void saveState(const std::shared_ptr<const FinalState>& state, const QString& file);
 
  signals:
-  void isOf(reclab::FileKind kind, reclab::SequenceChoice choice);  ///< the kind of the opened file
+  void isOf(reclab::FileKind kind, reclab::SequenceChoice choice);        ///< the kind of the opened file
+  void presetRead(reclab::LibraryPtr library, QString id, QString file);  ///< a library with it
   void sequenceLoaded(reclab::LoadedSequencePtr sequence);
   void sequenceRefused();  ///< after the sentence that says why
   void cellsMissing(reclab::SequenceChoice choice,
@@ -51,7 +54,11 @@ class FileWork : public QObject {
     QString sentence;
     QStringList cures;
   };
-  using Loaded = std::variant<FileKind, LoadedSequencePtr, Fits, Misfit, Gaps>;
+  struct ReadPreset {
+    LibraryPtr library;
+    QString id;
+  };
+  using Loaded = std::variant<FileKind, LoadedSequencePtr, Fits, Misfit, Gaps, ReadPreset>;
   struct SaveKey {
     FileKind kind;
     QString file;

@@ -24,7 +24,7 @@ RunStage runOf(const RunWork::Subject& subject, const Report<RunStage>& report, 
   const auto publish = [&](TracePtr trace) { report.part({std::move(trace), {}}); };
   RunResult result = run(builtin_registry(), requestFor(setup, subject.library->presets.find(setup.preset), subject.key.recording),
                          report.progress, stop, publish, &standing);
-  if (result.trace->info.outcome == Outcome::cancelled) throw Cancelled();  // what it recorded is freed here, not in the window's thread
+  if (result.trace->info.outcome == Outcome::cancelled) throw Cancelled();  // its arrays are freed here, not in the window's thread
   return {std::move(result.trace), std::make_shared<const FinalState>(std::move(result.state))};
 }
 
@@ -50,7 +50,7 @@ RunWork::RunWork(Scheduler& scheduler, std::function<std::optional<Subject>(bool
             .finished =
                 [this](const RunKey& key, const RunStage& result) {
                   complete_ = !key.live;
-                  if (key.live && Clock::now() - started_ > soon_enough) keepsUp_ = false;
+                  if (key.live && Clock::now() - started_ > soon_enough) liveRunsAreFast_ = false;
                   outcome_ = result.trace->info.outcome;
                   sentence_ = QString::fromStdString(result.trace->info.sentence);
                   emit came(result, key.setup);
@@ -60,7 +60,7 @@ RunWork::RunWork(Scheduler& scheduler, std::function<std::optional<Subject>(bool
   rest_.setInterval(hand_rests);
   patience_.setInterval(live_patience);
   connect(&rest_, &QTimer::timeout, this, [this] {
-    emit handRests();
+    emit dragPaused();
     start(false);
   });
   connect(&patience_, &QTimer::timeout, this, [this] {
@@ -81,9 +81,9 @@ void RunWork::start(bool live) {
     return;
   }
   if (!live)
-    keepsUp_ = true;
+    liveRunsAreFast_ = true;
   else if (live_ && running())
-    keepsUp_ = false;  // patience has ended
+    liveRunsAreFast_ = false;  // patience has ended
   auto subject = subject_(live);
   if (!live) rest();
   if (!subject) return job_.expectMore(rest_.isActive());
@@ -113,7 +113,7 @@ void RunWork::start(bool live) {
 void RunWork::rest() {
   if (!rest_.isActive()) return;
   rest_.stop();
-  emit handRests();
+  emit dragPaused();
 }
 
 void RunWork::stop() {
@@ -136,7 +136,7 @@ void RunWork::end(const Ending& ending) {
   else if (!rest_.isActive())
     emit rests(outcome);
   settled_ = complete_;
-  emit hasSettled();
+  emit followUpStarted();
 }
 
 }  // namespace reclab

@@ -43,13 +43,13 @@ class RunWork : public QObject {
 
   const JobBase& job() const { return job_; }
   bool running() const { return job_.running(); }
-  bool handMoves() const { return rest_.isActive(); }           ///< it moved, and has not rested yet
+  bool dragging() const { return rest_.isActive(); }            ///< a slider moved, and has not paused yet
   bool hasShown() const { return !running() || !firstStage_; }  ///< the trace is of this run, or no run goes on
   bool complete() const { return complete_; }                   ///< all stages of the shown run are there
   bool settled() const { return settled_; }                     ///< and the work that follows a run has begun
   const RecordingOptions& asked() const { return asked_; }
   /// Whether all runs while a slider moves were soon at their end, so that late kinds can be waited for.
-  bool keepsUp() const { return keepsUp_; }
+  bool liveRunsAreFast() const { return liveRunsAreFast_; }
 
  signals:
   void runningChanged(bool running);
@@ -58,8 +58,8 @@ class RunWork : public QObject {
   void ended(reclab::Outcome outcome, QString sentence, double seconds);
   void weightsMisfit();                 ///< after ended: it failed since its weights are of other sizes, another sequence or another loss
   void rests(reclab::Outcome outcome);  ///< it ended, and no other is about to follow
-  void handRests();                     ///< of a slider that moved
-  void hasSettled();
+  void dragPaused();                    ///< a slider has rested
+  void followUpStarted();               ///< of the computations that follow a run in full
 
  private:
   void end(const Ending& ending);
@@ -71,7 +71,7 @@ class RunWork : public QObject {
   bool live_ = false;        ///< the newest is one
   bool liveWaits_ = false;   ///< the newest place of the slider has no run yet
   bool firstStage_ = false;  ///< nothing of the newest has come
-  bool keepsUp_ = true;
+  bool liveRunsAreFast_ = true;
   bool complete_ = false, settled_ = false;
   Outcome outcome_ = Outcome::finished;
   QString sentence_;

@@ -11,7 +11,7 @@ namespace reclab {
 StudyKey::StudyKey(const Study& study, const Setup& of, FieldTexts with)
     : setup(study.takes_model ? of : Setup()), values(std::move(with)) {
   setup.form.clear();
-  setup.loss = LossKind::automatic;
+  if (!study.takes_loss) setup.loss = LossKind::automatic;
 }
 
 StudyWork::StudyWork(const Study& study, Scheduler& scheduler, std::function<Subject()> subject)
@@ -31,13 +31,13 @@ StudyWork::StudyWork(const Study& study, Scheduler& scheduler, std::function<Sub
 void StudyWork::choose(const FieldTexts& values) {
   values_ = values;
   wanted_ = true;
-  if (foundOf_ == key() && study_.fills.empty()) foundOf_.reset();  // what asks is told again
+  if (foundOf_ == key() && study_.fills.empty()) foundOf_.reset();  // the asking panel gets the result again
   start();
 }
 
 void StudyWork::start() {
   const Subject subject = subject_();
-  // While what is shown is not yet of this setup the panel asks again when it is.
+  // While the shown run is of another setup, nothing is computed: the panel asks again.
   if (!subject.library || (study_.takes_model && !subject.shown) || (!study_.takes_model && !std::exchange(wanted_, false))) return;
   const StudyKey now = key();
   if (foundOf_ == now || job_.isAt(now)) return;

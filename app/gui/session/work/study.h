@@ -9,7 +9,7 @@
 
 namespace reclab {
 
-/// The key of a study's result: its values, and all of the setup but the form and the loss.
+/// The key of a study's result: its values, and all of the setup but the form, and but the loss where the result does not depend on it.
 struct StudyKey {
   Setup setup;  ///< nothing for one that takes no model
   FieldTexts values;

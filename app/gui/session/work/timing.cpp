@@ -64,7 +64,7 @@ TimingWork::TimingWork(Scheduler& scheduler, std::function<Subject()> subject)
                   else
                     refused_ = subject_().key.cost;  // it would fail again
                   tell(false, state_.waits);
-                  tellAwaited();
+                  tellPending();
                   if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
                 },
             .preempted =
@@ -75,7 +75,7 @@ TimingWork::TimingWork(Scheduler& scheduler, std::function<Subject()> subject)
                                     "done.")
                                : tr("The timing was stopped, for nothing else may run beside it; it begins anew when nothing runs and no "
                                     "hand moves for a while."));
-                  tellAwaited();
+                  tellPending();
                 }}) {
   soon_.setSingleShot(true);
   connect(&soon_, &QTimer::timeout, this, &TimingWork::consider);
@@ -108,7 +108,7 @@ void TimingWork::want(const FieldTexts& choice) {
   end();
   begin(true);
   if (job_.waiting() && !scheduler_.isFreeFor(job_)) tell(false, tr("The forms will be timed as soon as what runs is done."));
-  tellAwaited();
+  tellPending();
 }
 
 void TimingWork::stop() {
@@ -122,7 +122,7 @@ void TimingWork::end() {
   const bool before = running();
   job_.drop();
   if (before) tell(false, state_.waits);
-  tellAwaited();
+  tellPending();
 }
 
 void TimingWork::forget() {
@@ -155,7 +155,7 @@ void TimingWork::setPatience(std::chrono::milliseconds idle, std::chrono::millis
 
 void TimingWork::consider() {
   schedule();
-  tellAwaited();
+  tellPending();
 }
 
 void TimingWork::schedule() {
@@ -180,8 +180,8 @@ void TimingWork::tell(bool running, const QString& waits) {
   emit moved(state_);
 }
 
-void TimingWork::tellAwaited() {
-  if (std::exchange(toldAwaited_, awaited()) != awaited()) emit awaitedChanged();
+void TimingWork::tellPending() {
+  if (std::exchange(toldPending_, isPending()) != isPending()) emit pendingChanged();
 }
 
 }  // namespace reclab

@@ -57,13 +57,13 @@ class TimingWork : public QObject {
 
   bool running() const { return job_.running(); }
   bool wanted() const { return job_.running() || job_.waiting(); }
-  bool awaited() const { return wanted() || soon_.isActive(); }
+  bool isPending() const { return wanted() || soon_.isActive(); }
   TracePtr trace() const { return holds() ? timed_ : TracePtr(); }  ///< as far as it is of the present setup
 
  signals:
   void moved(const reclab::StudyState& state);
   void came();
-  void awaitedChanged();
+  void pendingChanged();
   void said(QString sentence, reclab::Tone tone);
 
  private:
@@ -73,7 +73,7 @@ class TimingWork : public QObject {
   void consider();  // now, later or not at all
   void schedule();
   bool holds() const { return timed_ && timedOf_ == subject_().key; }
-  void tellAwaited();
+  void tellPending();
   void tell(bool running, const QString& waits);
   Scheduler& scheduler_;
   std::function<Subject()> subject_;
@@ -83,7 +83,7 @@ class TimingWork : public QObject {
   TracePtr timed_;
   std::optional<TimedKey> timedOf_;
   std::optional<TimingKey> refused_;  ///< it was stopped by hand or failed, and is not timed by itself again
-  bool byHand_ = false, whole_ = false, inSight_ = false, toldAwaited_ = false;
+  bool byHand_ = false, whole_ = false, inSight_ = false, toldPending_ = false;
   std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now(), touched_ = opened_;
   std::chrono::milliseconds idle_{5'000}, first_{20'000};
   QTimer soon_;

@@ -77,15 +77,14 @@ bool Learner::waits() {
 void Learner::begin(std::stop_token stop) {
   TrainingRequest request = trainingRequestFor(setup_, library_->presets.find(setup_.preset), choice_);
   if (onCpu_) request.run.device = "cpu";
-  auto training = std::make_unique<Training>(builtin_registry(), request);
-  if (resumes_.empty()) {
+  auto training =
+      resumes_.empty() ? std::make_unique<Training>(builtin_registry(), request) : resume(builtin_registry(), request, resumes_);
+  if (resumes_.empty())
     training->begin(stop);
-  } else {
-    if (const std::int64_t wanted = curve_.wanted - curve_.first; wanted > request.steps) training->extend(wanted - request.steps);
-    resume(*training, resumes_);
-  }
+  else if (const std::int64_t wanted = curve_.wanted - curve_.first; wanted > request.steps)
+    training->extend(wanted - request.steps);
   training_ = std::move(training);
-  if (training_->device() != "cpu" && training_->trainer().steps() > 0) state_ = training_->state();  // what it goes on from
+  if (training_->device() != "cpu" && training_->trainer().steps() > 0) state_ = training_->state();  // the state that it goes on from
   sinceState_.start();
   const Trainer& trainer = training_->trainer();
   {
@@ -99,14 +98,14 @@ void Learner::begin(std::stop_token stop) {
     curve_.weights.clear();
     for (const Model::Weight& weight : training_->model().weights()) curve_.weights.push_back(weight.name);
   }
-  take(true);
+  updateHistory(true);
 }
 
-/// What is new; the weights too where they are kept. They are fetched before the window's thread could have to wait.
-void Learner::take(bool keep) {
+/// Updates the history, and the weights where they are kept. They are fetched before the window's thread could have to wait.
+void Learner::updateHistory(bool keep) {
   LearnedPtr weights;
   if (keep && (kept_.all().empty() || kept_.all().back()->step < curve_.first + training_->trainer().steps())) {
-    const StopScope whole{std::stop_token()};  // who is asked to stop comes here to keep what was learned
+    const StopScope whole{std::stop_token()};  // a stopped training comes here to keep its weights
     weights = training_->learned(number_);
     if (curve_.first > 0) {  // how often these weights have been changed in all
       auto all = std::make_shared<LearnedWeights>(*weights);
@@ -136,7 +135,7 @@ void Learner::take(bool keep) {
   changed_ = true;
 }
 
-/// What its device was doing is done on the CPU, from where it stood when that was last looked at.
+/// Moves the training from its device to the CPU, at the last state that was copied from it.
 void Learner::leaveDevice(const DeviceError& error) {
   const StopScope whole{std::stop_token()};
   // One that its device failed before anything was learned since it was resumed is resumed once more.
@@ -190,7 +189,8 @@ bool Learner::step(std::stop_token stop) {
   } catch (const TrainingDiverged& diverged) {
     problem = windowText(diverged).toStdString();
   }
-  take(wanted_.exchange(false) || kept_.wants(curve_.first + training_->trainer().steps()) || training_->done() || !problem.empty());
+  updateHistory(wanted_.exchange(false) || kept_.wants(curve_.first + training_->trainer().steps()) || training_->done() ||
+                !problem.empty());
   if (sinceState_.elapsed() >= betweenStates && training_->device() != "cpu") {
     const StopScope whole{std::stop_token()};
     state_ = training_->state();
@@ -202,11 +202,11 @@ bool Learner::step(std::stop_token stop) {
   return problem.empty() && !over_;
 }
 
-void Learner::rest() {
+void Learner::keepCheckpoint() {
   const std::lock_guard training(training_mutex_);
   if (!training_) return;
   try {
-    take(true);
+    updateHistory(true);
   } catch (const DeviceError& error) {
     leaveDevice(error);
   }
@@ -225,14 +225,14 @@ void Learner::write(const QString& folder) {
 
 LearningCurvePtr Learner::curve() {
   const std::lock_guard lock(mutex_);
-  if (!told_ || changed_) {
+  if (!published_ || changed_) {
     curve_.kept.clear();
     for (const LearnedPtr& one : kept_.all()) curve_.kept.push_back(one->step);
     if (!kept_.all().empty()) curve_.command = kept_.all().back()->command;
-    told_ = std::make_shared<const LearningCurve>(curve_);
+    published_ = std::make_shared<const LearningCurve>(curve_);
     changed_ = false;
   }
-  return told_;
+  return published_;
 }
 
 LearnedPtr Learner::newest() {
@@ -321,7 +321,7 @@ void TrainingWork::train(const LibraryPtr& library, const Setup& setup, const st
     from.learned.erase(from.preset);
     together_.push_back(add(run, library, from, titleOf(library->presets.find(from.preset))));
   };
-  // Those that are pinned since the others began have the same batches before them: they catch up.
+  // Runs pinned since the others began train on the same batches: they catch up.
   const auto beginBeside = [&] {
     bool any = false;
     for (const RunBeside& other : beside) {
@@ -397,7 +397,7 @@ void TrainingWork::comeBackTo(const std::shared_ptr<Forgotten>& fork) {
 }
 
 void TrainingWork::start(std::int64_t steps) {
-  pause_->store(true);  // whatever runs still
+  pause_->store(true);  // pauses any other training
   pause_ = std::make_shared<std::atomic<bool>>(false);
   patience_.stop();
   if (!keptIn_.isEmpty()) keepsSoon_.start();
@@ -431,19 +431,18 @@ void TrainingWork::start(std::int64_t steps) {
                  }
                } catch (...) {
                  for (const auto& one : learners) try {
-                     one->rest();
+                     one->keepCheckpoint();
                    } catch (const std::exception&) {
-                     // What ended the training is what is told; these weights are still there, and are fetched when it goes on or is
-                     // exported.
+                     // The first exception is reported; these weights are still there, and are fetched when it goes on or is exported.
                    }
                  throw;
                }
-               for (const auto& one : learners) one->rest();
+               for (const auto& one : learners) one->keepCheckpoint();
                return {};
              });
 }
 
-/// Where a training cannot begin there is none.
+/// Removes trainings that could not begin.
 void TrainingWork::dropUnbegun() {
   const auto unbegun = [](const auto& one) { return !one->newest() && !one->waits(); };
   std::erase_if(all_, unbegun);
@@ -600,7 +599,7 @@ std::shared_ptr<Learner> TrainingWork::of(std::uint64_t run) const {
 }
 
 std::shared_ptr<Learner> TrainingWork::of(const Setup& setup) const {
-  // Weights go with a model and its sizes, whatever sequence they are looked at on.
+  // Weights go with a model and its sizes, on any sequence.
   if (const LearnedPtr learned = setup.learnedWeights())
     if (const auto its = find(learned->training); its && its->setup().preset == setup.preset && its->setup().settings() == setup.settings())
       return its;

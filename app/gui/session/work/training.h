@@ -31,8 +31,8 @@ TrainingRequest trainingRequestFor(const Setup& setup, const Preset& preset, con
 /// A model that learns, between its thread and the window's.
 class Learner {
  public:
-  /// `run`: which of the runs that are compared it is of, 0 for that which is looked at. One of weights that were learned goes on from
-  /// them, and waits until it is asked to.
+  /// `run`: the id of its run among the compared ones, 0 for the current run. A training of trained weights continues from them, and waits
+  /// until it is asked to.
   Learner(std::uint64_t number, std::uint64_t run, LibraryPtr library, Setup setup, const TrainingChoice& choice, QString name);
 
   const Setup& setup() const { return setup_; }  ///< as it began
@@ -45,7 +45,7 @@ class Learner {
   // For the thread that trains.
   /// Makes a step; false where there is nothing more to do. Throws Error, and Cancelled with everything as it was before the step.
   bool advance(std::stop_token stop);
-  void rest();  ///< keeps the weights as they are
+  void keepCheckpoint();  ///< keeps the weights as they are
   /// Writes the folder of the training. Throws Error.
   void write(const QString& folder);
   /// Writes the files that kept() reads, where it changed since; false where it has learned nothing yet. Throws Error.
@@ -68,7 +68,7 @@ class Learner {
  private:
   void begin(std::stop_token stop);
   bool step(std::stop_token stop);
-  void take(bool keep);
+  void updateHistory(bool keep);
   void leaveDevice(const DeviceError& error);
   QString id_ = QUuid::createUuid().toString(QUuid::WithoutBraces);
   const std::uint64_t number_;
@@ -80,7 +80,7 @@ class Learner {
   std::unique_ptr<Training> training_;
   std::filesystem::path resumes_;       ///< the folder that it goes on from; empty: it begins
   std::int64_t keptSteps_ = 0;          ///< as its folder has it
-  bool onCpu_ = false;                  ///< whatever device was chosen: it failed
+  bool onCpu_ = false;                  ///< the chosen device failed
   std::optional<TrainingState> state_;  ///< of a training on a device, as it last was here; none: as it begins
   QElapsedTimer sinceState_;
   std::atomic<bool> wanted_{false};
@@ -88,12 +88,12 @@ class Learner {
   /// The mutex of all below is held for moments alone, since the window's thread waits for it. kept_ changes in the thread that trains.
   std::mutex mutex_;
   LearningCurve curve_;
-  LearningCurvePtr told_;  ///< curve_, copied when it was asked for last
+  LearningCurvePtr published_;  ///< curve_, copied when it was asked for last
   bool changed_ = true, over_ = false;
   Checkpoints kept_;
 };
 
-/// A run that is trained beside that which is looked at.
+/// A run that is trained beside the current one.
 struct RunBeside {
   std::uint64_t run = 0;
   Setup setup;

@@ -40,7 +40,7 @@ bool spin_until(const F& ready) {
   return ready();
 }
 
-/// Those that this process may run on, which a container or taskset makes fewer than there are.
+/// The processors that this process may run on, which a container or taskset may restrict.
 unsigned processors() {
 #ifdef __linux__
   cpu_set_t allowed;
@@ -99,7 +99,7 @@ class ThreadPool {
  private:
   static constexpr int most_parts = 32;
   // The number of the round and a clear bit for each of its parts that no thread has taken, as one word: that of a round that has ended
-  // offers nothing, so a thread that comes late takes nothing, whatever it reads of the work, count and parts of the next round.
+  // offers nothing, so a thread that comes late takes nothing, whichever values it reads of the work, count and parts of the next round.
   alignas(64) std::atomic<std::uint64_t> claims_{0};
   std::atomic<const std::function<void(std::int64_t)>*> work_{nullptr};
   std::atomic<std::int64_t> count_{0};
@@ -111,13 +111,13 @@ class ThreadPool {
   std::mutex failing_;
   std::exception_ptr failed_;
   int of_ = 1;
-  std::vector<std::jthread> threads_;  // last: they go before what they use
+  std::vector<std::jthread> threads_;  // last: they end before the members that they use are destroyed
 
   /// The lowest `bits` of 32 bits.
   static constexpr std::uint32_t below(int bits) { return bits >= 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << bits) - 1; }
 
-  /// Parts of a round until none is left: first those of this thread, which are the same ones from call to call, so that its caches hold
-  /// what they work on; then those that others have not begun.
+  /// Parts of a round until none is left: first those of this thread, which are the same ones from call to call, so that their data are in
+  /// its caches; then those that others have not begun.
   void take(int thread, std::uint32_t round) {
     for (;;) {
       std::uint64_t claims = claims_.load(std::memory_order_acquire);

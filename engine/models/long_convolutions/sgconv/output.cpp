@@ -10,7 +10,7 @@
 namespace reclab::architectures {
 namespace {
 
-/// The output map's start (get_initializer of the reference), for what follows it.
+/// The output map's start (get_initializer of the reference), for the activation after it.
 Init output_start(const Hyper& h, std::int64_t in, std::int64_t out) {
   const std::string &how = h.choice("initializer"), &after = h.choice("postact");
   const double gain = after == "tanh"                                         ? 5.0 / 3.0

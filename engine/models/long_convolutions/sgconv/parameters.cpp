@@ -18,7 +18,7 @@ std::int64_t start_of(const Hyper& h, std::int64_t i) {
   return h.choice("combine") == "sum" || i == 0 ? 0 : h.integer("kernel_dim") << (h.integer("init_scale") + i - 1);
 }
 
-/// |k| of each row before anything is cut off, from what was drawn.
+/// |k| of each row before anything is cut off, from the drawn parameters.
 void norms_of(const Hyper& h, InitContext& c) {
   const std::int64_t H = h.integer("width"), d = h.integer("kernel_dim"), S = h.integer("n_scales"), K = sgconv_taps(h);
   const bool nearest = h.choice("interpolation") == "nearest", power = h.choice("decay") == "power";

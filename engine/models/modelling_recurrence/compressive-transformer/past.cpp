@@ -7,7 +7,7 @@
 namespace reclab::architectures::compressive {
 namespace {
 
-/// How many rows of C there are after so many steps.
+/// The number of rows of C after so many steps.
 Var rows_compressed(const Sizes& s, Var passed) {
   const double n_m = static_cast<double>(s.n_m), n_cm = static_cast<double>(s.n_cm), c = static_cast<double>(s.c);
   return minimum(relu(passed - n_m) / c, n_cm);

@@ -10,8 +10,7 @@ namespace {
 /// One layer of a wired cell.
 struct WiredLayer {
   std::int64_t inputs, units, offset;  ///< offset: of its units in h
-  std::vector<CfcJoined>
-      maps;  ///< f, and where there is a gate g and what it is made of; their part of x is there in the first layer alone
+  std::vector<CfcJoined> maps;      ///< f, then with a gate g and the maps of the gate; their part of x is there in the first layer alone
   std::vector<Var> of_below, bias;  ///< of the other layers: weights of the layer below, and biases
   Var leak, A;
 };

@@ -51,7 +51,7 @@ constexpr std::array rows{
 
 constexpr std::array<int LcsmCode::*, 4> members{&LcsmCode::expand, &LcsmCode::oscillation, &LcsmCode::shrink, &LcsmCode::activation};
 
-/// What tells oscillations apart.
+/// The properties by which oscillations differ.
 struct Traits {
   bool by_key, by_value;      ///< factors differ along the axis
   bool key_data, value_data;  ///< and depend on the data by it
@@ -91,7 +91,7 @@ std::string activated(int activation, const std::string& x) {
   }
 }
 
-/// A row of table 1. `own` is what the model has otherwise where all three of its choices are the code's, a clause.
+/// A row of table 1. `own`: a clause on the model's other differences, where all three of its choices are the code's.
 struct TableRow {
   std::string_view title, id;
   std::array<std::string_view, 2> also;

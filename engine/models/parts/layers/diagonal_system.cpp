@@ -136,7 +136,7 @@ Var filtered(Layer& l, const DiagonalKernel& whole, Var u) {
   return concat(outputs, -1);
 }
 
-/// What follows the convolution: the skip, the product, the activation, the linear map, the residual.
+/// The layer after the convolution: the skip, the product, the activation, the linear map, the residual.
 Var finished(Layer& l, Var x, Var u, Var y) {
   const Hyper& h = l.hyper;
   const std::int64_t C = outputs_of(h), H = h.integer("width"), kept = h.integer("channels");

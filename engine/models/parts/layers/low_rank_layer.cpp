@@ -16,7 +16,7 @@
 namespace reclab::parts {
 namespace {
 
-/// Of one half of the conjugate pairs: the transition diag(a) - Σ_r p_r q_rᵀ of the whole set, and what an input adds; [channels, modes]
+/// One half of the conjugate pairs: the transition diag(a) - Σ_r p_r q_rᵀ of the whole set, and the input vector; [channels, modes]
 /// each.
 struct ConjugateHalf {
   Var a, b;
@@ -83,7 +83,7 @@ Var solved_readout(const LowRankSystem& system, Var c, std::int64_t length) {
   return complex(slice(row, -1, 0, n), -slice(row, -1, n, 2 * n));
 }
 
-/// What follows the system in a layer: y is what it returns, with the skip.
+/// The layer after the system; y is the system's output, with the skip.
 Var finished(Layer& l, const NormedBlock& block, Var x, Var y) {
   if (l.hyper.choice("output") == "none") return block.around(x, y);
   const bool once = y.dim(-1) == l.hyper.integer("width");
@@ -91,7 +91,7 @@ Var finished(Layer& l, const NormedBlock& block, Var x, Var y) {
       x, gated_output(l, y, {"system", once ? "value rows, then gate rows" : "value rows, then gate rows, columns read by read"}));
 }
 
-/// How often each system is read out.
+/// The number of reads of each system.
 std::int64_t reads_of(const Hyper& h) { return h.has("channels") ? h.integer("channels") : 1; }
 
 Var skip_of(Layer& l) {
@@ -249,7 +249,7 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
                            ? l.parameter(re_name, {S, modes}, init::constant(std::log(decays)), "log of −Re Λ; starts at log " + of_start)
                            : l.parameter(re_name, {S, modes}, init::constant(from_positive(transform, decays)),
                                          "−Re Λ before " + transform + "; starts at that of " + of_start);
-    const double sign = first ? 1.0 : -1.0;  // of what is stored of Im Λ
+    const double sign = first ? 1.0 : -1.0;  // of Im Λ as stored
     const Var A_imag = l.parameter(
         first ? "w_imag" : "A_imag", {S, modes}, from_measure([sign](const hippo::LowRankMeasure& start, std::size_t n, std::size_t) {
           return -sign * std::max(start.frequencies[n], 1e-4);

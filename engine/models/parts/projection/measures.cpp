@@ -136,8 +136,7 @@ System discrete(const System& flow, double dt, const Rule& rule) {
   return step;
 }
 
-/// A rule takes what it is driven with for the middle of the step, less the share by which it is nearer to the end: forward's counts as
-/// what comes at the end of it, backward's as what came before it.
+/// A rule takes the input for that of the middle of the step, shifted by its share: forward takes it for the end, backward for the start.
 ///
 /// Laguerre functions turn up to 4N units ago and die away beyond; a measure that forgets faster is shown over three of its time constants.
 PastBasis past(const Measure& measure, std::int64_t order, double dt, const Rule& rule) {
@@ -225,7 +224,7 @@ LegsStep legs_step(const Rule& how, std::int64_t order, Var tau, double longest)
   };
 
   LegsStep made;
-  Var lost;  // what e_0 loses of itself in a step
+  Var lost;  // the decay of e_0 in a step
   if (rule == "forward") {
     lost = reciprocal(t);
     made.A = column(1.0 - (n + 1.0) / t) * one - roots * column(lost);
@@ -249,8 +248,8 @@ LegsStep legs_step(const Rule& how, std::int64_t order, Var tau, double longest)
     const Var powers = exp(log(rho) * (n + 1.0));
     made.A = column(powers) * one - polynomials * scale * row(powers * lost);
   } else if (rule == "generalised") {
-    // With s the share of the new state, (1 + (1-s) A/t)(1 - s A/t)^-1 = (1/s)(1 - s A/t)^-1 - (1-s)/s; what is left of it below the
-    // diagonal is also that of s = 0.
+    // With s the share of the new state, (1 + (1-s) A/t)(1 - s A/t)^-1 = (1/s)(1 - s A/t)^-1 - (1-s)/s. Below the diagonal the formula also
+    // holds for s = 0.
     const double share = how.share;
     const Var inverse = reciprocal(t + (n + 1.0) * share), factors = (t - n * share) * inverse;
     const Var products = below([&](std::int64_t i, Var last, Var) { return last * slice(factors, -1, i - 1, i); });

@@ -16,13 +16,13 @@ namespace {
 
 Var activated(const std::string& name, Var x, Var b) { return name == "modrelu" ? parts::modrelu(x, b) : parts::activation(name, x); }
 
-/// What He's initialisation takes an activation to leave of a signal.
+/// The gain of an activation in He's initialisation.
 double gain(const std::string& name) {
   if (name == "tanh") return 5.0 / 3.0;
   return name == "relu" || name == "gelu" || name == "silu" ? std::numbers::sqrt2 : 1.0;
 }
 
-/// A gate of this mechanism from what enters it, and for those with one from the refining gate r. 1 - e^-z is z times the mean of e^-sz.
+/// A gate of this mechanism from its pre-activation x, and where there is one, the refining gate r. 1 - e^-z is z times the mean of e^-sz.
 Var gated(const std::string& mechanism, Var x, Var r) {
   const auto refined = [](Var g, Var by) { return (1.0 - by * 2.0) * square(g) + by * g * 2.0; };
   const auto rest = [](Var z) { return z * mean_exp(-z); };
@@ -58,7 +58,7 @@ Var memory_cell(Layer& l, const MemoryCell& how, Var x, Var A, Var B, const Past
     tokens = {reshape(transpose(A), {T, 1, N * N}) * each, reshape(B, {T, 1, N}) * each};
   }
   const Var A_turned = varying ? Var{} : transpose(A);
-  /// A map of what the cell knows; the part that sees the input is done for all steps at once and becomes a token.
+  /// A map of input and state; its part of the input is computed for all steps at once and becomes a token.
   struct Map {
     Var inner, bias;
     std::optional<std::size_t> token;

@@ -112,7 +112,7 @@ Wiring wiring_of(const Hyper& h, std::int64_t inputs) {
   const auto motor = range(0, n.motor), command = range(n.motor, n.motor + n.command), inter = range(n.motor + n.command, H),
              sensory = range(0, inputs);
   const auto sign = [&] { return draws.below(2) == 0 ? -1 : 1; };
-  // Each of `from` gets `fanout` synapses to `to`, and what is left over in `to` as many as the others have on average.
+  // Each of `from` gets `fanout` synapses to `to`, and each of `to` without any, as many as the others have on average.
   const auto connect = [&](std::vector<int>& all, const std::vector<std::int64_t>& from, const std::vector<std::int64_t>& to,
                            std::int64_t fanout, bool towards) {
     std::vector<std::int64_t> left = to;

@@ -14,7 +14,7 @@
 namespace reclab::architectures {
 namespace {
 
-/// Where A starts: entry i of an array [copies, modes].
+/// The initial A: entry i of an array [copies, modes].
 struct FirstModes {
   std::string measure;  ///< without diag-
   std::int64_t modes, copies;

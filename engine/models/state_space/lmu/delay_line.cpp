@@ -82,7 +82,7 @@ std::pair<Var, Var> delay_line(std::int64_t order, Var theta_inv, bool euler) {
   return {slice(rows, 1, 0, order), reshape(slice(rows, 1, order, n), {order})};
 }
 
-/// u(t - a) = sum_i m_i P_i(2a/theta - 1): what has just come in meets P_i(-1) = (-1)^i, the sign of B.
+/// u(t - a) = sum_i m_i P_i(2a/theta - 1): the newest input is weighted by P_i(-1) = (-1)^i, the sign of B.
 PastBasis legendre_past(const Hyper& h) {
   PastBasis past;
   past.window = h.real("theta");

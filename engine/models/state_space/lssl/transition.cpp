@@ -13,7 +13,7 @@
 namespace reclab::architectures {
 namespace {
 
-/// Of what a parameter is made at the start: a number for each entry of its last axis, plus normal noise.
+/// The initial value of a parameter: a number for each entry of its last axis, plus normal noise.
 Init along(std::int64_t n, const std::function<double(std::int64_t)>& value, double noise = 0.0) {
   return init::each([=](Rng& rng, std::int64_t i) {
     const double start = value(i % n);

@@ -31,7 +31,7 @@ std::complex<double> legs_input(const hippo::Normal& legs, std::size_t n) {
   return {theirs.real(), std::clamp(theirs.imag(), -2.0, 2.0)};
 }
 
-/// What the parameters are called and shaped by.
+/// The sizes and options that determine names and shapes of the parameters.
 struct Sizes {
   bool full, is_real, bidirectional;
   std::int64_t H, M, S, reads;
@@ -50,7 +50,7 @@ struct Sizes {
   hippo::Normal legs(const std::string& init) const { return init == "legs" ? hippo::legs_normal(2 * M) : hippo::Normal{}; }
 };
 
-/// What Δ is made of, by sinh with dt_fast and by dt_transform.
+/// Δ from its parameter, by sinh with dt_fast and by dt_transform.
 Var step_of(Layer& l, const Sizes& of) {
   const Hyper& h = l.hyper;
   const double low = std::log(h.real("dt_min")), high = std::log(h.real("dt_max"));
@@ -67,7 +67,7 @@ Var step_of(Layer& l, const Sizes& of) {
                          : "Δ before dt_transform and dt_fast; starts with log Δ uniform between log dt_min and log dt_max.");
 }
 
-/// What −Re A and |Im A| are made of, [copies, M].
+/// The parameters of −Re A and |Im A|, [copies, M].
 Var real_part(Layer& l, const Sizes& of) {
   const std::string &init = l.hyper.choice("init"), &transform = l.hyper.choice("real_transform");
   const Init each = init::each(

@@ -21,7 +21,7 @@ Var mapped(Layer& l, const std::string& name, Var x, std::int64_t out, const std
   return reclab::linear(x, reshape(W, {out, in}), l.parameter(name + ".bias", {out}, start, "The bias of " + name + "."));
 }
 
-/// The map of a pooling stage, and what may follow it.
+/// The map of a pooling stage, with its activation.
 Var of_stage(Layer& l, Var x, std::int64_t out, const std::string& role) {
   const std::string& act = l.hyper.choice("act_pool");
   const std::int64_t made = act == "glu" ? 2 * out : out;

@@ -30,7 +30,8 @@ std::vector<std::int64_t> pools(const Hyper& h);
 /// S4 and S4D as they are, without a block.
 const Architecture& s4_system();
 const Architecture& s4d_system();
-/// Rows of its table: those that its layers have too, and those of S4's own layer that are asked for here, with what S4D's has beside them.
+/// Rows of its table: those that its layers have too, and those of S4's own layer that are asked for here, with those that S4D's has beside
+/// them.
 std::vector<HyperSpec> common_rows();
 std::vector<HyperSpec> system_rows();
 /// The layers that SaShiMi is put together from, without their functions.

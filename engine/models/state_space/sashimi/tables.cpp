@@ -16,8 +16,7 @@ std::vector<HyperSpec> rows_of_layer(std::vector<HyperSpec> own) {
   for (HyperSpec& row : common_rows()) own.push_back(std::move(row));
   return own;
 }
-/// The names of a layer's own parameters in the reference, and those of what any of them may have: its norm, and the norm after the last
-/// layer.
+/// The names of a layer's own parameters in the reference, and those of its norm and of the norm after the last layer.
 std::vector<ReferenceName> with_norms(std::vector<ReferenceName> own) {
   for (const ReferenceName& row :
        {ReferenceName{"{path}.norm.*", "norm.*"}, ReferenceName{"{path}.norm.norm.*", "norm.*"}, ReferenceName{"norm.*", "final/norm.*"}})

@@ -7,7 +7,7 @@ namespace reclab::tasks_by_name {
 
 namespace {
 
-/// The phase is a whole number of parts of a turn, and so are its rise and what that rises by.
+/// The phase is a whole number of parts of a turn, and so are its first and second differences.
 void make(Sequence& sequence, const Hyper& parameters, const Rng&) {
   set_width(sequence, {"chirp"});
   constexpr std::int64_t turn = std::int64_t{1} << 56;

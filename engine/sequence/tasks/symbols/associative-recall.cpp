@@ -11,7 +11,7 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
   std::vector<std::int64_t> value_of;
   Rng draw = rng.split("values");
   for (std::int64_t key = 0; key < keys; ++key) value_of.push_back(draw.integer(values));
-  // What the length leaves over is blank, in front.
+  // The steps left over are blank, in front.
   std::vector<std::int64_t> tokens(static_cast<std::size_t>(sequence.length - 2 * pairs - 1), 0);
   Rng shown = rng.split("keys");
   for (std::int64_t pair = 0; pair < pairs; ++pair) {

@@ -28,7 +28,7 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
     sequence.input[static_cast<std::size_t>(step) * width + static_cast<std::size_t>(channel)] = 1.0;
   };
 
-  // Every key as often as every other, in random order; what a key holds is never written once more.
+  // Every key as often as every other, in random order; no key gets the value that it holds.
   const std::vector<std::int64_t> order = shuffled(rng.split("writes"), writes);
   Rng draw = rng.split("values");
   std::vector<std::int64_t> held(static_cast<std::size_t>(keys), -1);
