@@ -150,12 +150,27 @@ void Lab::setArranging(std::function<Arranged()> read, std::function<void(const 
   putArranged_ = std::move(put);
 }
 
+void Lab::arrange(const Arranged& value) {
+  if (held_)
+    *held_ = value;
+  else
+    putArranged_(value);
+}
+
+void Lab::holdArrangement(bool hold) {
+  if (hold == held_.has_value()) return;
+  if (hold)
+    held_ = readArranged_();
+  else
+    putArranged_(*std::exchange(held_, {}));
+}
+
 LabState Lab::state() const {
   LabState state;
   state.setup = session_->setup();
   state.follows = session_->followsTraining();
   state.pins = pins_->value();
-  state.arranged = readArranged_();
+  state.arranged = arranged();
   state.time = awaitedTime_.value_or(TimeView{time_->step(), time_->first(), time_->last(), time_->length()});
   for (const PanelDock* dock : area_->docks())
     if (dock->inSight()) state.panels[dock->panel()->id()] = setIn(*dock->panel());
@@ -179,7 +194,7 @@ QString Lab::textOf(const LabState& before, const LabState& after) const {
 void Lab::setState(const LabState& state) {
   putting_ = true;
   const LabState now = this->state();
-  if (!(state.arranged == now.arranged)) putArranged_(state.arranged);
+  if (!(state.arranged == now.arranged)) arrange(state.arranged);
   setChoices(state);
   if (state.pins != now.pins) pins_->setValue(state.pins);
   if (state.setup != now.setup || state.follows != now.follows) session_->restore(state.setup, state.follows);

@@ -58,8 +58,12 @@ class Lab : public QObject {
 
   void add(LabPart part) { parts_.push_back(std::move(part)); }
   void putPart(const QString& id, const QVariantMap& choices);
-  Arranged arranged() const { return readArranged_(); }
-  void arrange(const Arranged& value) { putArranged_(value); }
+  Arranged arranged() const { return held_ ? *held_ : readArranged_(); }
+  void arrange(const Arranged& value);
+  /// While the window shows other places for a time, as in a lecture, those before are the state: undo and the next start have them, and an
+  /// arrangement that is put waits. They are put back when it ends.
+  void holdArrangement(bool hold);
+  bool holdsArrangement() const { return held_.has_value(); }
   /// Sets the functions that read and restore the places of docks and panels.
   void setArranging(std::function<Arranged()> read, std::function<void(const Arranged&)> put);
 
@@ -84,6 +88,7 @@ class Lab : public QObject {
   std::vector<LabPart> parts_;
   std::function<Arranged()> readArranged_ = [] { return Arranged(); };
   std::function<void(const Arranged&)> putArranged_ = [](const Arranged&) {};
+  std::optional<Arranged> held_;
   Kept now_ = std::make_shared<LabState>();  ///< shared by the step before and the step after
   std::optional<LabState> awaited_;          ///< the state that was put back, until a hand changes something: runs are still to come
   std::optional<TimeView> awaitedTime_;      ///< of a state that was written

@@ -46,6 +46,8 @@ Options readOptions(const QStringList& arguments) {
   }
   parser.addOption({"layout", "Which panels are shown, by a name of the box Layout: Explore, Learn, \"First steps\".", "NAME"});
   parser.addOption({"lesson", "The lesson to begin with, as `reclab lesson list` names it.", "ID"});
+  parser.addOption({"print", "Draw the pages of the lesson into this PDF, without a window.", "FILE"});
+  parser.addOption({"step", "Of the lesson: print this one alone, by the name behind its title.", "ID"});
   parser.addOption({"theme", "light, dark or system.", "NAME"});
   parser.addOption({"figures", "Draw every panel into this folder, without a window.", "DIR"});
   parser.addOption({"panels", "Draw these alone, with commas between them: gradients,spectrum.", "ID,ID"});
@@ -72,8 +74,8 @@ Options readOptions(const QStringList& arguments) {
     if (!one.isEmpty()) refuse("One model is looked at at a time, and " + given + " is a second; pin it for comparison in the window.");
     one = given;
   }
-  for (const char* name :
-       {"layout", "lesson", "theme", "figures", "panels", "format", "width", "font-size", "with"})  // a shell variable that is not set
+  for (const char* name : {"layout", "lesson", "print", "step", "theme", "figures", "panels", "format", "width", "font-size",
+                           "with"})  // a shell variable that is not set
     if (parser.isSet(name) && parser.value(name).isEmpty()) refuse(QString("--%1 is empty; give a value, or leave it out.").arg(name));
   for (const Field& field : fields) {
     const QString name = QString::fromStdString(nameOf(field));
@@ -108,6 +110,11 @@ Options readOptions(const QStringList& arguments) {
   options.figures = parser.value("figures");
   options.layout = parser.value("layout");
   options.lesson = parser.value("lesson");
+  options.print = parser.value("print");
+  options.step = parser.value("step");
+  if (!options.print.isEmpty() && options.lesson.isEmpty()) refuse("--print belongs to --lesson; name the lesson that is printed.");
+  if (!options.step.isEmpty() && options.print.isEmpty()) refuse("--step belongs to --print.");
+  if (!options.print.isEmpty() && !options.figures.isEmpty()) refuse("--print and --figures are two things to draw; give one of them.");
   if (parser.isSet("theme")) {
     const QString name = parser.value("theme");
     if (name != "light" && name != "dark" && name != "system") refuse("--theme is " + name + "; it is light, dark or system.");

@@ -19,6 +19,8 @@ struct Options {
   QString figures;
   QString layout;  ///< its name; empty: as it was left
   QString lesson;  ///< its id; empty: none
+  QString print;   ///< a file for the pages of the lesson; empty: the window
+  QString step;    ///< of the lesson, that is printed alone
   std::optional<ThemeChoice> theme;
   Panel::Format format = Panel::Format::svg;
   FigureStyle style;
