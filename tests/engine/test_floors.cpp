@@ -18,6 +18,8 @@ namespace {
 /// What each floor may include, beside itself.
 using Floors = std::map<std::string, std::set<std::string>>;
 
+const std::set<std::string> below_tools{"array",    "algebra", "files",     "parameters", "autodiff", "recurrence", "trace",
+                                        "sequence", "models",  "execution", "analysis",   "learning", "experiment"};
 const Floors below{
     {"array", {}},
     {"algebra", {"array"}},
@@ -34,40 +36,33 @@ const Floors below{
     {"experiment",
      {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
       "learning"}},
-    {"timing",
-     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
-      "learning", "experiment"}},
-    {"schedule",
-     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
-      "learning", "experiment"}},
-    {"checks",
-     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
-      "learning", "experiment"}},
-    {"composer",
-     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
-      "learning", "experiment"}},
-    {"distillation",
-     {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
-      "learning", "experiment"}},
+    {"timing", below_tools},
+    {"schedule", below_tools},
+    {"checks", below_tools},
+    {"composer", below_tools},
+    {"distillation", below_tools},
     {"studies",
      {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis",
       "learning", "experiment", "timing", "schedule", "composer", "distillation"}}};
 
 /// Folders of the window; main.cpp, which lies beside them, includes any.
-const Floors gui_below{
-    {"look", {}},
-    {"time", {}},
-    {"jobs", {}},
-    {"session", {"look", "jobs"}},
-    {"start", {"look", "session", "docks"}},
-    {"views", {"look", "time", "session"}},
-    {"dialogs", {"look", "jobs", "session"}},
-    {"docks", {"look", "time", "session"}},
-    {"frame", {"look", "time", "session", "views", "docks"}},
-    {"comparing", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
-    {"learning", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
-    {"literature", {"look", "time", "session", "views", "dialogs", "docks", "frame"}},
-    {"window", {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame", "comparing", "learning", "literature"}}};
+const std::set<std::string> below_features{"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame"};
+const Floors gui_below{{"look", {}},
+                       {"time", {}},
+                       {"jobs", {}},
+                       {"session", {"look", "jobs"}},
+                       {"start", {"look", "session", "docks"}},
+                       {"views", {"look", "time", "session"}},
+                       {"dialogs", {"look", "jobs", "session"}},
+                       {"docks", {"look", "time", "session"}},
+                       {"frame", {"look", "time", "session", "views", "docks"}},
+                       {"comparing", below_features},
+                       {"learning", below_features},
+                       {"literature", below_features},
+                       {"sessions", below_features},
+                       {"window",
+                        {"look", "time", "jobs", "session", "start", "views", "dialogs", "docks", "frame", "comparing", "learning",
+                         "literature", "sessions"}}};
 
 /// Folders of the widgets: "" is of the files beside them, and "panels/*" is each panel's own, which no other includes.
 const Floors widgets_below{

@@ -16,6 +16,7 @@ namespace reclab {
 struct Options {
   QString model;                             ///< a preset's id; empty: the start
   std::map<std::string, std::string> given;  ///< of the fields of a sequence and of a run, by flag: "--length"
+  QString session;                           ///< a file NAME.reclab to open; empty: none
   QString figures;
   QString layout;  ///< its name; empty: as it was left
   std::optional<ThemeChoice> theme;
@@ -27,7 +28,8 @@ struct Options {
   QString text;  ///< what --help and --version say
 };
 
-/// Reads the arguments (the first is the program). Throws Error with one sentence for what cannot be understood.
+/// Reads the arguments (the first is the program): options, or a link or session alone. Throws Error with one sentence for what cannot be
+/// understood.
 Options readOptions(const QStringList& arguments);
 
 /// Throws Error for a layout that there is not. The layouts are those of panels, so there is an application already.

@@ -30,6 +30,7 @@ class ModelsView;
 class RunBar;
 class Scrubber;
 class SequenceView;
+class SessionsFeature;
 class SideBySide;
 class TrainingBar;
 class TrainingFeature;
@@ -52,6 +53,7 @@ class MainWindow : public QMainWindow {
   SequenceView* sequenceView() const { return sequence_; }
   Scrubber* scrubber() const { return scrubber_; }
   TrainingBar* trainingBar() const;
+  SessionsFeature* sessions() const { return sessions_; }
   PanelArea* area() const { return area_; }
   SideBySide* sideBySide() const;  ///< null until it was asked for
   QMenu* compareMenu() const;
@@ -66,7 +68,7 @@ class MainWindow : public QMainWindow {
   /// Closes as when the session of the desktop ends, or the process is asked to: all that can be kept is kept, and nothing is asked.
   void closeUnasked();
 
-  /// Opens a file as a drop does: a sequence, weights or a state, by its content.
+  /// Opens a file as a drop does: a session by its name, and a sequence, weights or a state by its content.
   void openFile(const QString& file);
 
  protected:
@@ -99,6 +101,7 @@ class MainWindow : public QMainWindow {
   LiteratureFeature* literature_ = nullptr;
   ComparingFeature* comparing_ = nullptr;
   TrainingFeature* training_ = nullptr;
+  SessionsFeature* sessions_ = nullptr;
   SequenceView* sequence_ = nullptr;
   CardView* card_ = nullptr;
   InspectorView* inspector_ = nullptr;
