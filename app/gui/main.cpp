@@ -14,8 +14,10 @@
 #include <cstdio>
 
 #include "array/error.h"
+#include "files/files.h"
 #include "gui/lessons/print_lesson.h"
 #include "gui/look/look.h"
+#include "gui/sessions/session_file.h"
 #include "gui/start/options.h"
 #include "gui/window/main_window.h"
 #include "scene/vtk_frame.h"
@@ -98,6 +100,12 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
     return 2;
   }
+  if (!options.session.isEmpty()) try {
+      reclab::readSession(QByteArray::fromStdString(reclab::read_file(options.session.toStdString())), options.session);
+    } catch (const reclab::Error& error) {
+      std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
+      return 2;
+    }
   if (!options.print.isEmpty()) return reclab::printLesson(options);
   if (options.named()) try {
       first = reclab::loadedBeginning(options);

@@ -33,4 +33,8 @@ class Shown {
   std::vector<std::pair<std::weak_ptr<const Trace>, std::shared_ptr<const Setup>>> setups_;
 };
 
+/// What a run was of, in the words of the window, where that is not what is set now: its model and what of it differs. Empty when nothing
+/// does.
+QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now);
+
 }  // namespace reclab

@@ -3,6 +3,7 @@
 
 #include <QCommandLineParser>
 #include <QFileInfo>
+#include <QUrl>
 #include <algorithm>
 #include <iterator>
 
@@ -10,6 +11,7 @@
 #include "files/files.h"
 #include "gui/docks/layouts.h"
 #include "gui/session/session_controller.h"
+#include "gui/start/link.h"
 #include "lessons/lesson.h"
 #include "models/registry.h"
 #include "parameters/typed.h"
@@ -30,10 +32,16 @@ std::string nameOf(const Field& field) { return field.flag.substr(2); }
 }  // namespace
 
 Options readOptions(const QStringList& arguments) {
+  if (arguments.size() == 2 && isLink(arguments[1])) {
+    const Options options = readOptions(QStringList{arguments[0]} + argumentsOf(arguments[1]));
+    if (options.given.contains("--input") || !options.session.isEmpty())
+      throw Error("The link names a file, which no link may; it was not opened.");
+    return options;
+  }
   QCommandLineParser parser;
   parser.setApplicationDescription("See how recurrent sequence models remember and forget.");
   parser.addPositionalArgument("ID", "The model to begin with, as `reclab list` names it.", "[ID]");
-  parser.addPositionalArgument("FILE", "The sequence, as of --input.", "[FILE]");
+  parser.addPositionalArgument("FILE", "The sequence, as of --input; or a session, NAME.reclab; or a link, reclab:run?...", "[FILE]");
   const auto help = parser.addHelpOption();
   const auto version = parser.addVersionOption();
   const std::vector<Field> fields = beginningFields();
@@ -67,7 +75,14 @@ Options readOptions(const QStringList& arguments) {
   if (options.help) options.text = parser.helpText().replace("<executable_name>", "recurrence-lab");
   if (options.version) options.text = "recurrence-lab " RECLAB_VERSION "\n";
   QString file;
-  for (const QString& given : parser.positionalArguments()) {
+  for (const QString& argument : parser.positionalArguments()) {
+    const QUrl url(argument);
+    const QString given = url.isLocalFile() ? url.toLocalFile() : argument;  // file managers give either
+    if (given.endsWith(QStringLiteral(".reclab"), Qt::CaseInsensitive)) {
+      if (!options.session.isEmpty()) refuse(options.session + " and " + given + " are two sessions; give one of them.");
+      options.session = given;
+      continue;
+    }
     const bool isFile = given.contains('.') || given.contains('/') || QFileInfo(given).isFile();  // no model has such a name
     QString& one = isFile ? file : options.model;
     if (!one.isEmpty() && &one == &file) refuse(one + " and " + given + " are two sequences; give one of them.");
@@ -107,7 +122,10 @@ Options readOptions(const QStringList& arguments) {
   for (const Field& field : sequence_fields())
     if (!asked && options.given.contains(field.flag))
       usage_error(field.flag, "belongs to a sequence that is named; give --task or --input, or a model.");
+  if (!options.session.isEmpty() && options.named())
+    refuse(options.session + " is a session, which has its models and their values; give it alone.");
   options.figures = parser.value("figures");
+  if (!options.session.isEmpty() && !options.figures.isEmpty()) refuse("--figures draws a run, and " + options.session + " is a session.");
   options.layout = parser.value("layout");
   options.lesson = parser.value("lesson");
   options.print = parser.value("print");

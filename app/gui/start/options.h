@@ -16,6 +16,7 @@ namespace reclab {
 struct Options {
   QString model;                             ///< a preset's id; empty: the start
   std::map<std::string, std::string> given;  ///< of the fields of a sequence and of a run, by flag: "--length"
+  QString session;                           ///< a file NAME.reclab to open; empty: none
   QString figures;
   QString layout;  ///< its name; empty: as it was left
   QString lesson;  ///< its id; empty: none
@@ -30,7 +31,8 @@ struct Options {
   QString text;  ///< the text of --help or --version
 };
 
-/// Reads the arguments (the first is the program). Throws Error with one sentence for arguments that are not understood.
+/// Reads the arguments (the first is the program): options, or a link or session alone. Throws Error with one sentence for arguments that
+/// are not understood.
 Options readOptions(const QStringList& arguments);
 
 /// Throws Error for a layout that there is not. The layouts are those of panels, so there is an application already.
