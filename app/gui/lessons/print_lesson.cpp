@@ -120,17 +120,17 @@ class Printer {
     pages_->space(gap);
     pages_->html(QString::fromStdString(step.title).toHtmlEscaped(), font, 0.0, 60.0);
     for (std::size_t i = 0; i < step.blocks.size(); ++i) {
-      if (const auto* words = std::get_if<ProseBlock>(&step.blocks[i])) prose(*words, at, i);
-      if (const auto* question = std::get_if<Question>(&step.blocks[i])) ask(*question, at, i);
+      if (const auto* words = std::get_if<ProseBlock>(&step.blocks[i])) prose(*words, at);
+      if (const auto* question = std::get_if<Question>(&step.blocks[i])) ask(*question, at);
       if (const auto* lab = std::get_if<LabSetup>(&step.blocks[i])) figures(*lab);
     }
   }
 
  private:
-  QString html(const Prose& words, std::size_t step, std::size_t block) {
+  QString html(const Prose& words, std::size_t step) {
     const bool numbers = std::ranges::any_of(words, [](const ProseSpan& span) { return span.kind == ProseSpan::Kind::number; });
     if (!numbers) return htmlOf(words, palette_);
-    const LabSetup* lab = lab_measured_at(lesson_, step, block);
+    const LabSetup* lab = lab_measured_at(lesson_, step);
     if (lab != nullptr && !known_.contains(lab)) {
       const std::vector<std::string> texts = measured_in(lesson_, *lab);
       LabRuns runs(*lab, library_.presets, texts);
@@ -139,8 +139,8 @@ class Printer {
     return htmlOf(with_numbers(words, measured_before(lab == nullptr ? std::map<std::string, double>() : known_[lab])), palette_);
   }
 
-  void prose(const ProseBlock& block, std::size_t step, std::size_t at) {
-    const QString text = html(block.words, step, at);
+  void prose(const ProseBlock& block, std::size_t step) {
+    const QString text = html(block.words, step);
     switch (block.kind) {
       case ProseBlock::Kind::text: return pages_->html(text, lessonFont(1.0));
       case ProseBlock::Kind::heading: return pages_->html("<b>" + text + "</b>", lessonFont(1.1), 0.0, 40.0);
@@ -149,15 +149,15 @@ class Printer {
     }
   }
 
-  void ask(const Question& question, std::size_t step, std::size_t at) {
+  void ask(const Question& question, std::size_t step) {
     const QString kind = question.kind == Question::Kind::act       ? QObject::tr("To do")
                          : question.kind == Question::Kind::predict ? QObject::tr("Before you look")
                                                                     : QObject::tr("Question");
     const double room = 30.0 * static_cast<double>(question.order.size()) + (question.order.empty() ? 3 * answer_line : 0.0);
     pages_->space(gap);
-    pages_->html("<b>" + kind + ".</b> " + html(prose_of(question.text), step, at), lessonFont(1.0), 14.0, room);
+    pages_->html("<b>" + kind + ".</b> " + html(prose_of(question.text), step), lessonFont(1.0), 14.0, room);
     for (const std::string& answer : question.order)
-      pages_->html(QString::fromUtf8("○\u2002") + html(prose_of(answer), step, at), lessonFont(1.0), 28.0);
+      pages_->html(QString::fromUtf8("○\u2002") + html(prose_of(answer), step), lessonFont(1.0), 28.0);
     if (question.kind == Question::Kind::number && !question.unit.empty())
       pages_->html(QObject::tr("Your answer, in %1:").arg(QString::fromStdString(question.unit).toHtmlEscaped()), lessonFont(0.9), 14.0);
     if (question.order.empty()) return pages_->lines(question.kind == Question::Kind::number ? 1 : 2);

@@ -145,12 +145,6 @@ bool isTrained(const Setup& setup, const Preset& preset) {
   return preset.trained && !setup.learnedWeights() && fileOf(setup.weights, preset.id) == preset.trained->weights;
 }
 
-QString weightsInWords(const Setup& setup) {
-  if (const LearnedPtr learned = setup.learnedWeights())
-    return QCoreApplication::translate("Setup", "%1 steps of training").arg(grouped(learned->step));
-  return QString::fromStdString(fileOf(setup.weights, setup.preset).string());
-}
-
 bool isOwnRun(const Setup& setup, const Preset& preset) {
   const bool trained = isTrained(setup, preset);
   if (setup.learnedWeights() || !fileOf(setup.states, preset.id).empty() || setup.seed != 1 || setup.loss != LossKind::automatic)

@@ -73,9 +73,6 @@ void useTrained(Setup& setup, const Preset& preset);
 /// Whether the weights are those that came trained with the preset.
 bool isTrained(const Setup& setup, const Preset& preset);
 
-/// Where its weights come from that are not drawn, a file or a training; empty where they are drawn.
-QString weightsInWords(const Setup& setup);
-
 /// Whether it is the run that the sentences of the preset's card were measured on: the preset's values, weights and sequence, or those of
 /// its training.
 bool isOwnRun(const Setup& setup, const Preset& preset);

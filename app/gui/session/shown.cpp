@@ -67,6 +67,12 @@ QString Shown::summary() const {
   return words.join(". ");
 }
 
+QString weightsInWords(const Setup& setup) {
+  if (const LearnedPtr learned = setup.learnedWeights())
+    return QCoreApplication::translate("Setup", "%1 steps of training").arg(grouped(learned->step));
+  return QString::fromStdString(fileOf(setup.weights, setup.preset).string());
+}
+
 QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now) {
   if (its.sameRun(now)) return {};
   QStringList words{QString::fromStdString(run.title.empty() ? run.preset : run.title)};

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "array/error.h"
-#include "experiment/run_fields.h"
+#include "experiment/command/run_fields.h"
 #include "files/files.h"
 #include "sequence/choice.h"
 

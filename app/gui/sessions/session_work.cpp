@@ -10,7 +10,7 @@
 #include <map>
 
 #include "array/error.h"
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "files/files.h"
 #include "files/parts.h"
 #include "gui/frame/lab_json.h"

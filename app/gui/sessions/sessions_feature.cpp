@@ -17,7 +17,7 @@
 #include <QUndoStack>
 #include <utility>
 
-#include "experiment/command.h"
+#include "experiment/command/command.h"
 #include "gui/dialogs/file_dialogs.h"
 #include "gui/frame/lab.h"
 #include "gui/frame/window_frame.h"

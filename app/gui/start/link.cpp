@@ -4,8 +4,8 @@
 #include <QUrl>
 #include <algorithm>
 
-#include "experiment/command.h"
-#include "experiment/run_fields.h"
+#include "experiment/command/command.h"
+#include "experiment/command/run_fields.h"
 #include "files/files.h"
 #include "gui/session/requests.h"
 
