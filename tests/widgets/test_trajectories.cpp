@@ -289,6 +289,29 @@ class TestTrajectories : public QObject {
     QVERIFY2(differing(before, picture()) < 50, "a double click puts it back");
   }
 
+  /// The smooth picture too, for which the view is moved by parts of a pixel.
+  void curveAndOverlayAreInOnePlace() {
+    TrajectoriesPanel panel(nullptr, true);
+    if (!panel.sceneView()->hasOpenGl()) QSKIP("this display has no OpenGL 3.2");
+    showPanel(panel);
+    panel.setTrace(trace());
+    panel.finish();
+    QTRY_VERIFY(panel.sceneView()->atRest());
+    const auto middle = [](const QImage& image) {
+      QPointF sum;
+      int count = 0;
+      for (int y = 0; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x)
+          if (image.pixelColor(x, y).hsvSaturation() > 120) sum += QPointF(x, y), ++count;
+      return sum / std::max(1, count);
+    };
+    const QImage figure = panel.sceneView()->image(panel.sceneView()->size(), 1.0, true);
+    QImage seen(figure.size(), QImage::Format_RGB32);
+    panel.sceneView()->render(&seen);
+    const QPointF apart = middle(figure) - middle(seen);
+    QVERIFY2(std::hypot(apart.x(), apart.y()) < 1.0, qPrintable(QString("%1, %2").arg(apart.x()).arg(apart.y())));
+  }
+
   void cursorMovesTheMarkerAndAClickPicksTime() {
     TrajectoriesPanel panel;
     showPanel(panel);

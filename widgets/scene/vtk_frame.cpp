@@ -122,7 +122,11 @@ void VtkFrame::render(QSize pixels, unsigned framebuffer, bool smooth) {
 void VtkFrame::shift(double right, double up) {
   vtkRendererCollection* renderers = window_->GetRenderers();
   renderers->InitTraversal();
-  while (vtkRenderer* renderer = renderers->GetNextItem()) renderer->GetActiveCamera()->SetWindowCenter(2 * right, 2 * up);
+  while (vtkRenderer* renderer = renderers->GetNextItem()) {
+    vtkCamera* eye = renderer->GetActiveCamera();
+    const double* centre = eye->GetWindowCenter();
+    eye->SetWindowCenter(centre[0] + 2 * right, centre[1] + 2 * up);
+  }
 }
 
 QImage renderImage(vtkRenderer* renderer, QSize pixels) {
@@ -202,9 +206,10 @@ void VtkWidget::draw() {
     picture_ = rendered(pixels, true);
     pass_ = passes;
   } else {
-    frame_.shift(shifts[pass_][0] / pixels.width(), shifts[pass_][1] / pixels.height());
+    const double right = shifts[pass_][0] / pixels.width(), up = shifts[pass_][1] / pixels.height();
+    frame_.shift(right, up);
     const QImage image = rendered(pixels, false);
-    frame_.shift(0, 0);
+    frame_.shift(-right, -up);
     if (pass_ == 0 || image.size() != picture_.size()) {
       picture_ = image;
       sum_.assign(static_cast<std::size_t>(image.sizeInBytes()), 0);

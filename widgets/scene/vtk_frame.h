@@ -40,7 +40,7 @@ class VtkFrame {
   void attach();
   void release();
   void render(QSize pixels, unsigned framebuffer, bool smooth = true);
-  /// Moves the view of the cameras, in widths and heights of the picture.
+  /// Moves the view of the cameras from where it is, in widths and heights of the picture.
   void shift(double right, double up);
 
  private:
