@@ -171,7 +171,7 @@ void Pins::setValue(const std::vector<PinValue>& value) {
   for (const PinValue& one : value) {
     const auto now = std::ranges::find(pins_, one.id, &Pin::id);
     Pin pin;
-    if (now != pins_.end()) pin = *now;
+    if (now != pins_.end() && now->setup.sameRun(one.setup)) pin = *now;  // else its curves are those of another run
     pin.id = one.id;
     newest_ = std::max(newest_, one.id);
     pin.setup = one.setup;
