@@ -252,6 +252,7 @@ void PanelDock::catchUp() {
     given_ = trace_;
     veil_->cover({});
     dimSoon_.stop();
+    emit traceGiven();
   }
   if (!pending && given_ == trace_) {
     panel_->setFormer(nullptr);
@@ -318,6 +319,7 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
     auto* made = new PanelDock(info, time, chooser, this);
     docks_.push_back(made);
     connect(made, &PanelDock::shownChanged, this, &PanelArea::visiblePanelsChanged);
+    connect(made, &PanelDock::traceGiven, this, &PanelArea::traceGiven);
     connect(made, &PanelDock::said, this, &PanelArea::said);
     connect(made, &PanelDock::enlargeWanted, this, [this, made] { enlarge(made); });
     connect(made->panel(), &Panel::requested, this, &PanelArea::requested);

@@ -52,6 +52,7 @@ class PanelDock : public FlatDock {
 
  signals:
   void shownChanged();
+  void traceGiven();  ///< to the panel, which has its choices now
   void hiddenByHand();
   void enlargeWanted();
   void said(QString sentence, bool bad);
@@ -124,6 +125,7 @@ class PanelArea : public QMainWindow {
 
  signals:
   void visiblePanelsChanged();
+  void traceGiven();  ///< to a panel
   void said(QString sentence, bool bad);
   void requested(reclab::Request request);
 

@@ -24,13 +24,13 @@ namespace reclab {
 
 namespace {
 
-/// The choices in a panel: its own choices, its actions that are on, and the entries of the boxes that are a choice by their property;
-/// behind another panel there is nothing in them to choose from.
+/// The choices in a panel: its own choices, its actions that are on, and the entries of the boxes that are a choice by their property. A
+/// hidden box has the entries of another model or view; behind another panel there is nothing in them to choose from.
 QVariantMap setIn(const Panel& panel, bool inSight = true) {
   QVariantMap all = panel.choices();
   if (inSight)
     for (const QComboBox* box : panel.findChildren<QComboBox*>())
-      if (const QString name = box->property("choice").toString(); !name.isEmpty() && box->currentIndex() > 0)
+      if (const QString name = box->property("choice").toString(); !name.isEmpty() && box->currentIndex() > 0 && box->isVisibleTo(&panel))
         all["box/" + name] = box->currentText();
   for (const QAction* action : panel.actions())
     if (action->isCheckable() && action->isChecked()) all["action/" + action->text()] = true;
@@ -132,12 +132,19 @@ Lab::Lab(SessionController* session, Pins* pins, PanelArea* area, TimeLink* time
   soon_.setSingleShot(true);
   soon_.setInterval(0);
   connect(&soon_, &QTimer::timeout, this, &Lab::compare);
-  // A choice in a panel that depends on the model can be restored only once that model's run is there.
+  // A choice in a panel that depends on the model can be restored only once that model's run is there, and the panel has it: one that waits
+  // for some of its arrays, or comes into sight later, has it after the session.
   connect(
       session_, &SessionController::traceChanged, this,
       [this] {
         if (awaited_) setChoices(*awaited_);
         if (awaitedTime_ && awaitedTime_->length == time_->length()) setTime(*std::exchange(awaitedTime_, {}));
+      },
+      Qt::QueuedConnection);
+  connect(
+      area_, &PanelArea::traceGiven, this,
+      [this] {
+        if (awaited_) setChoices(*awaited_);
       },
       Qt::QueuedConnection);
   qApp->installEventFilter(this);
