@@ -183,8 +183,10 @@ class TestLessons : public test::WindowTest {
 
   void eachIsPlayed_data() {
     QTest::addColumn<QString>("id");
+    // Two of them, and all with --thorough.
     for (const Lesson& lesson : lesson_library(lesson_folders()).lessons)
-      QTest::newRow(lesson.id.c_str()) << QString::fromStdString(lesson.id);
+      if (thorough || lesson.id == "window" || lesson.id == "vanishing")
+        QTest::newRow(lesson.id.c_str()) << QString::fromStdString(lesson.id);
   }
   void eachIsPlayed() {
     QFETCH(QString, id);
