@@ -83,13 +83,13 @@ bool reads_no_file(const TypedRun& run) {
 }
 
 /// A deed done again: the line that was run and the facts of the window behind it.
-Judgement deed_again(const Question& question, const std::string& given, const std::vector<std::string>& measured,
-                     const PresetLibrary& presets, std::stop_token stop) {
+Judgement deed_again(const Question& question, const std::string& given, const PresetLibrary& presets, std::stop_token stop) {
   const std::size_t at = given.find(" view ");
   LabSetup lab;
   lab.run = typed_run(given.substr(0, at));
+  if (lab.run.trains) throw Error("it is a training, and no run", {});
   if (!reads_no_file(lab.run)) throw Error("it was done with files, which are not here", {});
-  LabRuns runs(lab, presets, measured, at == std::string::npos ? " " : given.substr(at), stop);
+  LabRuns runs(lab, presets, measured_in(question), at == std::string::npos ? std::string() : given.substr(at), stop);
   return judge_deed(question, runs.measuring(stop));
 }
 
@@ -116,17 +116,16 @@ std::vector<LessonGrade> grades_of(const Answers& answers, const LessonLibrary& 
         if (found == given.end() || found->second.empty()) continue;
         ++grade.answered;
         const LabSetup* lab = lab_measured_at(*lesson, s);
-        const std::vector<std::string> measured = lab ? measured_in(*lesson, *lab) : std::vector<std::string>();
         bool right = false;
         for (std::size_t i = 0; i < found->second.size(); ++i) {
           const GivenAnswer& one = found->second[i];
           bool good = one.right;
           try {
             if (question->kind == Question::Kind::act) {
-              good = deed_again(*question, one.given, measured, presets, stop).right;
+              good = deed_again(*question, one.given, presets, stop).right;
             } else if (lab != nullptr) {
               const bool number = question->kind == Question::Kind::number;  // an answer that is chosen needs no run
-              if (number && !runs.contains(lab)) runs.try_emplace(lab, *lab, presets, measured, std::string(), stop);
+              if (number && !runs.contains(lab)) runs.try_emplace(lab, *lab, presets, measured_in(*lesson, *lab), std::string(), stop);
               good = judge(*question, one.given, number ? runs.at(lab).measuring(stop) : Measuring()).right;
             }
           } catch (const Error& error) {

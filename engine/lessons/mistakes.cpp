@@ -138,7 +138,7 @@ class Examiner {
   }
 
   void check_deed(const Question& question, const LabSetup& lab, const Measuring& before) {
-    const std::vector<std::string> measured = measured_in(lesson_, lab);
+    const std::vector<std::string> measured = measured_in(question);
     if (judge_deed(question, before).right) say(question.source_line, "it is done before anything was done: \"" + question.holds + "\".");
     LabRuns done(lab, presets_, measured, question.answer, stop_);
     if (!judge_deed(question, done.measuring(stop_)).right)

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <iterator>
 #include <utility>
 
 #include "array/error.h"
@@ -91,31 +92,28 @@ const LabSetup* lab_measured_at(const Lesson& lesson, std::size_t step) {
   return lab_at(lesson, step, lesson.steps.at(step).blocks.size());
 }
 
-namespace {
-
-void add_measured(const Block& block, std::vector<std::string>& all) {
-  if (const auto* paragraph = std::get_if<ProseBlock>(&block)) add_numbers(paragraph->words, all);
-  const auto* question = std::get_if<Question>(&block);
-  if (question == nullptr) return;
-  all.push_back(question->measure);
-  all.push_back(question->holds);
-  add_numbers(prose_of(question->text), all);
-  add_numbers(prose_of(question->because), all);
-  for (const PlannedWrong& wrong : question->wrong) {
+std::vector<std::string> measured_in(const Question& question) {
+  std::vector<std::string> all{question.measure, question.holds};
+  add_numbers(prose_of(question.text), all);
+  add_numbers(prose_of(question.because), all);
+  for (const PlannedWrong& wrong : question.wrong) {
     all.push_back(wrong.near);
     all.push_back(wrong.when);
     add_numbers(prose_of(wrong.message), all);
   }
+  std::erase(all, std::string());
+  return all;
 }
-
-}  // namespace
 
 std::vector<std::string> measured_in(const Lesson& lesson, const LabSetup& lab) {
   std::vector<std::string> all;
-  for (std::size_t s = 0; s < lesson.steps.size(); ++s)
-    for (std::size_t b = 0; b < lesson.steps[s].blocks.size(); ++b)
-      if (lab_measured_at(lesson, s) == &lab) add_measured(lesson.steps[s].blocks[b], all);
-  std::erase_if(all, [](const std::string& text) { return text.empty(); });
+  for (std::size_t s = 0; s < lesson.steps.size(); ++s) {
+    if (lab_measured_at(lesson, s) != &lab) continue;
+    for (const Block& block : lesson.steps[s].blocks) {
+      if (const auto* words = std::get_if<ProseBlock>(&block)) add_numbers(words->words, all);
+      if (const auto* question = std::get_if<Question>(&block)) std::ranges::move(measured_in(*question), std::back_inserter(all));
+    }
+  }
   return all;
 }
 

@@ -21,6 +21,9 @@ const LabSetup* lab_measured_at(const Lesson& lesson, std::size_t step);
 /// All expressions and conditions that are measured in the run of a lab block, from there to the next one.
 std::vector<std::string> measured_in(const Lesson& lesson, const LabSetup& lab);
 
+/// Those of one question and of the words on its answers.
+std::vector<std::string> measured_in(const Question& question);
+
 /// The runs of a lab block, which its expressions are measured in: "factor gradient/state/0/h pin 1" is of the first that is pinned.
 /// Results are kept, so that each is measured once. Not for two threads at a time.
 class LabRuns {

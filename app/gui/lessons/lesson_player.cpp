@@ -10,6 +10,7 @@
 
 #include "experiment/training/plan.h"
 #include "files/files.h"
+#include "gui/dialogs/field_editor.h"
 #include "gui/docks/panel_area.h"
 #include "gui/frame/lab.h"
 #include "gui/frame/window_frame.h"
@@ -94,7 +95,20 @@ void LessonPlayer::read() {
   }
 }
 
+void LessonPlayer::setLecture(bool is) {
+  if (is == own_.has_value()) return;
+  if (is)
+    own_ = std::exchange(answers_, Answers{answers_.name});
+  else
+    answers_ = *std::exchange(own_, {});
+  deeds_.clear();
+  judgedOf_.clear();
+  emit blocksChanged();
+  soon_.start();
+}
+
 void LessonPlayer::keep() {
+  if (own_) return;
   QDir().mkpath(QFileInfo(answersFile()).path());
   const QString why = writeText(answersFile(), QString::fromStdString(text_of(answers_)));
   if (!why.isEmpty()) frame_->say(why, Tone::warning);
@@ -105,9 +119,7 @@ const LabSetup* LessonPlayer::labAt(const Place& place) const {
   return lesson == nullptr ? nullptr : lab_measured_at(*lesson, place.step);
 }
 
-const LabSetup* LessonPlayer::labOfStep() const {
-  return lesson_ == nullptr ? nullptr : lab_at(*lesson_, step_, lesson_->steps[step_].blocks.size());
-}
+const LabSetup* LessonPlayer::labOfStep() const { return lesson_ == nullptr ? nullptr : lab_measured_at(*lesson_, step_); }
 
 void LessonPlayer::show(const QString& id, std::size_t step) {
   const Lesson* lesson = library_.find(id.toStdString());
@@ -152,19 +164,22 @@ void LessonPlayer::prepare(const Lesson& lesson, std::size_t step) {
     return enter(place.lesson, step);
   }
   try {
-    const Preset& preset = frame_->session()->library()->presets.find(own->run.id);
-    const Preset of = is_given(own->run.given, "--trained") ? as_trained(preset) : preset;
-    const SequenceChoice choice = sequence_of(own->run.given, of, of.task_length);
-    prepares_.start(place, [choice](const auto&, std::stop_token) { return loadChoice(choice); });
+    prepares_.start(place, [choice = choiceOf(own->run)](const auto&, std::stop_token) { return loadChoice(choice); });
   } catch (const Error& error) {
     frame_->say(windowText(error), Tone::warning);
   }
 }
 
-Setup LessonPlayer::setupOf(const LabSetup& lab, const LoadedSequencePtr& sequence) const {
+SequenceChoice LessonPlayer::choiceOf(const TypedRun& run) const {
+  const Preset& preset = frame_->session()->library()->presets.find(run.id);
+  const Preset of = is_given(run.given, "--trained") ? as_trained(preset) : preset;
+  return sequence_of(run.given, of, of.task_length);
+}
+
+Setup LessonPlayer::setupOf(const TypedRun& run, const LoadedSequencePtr& sequence) const {
   Options options;
-  options.model = QString::fromStdString(lab.run.id);
-  options.given = lab.run.given;
+  options.model = QString::fromStdString(run.id);
+  options.given = run.given;
   Setup setup = beginning(options, *frame_->session()->library());
   setup.sequence = sequence;
   return setup;
@@ -175,25 +190,22 @@ void LessonPlayer::apply(const Place& place, const LoadedSequencePtr& sequence) 
   if (lesson == nullptr) return;
   const LabSetup& lab = *lesson->steps[place.step].lab();
   try {
-    const Setup setup = setupOf(lab, sequence);
+    const Setup setup = setupOf(lab.run, sequence);
     std::vector<PinValue> pins;
-    for (std::size_t i = 0; i < lab.pins.size(); ++i) {
-      LabSetup beside;
-      beside.run = lab.pins[i];
-      pins.push_back({.id = i + 1, .setup = setupOf(beside, sequence), .given = {}, .colour = static_cast<int>(i)});
-    }
+    for (std::size_t i = 0; i < lab.pins.size(); ++i)
+      pins.push_back({.id = i + 1, .setup = setupOf(lab.pins[i], sequence), .given = {}, .colour = static_cast<int>(i)});
     emit aboutToSetUp();
     frame_->lab()->change(tr("step “%1”").arg(QString::fromStdString(lesson->steps[place.step].title)), [&] {
-      wanted_ = setup;
       frame_->session()->apply(setup, false);
       frame_->pins()->setValue(pins);
       enter(place.lesson, place.step);
     });
     if (lab.run.trains) {
+      // All of them: the window begins with other values than the command line.
+      const TrainingRequest training = training_request_of(lab.run.given, frame_->session()->library()->presets.find(lab.run.id));
       QVariantMap options;
       for (const TrainingField& field : training_fields())
-        if (is_given(lab.run.given, field.flag))
-          options.insert(QString::fromStdString(field.row.key), QString::fromStdString(lab.run.given.at(field.flag)));
+        options.insert(QString::fromStdString(field.row.key), savedOf(field.get(training)));
       frame_->lab()->putPart("training", options);
     }
     emit setUp(&lab);
@@ -204,7 +216,13 @@ void LessonPlayer::apply(const Place& place, const LoadedSequencePtr& sequence) 
 
 bool LessonPlayer::wandered() const {
   const LabSetup* own = lesson_ == nullptr ? nullptr : lesson_->steps[step_].lab();
-  return own != nullptr && shownBlocks() == lesson_->steps[step_].blocks.size() && !frame_->session()->setup().sameRun(wanted_);
+  const Setup& now = frame_->session()->setup();
+  if (own == nullptr || shownBlocks() < lesson_->steps[step_].blocks.size() || !frame_->session()->library() || !now.sequence) return false;
+  try {
+    return !(now.sequence->choice == choiceOf(own->run)) || !now.sameRun(setupOf(own->run, now.sequence));
+  } catch (const Error&) {  // a line that does not run
+    return false;
+  }
 }
 
 /// Those up to a prediction that a lab waits for; all where none does.
@@ -336,8 +354,7 @@ std::map<std::string, double> LessonPlayer::view() const {
 void LessonPlayer::judgeDeeds() {
   const SessionController* session = frame_->session();
   if (lesson_ == nullptr || !session->library() || !session->trace() || session->running() || !session->whyNotShown().isEmpty()) return;
-  const LabSetup* lab = labOfStep();
-  if (lab == nullptr || shownBlocks() < lesson_->steps[step_].blocks.size()) return;
+  if (labOfStep() == nullptr || shownBlocks() < lesson_->steps[step_].blocks.size()) return;
   const Setup setup = session->shownSetup();
   if (setup != session->setup() || !setup.sequence) return;
   for (const Block& block : lesson_->steps[step_].blocks) {
@@ -350,11 +367,9 @@ void LessonPlayer::judgeDeeds() {
     judgedOf_[id] = deed;
     std::string given = session->trace()->info.command + " view";
     for (const auto& [name, value] : deed.view) given += " " + name + "=" + QString::number(value).toStdString();
-    deedsJob_.start(deed, [question = *question, texts = measured_in(*lesson_, *lab), library = session->library(), setup, view = deed.view,
+    deedsJob_.start(deed, [question = *question, library = session->library(), setup, view = deed.view,
                            given = QString::fromStdString(given)](const auto&, std::stop_token stop) {
-      std::vector<std::string> measured = texts;
-      measured.push_back(question.holds);
-      MeasuredRun run = run_measured(requestFor(setup, library->presets.find(setup.preset), {}), measured, stop);
+      MeasuredRun run = run_measured(requestFor(setup, library->presets.find(setup.preset), {}), measured_in(question), stop);
       run.view = view;
       LabRuns runs({std::move(run)});
       const Judgement judged = judge_deed(question, runs.measuring(stop));

@@ -73,6 +73,8 @@ class LessonPlayer : public QObject {
   void setName(const QString& name);
   void forget(const QString& lesson);  ///< its answers
   static QString answersFile();
+  /// In a lecture questions begin without answers, and those that are given are forgotten at its end: a lecturer's clicks are no student's.
+  void setLecture(bool is);
 
  signals:
   void opened();         ///< another lesson, another step or none
@@ -111,19 +113,20 @@ class LessonPlayer : public QObject {
   void measure();
   void judgeDeeds();
   std::map<std::string, double> view() const;
-  Setup setupOf(const LabSetup& lab, const LoadedSequencePtr& sequence) const;
+  SequenceChoice choiceOf(const TypedRun& run) const;
+  Setup setupOf(const TypedRun& run, const LoadedSequencePtr& sequence) const;
   void keep();
   void note(const Question& question, const QString& given, bool right);
 
   WindowFrame* frame_;
   LessonLibrary library_;
   Answers answers_;
+  std::optional<Answers> own_;  ///< those outside of the lecture
   const Lesson* lesson_ = nullptr;
   std::size_t step_ = 0;
   std::map<const LabSetup*, Known> known_;
   std::map<const LabSetup*, QString> problems_;  ///< why a lab could not be measured
   std::map<QString, AnswerWords> deeds_;         ///< of things to do, as they stand
-  Setup wanted_;                                 ///< the setup that the step set
   std::map<std::string, double> viewThen_;       ///< when the run of the step was there
   std::map<QString, Deed> judgedOf_;             ///< of each thing to do, the state that it was judged in last
   Job<Place, LoadedSequencePtr> prepares_;

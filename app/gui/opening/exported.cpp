@@ -9,33 +9,12 @@
 #include <algorithm>
 
 #include "experiment/command/run_fields.h"
+#include "experiment/command/typed_run.h"
 #include "files/files.h"
 #include "sequence/choice.h"
 
 namespace reclab {
 namespace {
-
-/// The words of a line for a POSIX shell that shell_word() wrote.
-QStringList wordsOf(const QString& line) {
-  QStringList words;
-  bool quoted = false, open = false;
-  for (qsizetype i = 0; i < line.size(); ++i) {
-    const QChar letter = line[i];
-    if (!quoted && letter == u' ') {
-      open = false;
-      continue;
-    }
-    if (!open) words << QString();
-    open = true;
-    if (letter == u'\'')
-      quoted = !quoted;
-    else if (!quoted && letter == u'\\' && i + 1 < line.size())
-      words.back() += line[++i];
-    else
-      words.back() += letter;
-  }
-  return words;
-}
 
 /// Without the options of a training and of the recording.
 QStringList ofTheRun(const QStringList& words) {
@@ -74,7 +53,8 @@ Exported exportedIn(const QString& folder) {
   Exported exported;
   if (isDescription(run)) {
     const QJsonObject manifest = readJson(run);
-    QStringList words = wordsOf(manifest["command"].toString());
+    QStringList words;
+    for (const std::string& word : shell_words(manifest["command"].toString().toStdString())) words << QString::fromStdString(word);
     words = words.mid(words.lastIndexOf("&&") + 1);  // after the training that it learned in
     if (words.size() > 2) exported.arguments = ofTheRun(words.mid(2));
     if (!manifest["weights"].isNull() || !manifest["learned"].isNull()) {
