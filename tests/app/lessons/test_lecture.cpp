@@ -7,6 +7,8 @@
 #include <QProcess>
 #include <QPushButton>
 #include <QRadioButton>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QStatusBar>
 #include <QToolBar>
 #include <QUndoStack>
@@ -120,6 +122,34 @@ class LectureTest : public WindowTest {
     key(Qt::Key_B);
     QTest::mouseClick(lecture()->blank(), Qt::LeftButton);
     QVERIFY(!lecture()->blank()->isVisible());
+    key(Qt::Key_F5, Qt::ShiftModifier);  // the beginning of a clicker that is one press behind
+    key(Qt::Key_F5);
+    QVERIFY(lecture()->active() && !session().running());
+  }
+
+  /// Where a step has more than is in sight, a clicker comes to that before the next step.
+  void longStepsAreScrolled() {
+    start();
+    lesson();
+    key(Qt::Key_F5, Qt::ShiftModifier);
+    LessonView* view = window_->lessons()->view();
+    QTRY_COMPARE(typeScale(), Lecture::scaleOf(window_->size()));
+    view->setScale(4.0);
+    const QScrollBar* bar = view->findChild<QScrollArea*>()->verticalScrollBar();
+    QTRY_VERIFY(bar->maximum() > bar->pageStep());
+    int before = bar->value(), last = bar->maximum(), presses = 0;
+    for (; player()->step() == 0 && presses < 20; ++presses) {
+      key(Qt::Key_PageDown);
+      QTRY_VERIFY_WITH_TIMEOUT(player()->step() > 0 || bar->value() > before, patience);
+      if (player()->step() > 0) break;
+      before = bar->value();
+      last = bar->maximum();
+    }
+    QVERIFY2(presses > 1 && presses < 20, qPrintable(QString::number(presses)));
+    QVERIFY(last - before <= 24);  // all of it was in sight
+    QTRY_COMPARE(bar->value(), 0);
+    key(Qt::Key_PageUp);
+    QTRY_COMPARE_WITH_TIMEOUT(player()->step(), std::size_t{0}, patience);
   }
 
   void ringFollows() {
