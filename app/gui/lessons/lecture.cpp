@@ -166,7 +166,7 @@ void Lecture::follow() {
   if (!dock_->isHidden()) dock_->raise();
   if (const Lesson* lesson = player_->lesson())
     dock_->header()->setHeadline(
-        tr("%1, %2 of %3").arg(QString::fromStdString(lesson->title)).arg(player_->step() + 1).arg(lesson->steps.size()));
+        tr("%1 of %2, %3").arg(player_->step() + 1).arg(lesson->steps.size()).arg(QString::fromStdString(lesson->title)));
   frame_->area()->setFocus();  // a field or a box that the keyboard came to by itself would take the keys
   soon_.start();
 }

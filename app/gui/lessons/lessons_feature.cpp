@@ -165,13 +165,14 @@ void LessonsFeature::restore() {
   dock_->show();
 }
 
-/// These and no others: one, two under each other, or two rows.
-void LessonsFeature::arrangePanels(const QStringList& ids) {
+/// These and no others: one, two under or beside each other, or two rows.
+void LessonsFeature::arrangePanels(const QStringList& ids, bool beside) {
   PanelArea* area = frame_->area();
   const auto isRight = [&](const PanelDock* one) { return one->inSight() == ids.contains(one->panel()->id()); };
-  if (ids.isEmpty() || std::ranges::all_of(area->docks(), isRight)) return;
+  if (ids.isEmpty() || (!lecture_->active() && std::ranges::all_of(area->docks(), isRight))) return;
   PanelLayout layout;
-  for (qsizetype i = 0; i < ids.size(); i += ids.size() > 2 ? 2 : 1) layout.rows.push_back(ids.mid(i, ids.size() > 2 ? 2 : 1));
+  const int columns = beside || ids.size() > 2 ? 2 : 1;
+  for (qsizetype i = 0; i < ids.size(); i += columns) layout.rows.push_back(ids.mid(i, columns));
   const int index = std::clamp(frame_->lab()->arranged().layout, 0, static_cast<int>(area->layouts().size()) - 1);
   area->arrange(layout);
   area->takeOver(area->layouts()[static_cast<std::size_t>(index)], area->fit(), true);
@@ -186,7 +187,10 @@ void LessonsFeature::arrange(const LabSetup& lab) {
     if (area->dock(id) != nullptr && !ids.contains(id)) ids << id;
   }
   if (lecture_->active()) ids = ids.mid(0, 2);
-  arrangePanels(ids);
+  // In a lecture a control that is pointed at has the room under them.
+  const QString part = "dock." + QString::fromStdString(lab.point).section('/', 0, 0);
+  const bool over = lecture_->active() && std::ranges::find(frame_->docks(), part, &QObject::objectName) != frame_->docks().end();
+  arrangePanels(ids, over && area->width() * 10 > frame_->window()->height() * 9);
   for (const std::string& id : lab.hide)
     if (PanelDock* dock = area->dock(QString::fromStdString(id))) dock->hide();
   const QString preset = QString::fromStdString(frame_->session()->setup().preset);

@@ -43,7 +43,7 @@ class LessonsFeature : public QObject {
   void makeRoom();
   void restore();
   void arrange(const LabSetup& lab);
-  void arrangePanels(const QStringList& ids);
+  void arrangePanels(const QStringList& ids, bool beside = false);
   void point();
   void pointAt(const QString& target, const QString& words);
   void follow(const QString& link);

@@ -95,19 +95,27 @@ class LectureTest : public WindowTest {
     start();
     lesson();
     key(Qt::Key_F5, Qt::ShiftModifier);
+    QTRY_COMPARE(typeScale(), Lecture::scaleOf(window_->size()));
+    // At the end of a step that is longer than the screen, and at its beginning.
+    QScrollBar* bar = window_->lessons()->view()->findChild<QScrollArea*>()->verticalScrollBar();
+    const auto turn = [&](Qt::Key forth) {
+      QVERIFY(settle());
+      bar->setValue(forth == Qt::Key_PageDown || forth == Qt::Key_Right ? bar->maximum() : 0);
+      key(forth);
+    };
     const std::int64_t time = window_->time()->step();
-    key(Qt::Key_PageDown);
+    turn(Qt::Key_PageDown);
     QTRY_COMPARE_WITH_TIMEOUT(player()->step(), std::size_t{1}, patience);
     QVERIFY(settle());
-    key(Qt::Key_PageUp);
+    turn(Qt::Key_PageUp);
     QTRY_COMPARE_WITH_TIMEOUT(player()->step(), std::size_t{0}, patience);
-    key(Qt::Key_Right);
+    turn(Qt::Key_Right);
     key(Qt::Key_Right);  // before the first has loaded its sequence
     QTRY_COMPARE_WITH_TIMEOUT(player()->step(), std::size_t{2}, patience);
-    key(Qt::Key_PageDown);  // the last one
+    turn(Qt::Key_PageDown);  // the last one
     QVERIFY(settle());
     QCOMPARE(player()->step(), std::size_t{2});
-    key(Qt::Key_Left);
+    turn(Qt::Key_Left);
     QTRY_COMPARE_WITH_TIMEOUT(player()->step(), std::size_t{1}, patience);
     QVERIFY(settle());
     QCOMPARE(window_->time()->step(), time);  // the arrows are not the time's here
