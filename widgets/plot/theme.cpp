@@ -118,9 +118,12 @@ QString number(double value, int digits) {
     const QString power = QStringLiteral("10") + superscript(QString::number(written.mid(e + 1).toInt()));
     text = mantissa == u"1" ? power : mantissa == u"-1" ? QStringLiteral("-") + power : mantissa + QStringLiteral("×") + power;
   } else {
-    // 'g' would turn to an exponent before five digits are full.
-    const int whole = size >= 1.0 ? static_cast<int>(std::floor(std::log10(size))) + 1 : 0;
-    text = QString::number(value, 'g', std::max(digits, whole));
+    // 'g' would turn to an exponent before five digits are full, and where 99.7 is rounded to three digits before the point.
+    const auto shown = [digits](double one) {
+      const int whole = std::abs(one) >= 1.0 ? static_cast<int>(std::floor(std::log10(std::abs(one)))) + 1 : 0;
+      return QString::number(one, 'g', std::max(digits, whole));
+    };
+    text = shown(shown(value).toDouble());
   }
   return text.replace(u'-', QStringLiteral("−"));
 }
