@@ -21,6 +21,7 @@
 #include "gui/lessons/lesson_player.h"
 #include "gui/lessons/lesson_view.h"
 #include "gui/lessons/lessons_feature.h"
+#include "gui/lessons/pointer.h"
 #include "gui/views/status_line.h"
 #include "plot/plot.h"
 #include "plot/type_scale.h"
@@ -160,6 +161,24 @@ class LectureTest : public WindowTest {
     QTRY_COMPARE_WITH_TIMEOUT(player()->step(), std::size_t{0}, patience);
   }
 
+  /// One of the settings that were not shown is scrolled to, in a part of the window that is small.
+  void theArrowFindsASettingBelowTheOthers() {
+    start();
+    window_->lessons()->open("gates");
+    QTRY_VERIFY_WITH_TIMEOUT(player()->lesson() != nullptr, patience);
+    key(Qt::Key_F5, Qt::ShiftModifier);
+    const auto& steps = player()->lesson()->steps;
+    player()->go(static_cast<std::size_t>(std::ranges::find(steps, "gru", &LessonStep::id) - steps.begin()));
+    QTRY_VERIFY_WITH_TIMEOUT(settle() && session().setup().preset == "gru", patience);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->lessons()->pointer()->isVisible(), patience);
+    const QWidget* target = window_->lessons()->pointer()->target();
+    QTRY_COMPARE(target->visibleRegion().boundingRect().size(), target->size());
+    for (FlatDock* one : window_->findChildren<FlatDock*>())
+      if (one->isAncestorOf(target)) window_->resizeDocks({one}, {180}, Qt::Vertical);
+    QTRY_COMPARE(target->visibleRegion().boundingRect().size(), target->size());
+    QVERIFY(window_->lessons()->pointer()->isVisible());
+  }
+
   void ringFollows() {
     start();
     key(Qt::Key_F5, Qt::ShiftModifier);  // without a lesson: the panels in sight
@@ -242,6 +261,8 @@ class LectureTest : public WindowTest {
     QVERIFY2(said.contains("product, balance and slope"), qPrintable(said));
     QCOMPARE(drawn({"--lesson", "vanishing", "--print", folder_.filePath("no/x.pdf")}, &said), 2);
     QVERIFY2(said.contains("cannot be written"), qPrintable(said));
+    QCOMPARE(drawn({"--lesson", "vanishing", "--print", folder_.filePath("x.pdf"), "--theme", "dark"}, &said), 2);
+    QVERIFY2(said.contains("--print draws on white paper"), qPrintable(said));
     QVERIFY(!QFile::exists(folder_.filePath("x.pdf")));
   }
 
