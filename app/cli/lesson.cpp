@@ -27,14 +27,6 @@ LessonLibrary all_lessons() {
   return library;
 }
 
-std::size_t questions_of(const Lesson& lesson) {
-  std::size_t count = 0;
-  for (const LessonStep& step : lesson.steps)
-    count += static_cast<std::size_t>(
-        std::ranges::count_if(step.blocks, [](const Block& block) { return std::holds_alternative<Question>(block); }));
-  return count;
-}
-
 int list_lessons(const LessonOptions& options) {
   const LessonLibrary library = all_lessons();
   if (options.json) {
@@ -48,7 +40,7 @@ int list_lessons(const LessonOptions& options) {
                       {"minutes", lesson.minutes},
                       {"needs", lesson.needs},
                       {"after", lesson.after},
-                      {"questions", questions_of(lesson)},
+                      {"questions", questions_of(lesson).size()},
                       {"steps", steps},
                       {"folder", lesson.folder.string()}});
     }
@@ -59,7 +51,7 @@ int list_lessons(const LessonOptions& options) {
   table.row({"lesson", "title", "minutes", "steps", "questions"});
   for (const Lesson& lesson : library.lessons)
     table.row({lesson.id, lesson.title, std::to_string(lesson.minutes), std::to_string(lesson.steps.size()),
-               std::to_string(questions_of(lesson))});
+               std::to_string(questions_of(lesson).size())});
   for (const std::size_t column : {2, 3, 4}) table.right_align(column);
   table.print(std::cout);
   return 0;
@@ -102,7 +94,7 @@ int check_lessons(const LessonOptions& options, Interrupt& interrupt) {
       for (const std::string& mistake : mistakes) std::cout << one_line(mistake) << '\n';
       if (mistakes.empty())
         std::cout << lesson->id << ": " << counted(static_cast<std::int64_t>(lesson->steps.size()), "step") << ", "
-                  << counted(static_cast<std::int64_t>(questions_of(*lesson)), "question") << ", all as they should be" << std::endl;
+                  << counted(static_cast<std::int64_t>(questions_of(*lesson).size()), "question") << ", all as they should be" << std::endl;
       good = good && mistakes.empty();
     } catch (const Cancelled&) {
       cancelled("during the check");

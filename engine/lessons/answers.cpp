@@ -108,9 +108,7 @@ std::vector<LessonGrade> grades_of(const Answers& answers, const LessonLibrary& 
     }
     std::map<const LabSetup*, LabRuns> runs;
     for (std::size_t s = 0; s < lesson->steps.size(); ++s)
-      for (std::size_t b = 0; b < lesson->steps[s].blocks.size(); ++b) {
-        const auto* question = std::get_if<Question>(&lesson->steps[s].blocks[b]);
-        if (question == nullptr) continue;
+      for (const Question* question : questions_of(lesson->steps[s])) {
         ++grade.questions;
         const auto found = given.find(question->id);
         if (found == given.end() || found->second.empty()) continue;
@@ -138,13 +136,9 @@ std::vector<LessonGrade> grades_of(const Answers& answers, const LessonLibrary& 
         }
         grade.right += right;
       }
+    const std::vector<const Question*> now = questions_of(*lesson);
     for (const auto& [question, all] : given)
-      if (std::ranges::none_of(lesson->steps, [&, &name = question](const LessonStep& step) {
-            return std::ranges::any_of(step.blocks, [&](const Block& block) {
-              const auto* one = std::get_if<Question>(&block);
-              return one != nullptr && one->id == name;
-            });
-          }))
+      if (std::ranges::find(now, question, &Question::id) == now.end())
         grade.notes.push_back(question + ": the lesson has no such question now.");
     grades.push_back(std::move(grade));
   }

@@ -2,7 +2,7 @@
 #include "lessons/lesson.h"
 
 #include <algorithm>
-#include <charconv>
+#include <iterator>
 #include <map>
 #include <set>
 #include <system_error>
@@ -11,6 +11,7 @@
 #include "files/data_folders.h"
 #include "files/files.h"
 #include "lessons/markdown.h"
+#include "measures/expression.h"
 #include "measures/measure.h"
 #include "parameters/nearest.h"
 
@@ -19,36 +20,28 @@ namespace fs = std::filesystem;
 namespace reclab {
 namespace {
 
-std::string trimmed(std::string_view text) {
-  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return std::string(text);
-}
-
 /// The line of a file; further words follow a colon.
 [[noreturn]] void refuse(int line, const std::string& why) { throw Error("line " + std::to_string(line) + ": " + why, {}); }
 
 /// "[a, b]" or "a, b".
 std::vector<std::string> list_of(std::string text) {
-  text = trimmed(text);
+  text = std::string(trimmed(text));
   if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
   std::vector<std::string> names;
   std::size_t at = 0;
   while (at <= text.size()) {
     const std::size_t end = std::min(text.find(',', at), text.size());
-    if (const std::string name = trimmed(std::string_view(text).substr(at, end - at)); !name.empty()) names.push_back(name);
+    if (const std::string_view name = trimmed(std::string_view(text).substr(at, end - at)); !name.empty()) names.emplace_back(name);
     at = end + 1;
   }
   return names;
 }
 
 double number_of(const std::string& text, int line) {
-  const std::string word = trimmed(text);
-  double value = 0.0;
-  const auto read = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (read.ec != std::errc() || read.ptr != word.data() + word.size()) refuse(line, "\"" + word + "\" is no number.");
-  return value;
+  const std::string_view word = trimmed(text);
+  const std::optional<double> value = number_in(word);
+  if (!value) refuse(line, "\"" + std::string(word) + "\" is no number.");
+  return *value;
 }
 
 struct KeyedLine {
@@ -68,12 +61,14 @@ std::vector<KeyedLine> lines_of(const std::string& text, int first) {
     ++number;
     if (trimmed(line).empty()) continue;
     if (line.starts_with(' ') && !lines.empty()) {
-      lines.back().value += " " + trimmed(line);
+      lines.back().value.append(" ").append(trimmed(line));
       continue;
     }
     const std::size_t colon = line.ends_with(':') ? line.size() - 1 : line.find(": ");
     const bool keyed = colon != std::string::npos && !line.starts_with("reclab ");
-    lines.push_back({keyed ? trimmed(line.substr(0, colon)) : "", trimmed(keyed ? line.substr(colon + 1) : line), number});
+    const std::string_view all = line;
+    lines.push_back(
+        {std::string(keyed ? trimmed(all.substr(0, colon)) : ""), std::string(trimmed(keyed ? all.substr(colon + 1) : all)), number});
   }
   return lines;
 }
@@ -214,7 +209,7 @@ Question question_of(const MarkdownBlock& block, const std::string& id) {
       *text = line.value;
       if (text == &made.right) made.order.push_back(line.value);
     } else if (line.key == "wrong" || line.key.starts_with("wrong ")) {
-      made.wrong.push_back(wrong_of(made.kind, line, trimmed(line.key.substr(5))));
+      made.wrong.push_back(wrong_of(made.kind, line, std::string(trimmed(line.key.substr(5)))));
       if (!made.wrong.back().answer.empty()) made.order.push_back(made.wrong.back().answer);
     } else if (line.key == "such as") {
       // The right one stands first in many a file.
@@ -254,7 +249,7 @@ std::string id_of(Prose& words, int line) {
   if (words.back().kind != ProseSpan::Kind::text || at == std::string::npos || !text.ends_with('}'))
     refuse(line, "the heading has no id; end it with \"{#name}\".");
   const std::string id = text.substr(at + 2, text.size() - at - 3);
-  text = trimmed(text.substr(0, at));
+  text = std::string(trimmed(text.substr(0, at)));
   if (id.empty() || !std::ranges::all_of(id, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; }))
     refuse(line, "the id \"" + id + "\" has other characters than a to z, 0 to 9 and -.");
   if (text.empty()) words.pop_back();
@@ -386,6 +381,19 @@ Lesson read_lesson(const fs::path& folder) {
     if (!error.where().file.empty()) throw;
     throw Error(file.string() + ": " + error.sentence(), {.file = file.string()});
   }
+}
+
+std::vector<const Question*> questions_of(const LessonStep& step) {
+  std::vector<const Question*> all;
+  for (const Block& block : step.blocks)
+    if (const auto* question = std::get_if<Question>(&block)) all.push_back(question);
+  return all;
+}
+
+std::vector<const Question*> questions_of(const Lesson& lesson) {
+  std::vector<const Question*> all;
+  for (const LessonStep& step : lesson.steps) std::ranges::copy(questions_of(step), std::back_inserter(all));
+  return all;
 }
 
 const Lesson* LessonLibrary::find(std::string_view id) const {

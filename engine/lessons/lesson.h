@@ -104,6 +104,9 @@ Lesson read_lesson(const std::filesystem::path& folder);
 Lesson parse_lesson(std::string_view text, const std::string& id, const std::filesystem::path& folder);
 /// Words with emphasis, code, formulas, links and numbers, as a message of a question has them.
 Prose prose_of(std::string_view markdown);
+/// In their order.
+std::vector<const Question*> questions_of(const LessonStep& step);
+std::vector<const Question*> questions_of(const Lesson& lesson);
 
 /// The lessons of all folders, in their order. A mistake in one does not hide the others: its sentence goes to problems.
 struct LessonLibrary {

@@ -2,7 +2,6 @@
 #include "lessons/play.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <iterator>
@@ -23,11 +22,9 @@ double number_of(std::string text) {
     if (text.starts_with(minus)) text.replace(0, std::string(minus).size(), "-");
   const bool percent = text.ends_with('%');
   if (percent) text.pop_back();
-  double value = 0.0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (read.ec != std::errc() || read.ptr != text.data() + text.size() || !std::isfinite(value))
-    throw Error("\"" + text + "\" is no number; write digits, as 12.5.", {.value = text});
-  return percent ? value / 100.0 : value;
+  const std::optional<double> value = number_in(text);
+  if (!value || !std::isfinite(*value)) throw Error("\"" + text + "\" is no number; write digits, as 12.5.", {.value = text});
+  return percent ? *value / 100.0 : *value;
 }
 
 double tolerance_of(const Question& question, double truth) {

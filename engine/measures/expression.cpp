@@ -14,12 +14,6 @@
 namespace reclab {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
-  return text;
-}
-
 class Parser {
  public:
   Parser(std::string_view text, const Measuring& measuring) : text_(text), measuring_(measuring) {}
@@ -120,6 +114,19 @@ class Parser {
 };
 
 }  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  return text;
+}
+
+std::optional<double> number_in(std::string_view text) {
+  double value = 0.0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end.ec != std::errc() || end.ptr != text.data() + text.size()) return {};
+  return value;
+}
 
 double evaluate(std::string_view expression, const Measuring& measuring) {
   expression = trimmed(expression);

@@ -2,7 +2,6 @@
 #include "measures/measure.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -13,6 +12,7 @@
 
 #include "array/error.h"
 #include "experiment/training/training.h"
+#include "measures/expression.h"
 #include "models/network.h"
 #include "models/registry.h"
 #include "parameters/nearest.h"
@@ -25,11 +25,9 @@ void need(bool good, const std::string& why) {
 }
 
 double number_of(const std::string& text) {
-  if (text == "inf" || text == "-inf") return (text == "inf" ? 1.0 : -1.0) * std::numeric_limits<double>::infinity();
-  double value = 0.0;
-  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
-  need(end.ec == std::errc() && end.ptr == text.data() + text.size(), "\"" + text + "\" is no number");
-  return value;
+  const std::optional<double> value = number_in(text);
+  need(value.has_value(), "\"" + text + "\" is no number");
+  return *value;
 }
 std::int64_t whole_of(const std::string& text) {
   const double value = number_of(text);

@@ -23,6 +23,8 @@
 
 #include "experiment/device.h"
 #include "gui/docks/panel_area.h"
+#include "gui/lessons/lesson_player.h"
+#include "gui/lessons/lessons_feature.h"
 #include "gui/session/pins.h"
 #include "gui/session/sentences.h"
 #include "gui/views/first_hint.h"
@@ -349,13 +351,22 @@ class TestSession : public test::WindowTest {
 
   void theHintGoesWhenAllWasTried() {
     QVERIFY(window_->hint()->isVisible());
-    window_->scrubber()->strip()->setFocus();
-    QTest::mouseClick(window_->scrubber()->strip(), Qt::LeftButton, {}, {200, 20});
-    QVERIFY(window_->hint()->isDone(FirstHint::scrub) && !window_->hint()->isDone(FirstHint::drag));
+    const auto click = [&](const QString& text) {
+      for (auto* words : window_->hint()->findChildren<QPushButton*>())
+        if (words->text() == text && words->isVisible() && words->isEnabled()) return QTest::mouseClick(words, Qt::LeftButton);
+      QFAIL(qPrintable("nothing to try is called " + text));
+    };
+    click("a first lesson: three minutes");
+    QTRY_VERIFY_WITH_TIMEOUT(window_->lessons()->player()->lesson() != nullptr, patience);
+    QCOMPARE(window_->lessons()->player()->lesson()->id, std::string("window"));
+    QVERIFY(window_->hint()->isHidden());
+    window_->lessons()->player()->close();
+    QVERIFY(window_->hint()->isVisible());
+    QVERIFY(window_->hint()->isDone(FirstHint::lesson) && !window_->hint()->isDone(FirstHint::drag));
     close();
     openSmall();
-    QVERIFY(window_->hint()->isVisible());  // with what was tried before
-    QVERIFY(window_->hint()->isDone(FirstHint::scrub));
+    QVERIFY(window_->hint()->isVisible());                // with what was tried before
+    QVERIFY(window_->hint()->isDone(FirstHint::lesson));  // and is not offered again
     QVERIFY(!window_->hint()->isDone(FirstHint::drag) && !window_->hint()->isDone(FirstHint::train));
     window_->action("train")->trigger();
     QVERIFY(window_->hint()->isDone(FirstHint::train));
@@ -369,8 +380,7 @@ class TestSession : public test::WindowTest {
     // The menu of help brings it back, and its words lead to the control that is meant.
     window_->action("firstThings")->trigger();
     QVERIFY(window_->hint()->isVisible() && !window_->hint()->isDone(FirstHint::drag));
-    for (auto* words : window_->hint()->findChildren<QPushButton*>())
-      if (words->text() == "drag a slider") QTest::mouseClick(words, Qt::LeftButton);
+    click("drag a slider");
     QVERIFY(qobject_cast<QSlider*>(QApplication::focusWidget()) != nullptr);
   }
 

@@ -34,7 +34,9 @@ QMap<QString, QVariantMap> mapsOf(const QJsonObject& object) {
   return all;
 }
 
-QJsonObject toObject(const Arranged& arranged) {
+}  // namespace
+
+QJsonObject toJson(const Arranged& arranged) {
   const std::vector<PanelLayout>& layouts = panelLayouts();
   return {{"layout", layouts[static_cast<std::size_t>(arranged.layout)].name},
           {"calm", arranged.calm},
@@ -48,6 +50,7 @@ QJsonObject toObject(const Arranged& arranged) {
           {"docks", sealed(arranged.docks)},
           {"panels", sealed(arranged.panels)}};
 }
+
 std::optional<Arranged> arrangedOf(const QJsonObject& object) {
   Arranged arranged;
   arranged.window = unsealed(object["window"]);
@@ -65,8 +68,6 @@ std::optional<Arranged> arrangedOf(const QJsonObject& object) {
   arranged.without = object["without"].toVariant().toStringList();
   return arranged;
 }
-
-}  // namespace
 
 QJsonObject toJson(const LabState& state, const PutLearned& put, const std::function<QString(std::uint64_t run)>& training) {
   QJsonArray pins;
@@ -86,7 +87,7 @@ QJsonObject toJson(const LabState& state, const PutLearned& put, const std::func
           {"pins", pins},
           {"panels", toObject(state.panels)},
           {"parts", toObject(state.parts)},
-          {"arranged", toObject(state.arranged)},
+          {"arranged", toJson(state.arranged)},
           {"time", QJsonArray{static_cast<qint64>(time.step), static_cast<qint64>(time.first), static_cast<qint64>(time.last),
                               static_cast<qint64>(time.length)}}};
 }

@@ -18,6 +18,9 @@ constexpr int labVersion = 1;  ///< "version"; a state of another one is not rea
 /// `training`: the id of the training that a pinned run is shown with, by the run's id; empty for none.
 QJsonObject toJson(const LabState& state, const PutLearned& put, const std::function<QString(std::uint64_t run)>& training);
 
+QJsonObject toJson(const Arranged& arranged);
+std::optional<Arranged> arrangedOf(const QJsonObject& object);  ///< nothing of one that is damaged
+
 /// The look of the window: arrangement, panels, parts and time, which need no model. Nothing of an arrangement that is damaged.
 struct WrittenView {
   std::optional<Arranged> arranged;

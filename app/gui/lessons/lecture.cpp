@@ -114,6 +114,7 @@ void Lecture::enter() {
       tr("Page Down and Page Up go through the steps. A full stop blanks the screen, P shows the pointer, Esc ends the lecture. "
          "Answers that are given here are not kept."));
   words_->show();
+  QTimer::singleShot(10'000, words_, &QWidget::hide);
   fit();
 }
 
@@ -124,6 +125,7 @@ void Lecture::leave() {
   goes_.reset();
   frame_->look()->setScale(1.0);
   view_->setScale(1.0);
+  dock_->header()->setHeadline({});
   window->menuBar()->show();
   window->statusBar()->show();
   returning_ = window->size() != size_;
@@ -162,6 +164,9 @@ void Lecture::follow() {
   if (!active_) return;
   for (FlatDock* one : frame_->docks()) one->setVisible(one == dock_ && player_->lesson() != nullptr);
   if (!dock_->isHidden()) dock_->raise();
+  if (const Lesson* lesson = player_->lesson())
+    dock_->header()->setHeadline(
+        tr("%1 of %2, %3").arg(player_->step() + 1).arg(lesson->steps.size()).arg(QString::fromStdString(lesson->title)));
   frame_->area()->setFocus();  // a field or a box that the keyboard came to by itself would take the keys
   soon_.start();
 }
@@ -182,9 +187,10 @@ void Lecture::makeRoomFor(const QString& target) {
 }
 
 void Lecture::turn(int by) {
-  if (player_->lesson() == nullptr) return;
+  const Lesson* lesson = player_->lesson();
+  if (lesson == nullptr || (!goes_ && view_->scrollOn(by))) return;
   const std::size_t from = goes_.value_or(player_->step());
-  if (by < 0 ? from == 0 : from + 1 >= player_->lesson()->steps.size()) return;
+  if (by < 0 ? from == 0 : from + 1 >= lesson->steps.size()) return;
   goes_ = by < 0 ? from - 1 : from + 1;
   player_->go(*goes_);
 }
@@ -238,7 +244,10 @@ bool Lecture::eventFilter(QObject* watched, QEvent* event) {
     case QEvent::KeyPress: {
       if (QApplication::activeWindow() != window || QApplication::activePopupWidget() != nullptr) return false;
       const auto* key = static_cast<QKeyEvent*>(event);
-      if ((key->modifiers() & ~Qt::KeypadModifier) != Qt::NoModifier || !watched->isWidgetType() || !takesKey(key->key())) return false;
+      // A clicker that begins and ends by one button is a press behind where the keyboard did one of these: its beginning ends nothing.
+      const Qt::KeyboardModifiers with = key->modifiers() & ~Qt::KeypadModifier;
+      if (with != Qt::NoModifier && !(with == Qt::ShiftModifier && key->key() == Qt::Key_F5)) return false;
+      if (!watched->isWidgetType() || !takesKey(key->key())) return false;
       event->accept();  // else it would be the shortcut of an action
       if (event->type() == QEvent::KeyPress) press(key->key());
       return true;

@@ -51,10 +51,8 @@ LessonPlayer::LessonPlayer(WindowFrame* frame)
                        const bool before = isRight(deed.question);
                        deeds_[deed.question] = found.words;
                        if (found.words.right && !before && lesson_ != nullptr)
-                         for (const Block& block : lesson_->steps[step_].blocks)
-                           if (const auto* question = std::get_if<Question>(&block);
-                               question != nullptr && question->id == deed.question.toStdString())
-                             note(*question, found.given, true);
+                         for (const Question* question : questions_of(lesson_->steps[step_]))
+                           if (question->id == deed.question.toStdString()) note(*question, found.given, true);
                        emit judged(deed.question);
                        judgeDeeds();  // of another question of the step, or of what was changed meanwhile
                      },
@@ -323,14 +321,6 @@ int LessonPlayer::right(const Lesson& lesson) const {
       std::ranges::count_if(found->second, [](const auto& question) { return std::ranges::any_of(question.second, &GivenAnswer::right); }));
 }
 
-int LessonPlayer::questions(const Lesson& lesson) {
-  int count = 0;
-  for (const LessonStep& step : lesson.steps)
-    count +=
-        static_cast<int>(std::ranges::count_if(step.blocks, [](const Block& block) { return std::holds_alternative<Question>(block); }));
-  return count;
-}
-
 void LessonPlayer::setName(const QString& name) {
   if (std::exchange(answers_.name, name.toStdString()) != name.toStdString()) keep();
 }
@@ -357,9 +347,8 @@ void LessonPlayer::judgeDeeds() {
   if (labOfStep() == nullptr || shownBlocks() < lesson_->steps[step_].blocks.size()) return;
   const Setup setup = session->shownSetup();
   if (setup != session->setup() || !setup.sequence) return;
-  for (const Block& block : lesson_->steps[step_].blocks) {
-    const auto* question = std::get_if<Question>(&block);
-    if (question == nullptr || question->kind != Question::Kind::act) continue;
+  for (const Question* question : questions_of(lesson_->steps[step_])) {
+    if (question->kind != Question::Kind::act) continue;
     const QString id = QString::fromStdString(question->id);
     if (const auto found = deeds_.find(id); found != deeds_.end() && found->second.right) continue;
     Deed deed{id, setup, view()};

@@ -67,7 +67,6 @@ class LessonPlayer : public QObject {
   std::optional<Answered> answered(const Question& question) const;
   bool isRight(const QString& question) const;  ///< answered rightly, now or before
   int right(const Lesson& lesson) const;
-  static int questions(const Lesson& lesson);
 
   const Answers& answers() const { return answers_; }
   void setName(const QString& name);

@@ -9,6 +9,17 @@
 
 namespace reclab {
 
+namespace {
+
+/// A hyphen in a formula is a minus, and a short one is not broken over two lines.
+QString formulaHtml(const std::string& text) {
+  QString words = QString::fromStdString(text).replace('-', QChar(0x2212));
+  if (words.size() <= 20) words.replace(' ', QChar::Nbsp);
+  return mathHtml(words.toStdString());
+}
+
+}  // namespace
+
 QString htmlOf(const Prose& words, const QPalette& palette) {
   const QString link = palette.color(QPalette::Link).name();
   QString html;
@@ -19,7 +30,9 @@ QString htmlOf(const Prose& words, const QPalette& palette) {
       case ProseSpan::Kind::emphasis: html += "<i>" + text + "</i>"; break;
       case ProseSpan::Kind::strong: html += "<b>" + text + "</b>"; break;
       case ProseSpan::Kind::code: html += "<tt>" + text + "</tt>"; break;
-      case ProseSpan::Kind::formula: html += "<span style='font-family:\"DejaVu Serif\",serif'>" + mathHtml(span.text) + "</span>"; break;
+      case ProseSpan::Kind::formula:
+        html += "<span style='font-family:\"DejaVu Serif\",serif'>" + formulaHtml(span.text) + "</span>";
+        break;
       case ProseSpan::Kind::number: html += "<b>" + mathHtml(span.text) + "</b>"; break;
       case ProseSpan::Kind::link:
         html += QString("<a style='color:%1' href='%2'>%3</a>").arg(link, QString::fromStdString(span.target).toHtmlEscaped(), text);
@@ -29,8 +42,9 @@ QString htmlOf(const Prose& words, const QPalette& palette) {
   return html;
 }
 
-QFont lessonFont(double scale) {
+QFont lessonFont(double scale, QFont::Weight weight) {
   QFont font = uiFont();
+  font.setWeight(weight);
   font.setPointSizeF(10.5 * scale);
   return font;
 }
@@ -42,7 +56,7 @@ QLabel* proseLabel(QWidget* parent, double scale) {
   made->setFont(lessonFont(scale));
   made->setTextInteractionFlags(Qt::TextBrowserInteraction);
   made->setFocusPolicy(Qt::ClickFocus);
-  QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Minimum);
+  QSizePolicy policy(QSizePolicy::Preferred, QSizePolicy::Preferred);  // the height is that of its width alone
   policy.setHeightForWidth(true);
   made->setSizePolicy(policy);
   return made;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QFont>
 #include <QPalette>
 #include <QString>
 
@@ -15,6 +16,6 @@ namespace reclab {
 QString htmlOf(const Prose& words, const QPalette& palette);
 /// A label of several lines for such HTML, whose links are followed by who connects them. `scale`: of the font, 1 for reading.
 QLabel* proseLabel(QWidget* parent, double scale = 1.0);
-QFont lessonFont(double scale);  ///< 10.5 pt at 1
+QFont lessonFont(double scale, QFont::Weight weight = QFont::Normal);  ///< 10.5 pt at 1
 
 }  // namespace reclab

@@ -24,19 +24,19 @@ LessonView::LessonView(LessonPlayer* player, QWidget* parent) : QWidget(parent),
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
-  auto* head = new QWidget(this);
-  auto* top = new QHBoxLayout(head);
+  head_ = new QWidget(this);
+  auto* top = new QHBoxLayout(head_);
   top->setContentsMargins(12, 6, 8, 6);
-  title_ = plainLabel({}, head);
+  title_ = plainLabel({}, head_);
   title_->setWordWrap(true);
-  place_ = label({}, "muted", head);
-  all_ = new QToolButton(head);
+  place_ = label({}, "muted", head_);
+  all_ = new QToolButton(head_);
   all_->setText(tr("All lessons"));
   all_->setToolTip(tr("Close this lesson; the panels are as they were before it"));
   top->addWidget(title_, 1);
   top->addWidget(place_);
   top->addWidget(all_);
-  column->addWidget(head);
+  column->addWidget(head_);
   scroll_ = new QScrollArea(this);
   scroll_->setWidgetResizable(true);
   scroll_->setFrameShape(QFrame::NoFrame);
@@ -78,7 +78,16 @@ LessonView::LessonView(LessonPlayer* player, QWidget* parent) : QWidget(parent),
 
 void LessonView::setScale(double scale) {
   scale_ = scale;
+  head_->setVisible(scale == 1.0);
   rebuild();
+}
+
+bool LessonView::scrollOn(int by) {
+  constexpr int rest = 24;  ///< the room under the last block
+  QScrollBar* bar = scroll_->verticalScrollBar();
+  if ((by > 0 ? bar->maximum() - bar->value() : bar->value()) <= rest) return false;
+  bar->setValue(bar->value() + by * bar->pageStep() * 4 / 5);
+  return true;
 }
 
 void LessonView::showWandered(bool wandered) { again_->setVisible(wandered); }
@@ -91,9 +100,7 @@ void LessonView::rebuild() {
   const int at = scroll_->verticalScrollBar()->value();
   prose_.clear();
   const Lesson* lesson = player_->lesson();
-  QFont large = lessonFont(scale_ * 1.15);
-  large.setWeight(QFont::DemiBold);
-  title_->setFont(large);
+  title_->setFont(lessonFont(scale_ * 1.15, QFont::DemiBold));
   title_->setText(lesson ? QString::fromStdString(lesson->title) : tr("Lessons"));
   place_->setVisible(lesson != nullptr);
   all_->setVisible(lesson != nullptr);
@@ -108,7 +115,16 @@ void LessonView::rebuild() {
     before->hide();
     before->deleteLater();
   }
-  scroll_->setWidget(lesson ? stepPage() : listPage());
+  auto* page = new QWidget;
+  page->setObjectName("paper");
+  auto* column = new QVBoxLayout(page);
+  column->setContentsMargins(14, 4, 14, 14);
+  if (lesson != nullptr)
+    fillStep(page, column);
+  else
+    fillList(page, column);
+  column->addStretch();
+  scroll_->setWidget(page);
   scroll_->widget()->show();
   scroll_->verticalScrollBar()->setValue(at);
   refresh();
@@ -136,17 +152,11 @@ QLabel* LessonView::addProse(QWidget* page, const Prose& words) {
   return made;
 }
 
-QWidget* LessonView::stepPage() {
-  auto* page = new QWidget;
-  page->setObjectName("paper");
-  auto* column = new QVBoxLayout(page);
-  column->setContentsMargins(14, 4, 14, 14);
+void LessonView::fillStep(QWidget* page, QVBoxLayout* column) {
   column->setSpacing(10);
   const LessonStep& step = player_->lesson()->steps[player_->step()];
   QLabel* heading = plainLabel(QString::fromStdString(step.title), page);
-  QFont font = lessonFont(scale_ * 1.25);
-  font.setWeight(QFont::DemiBold);
-  heading->setFont(font);
+  heading->setFont(lessonFont(scale_ * 1.25, QFont::DemiBold));
   heading->setWordWrap(true);
   column->addWidget(heading);
   const std::size_t shown = player_->shownBlocks();
@@ -156,11 +166,7 @@ QWidget* LessonView::stepPage() {
       if (words->kind == ProseBlock::Kind::item) prose.insert(prose.begin(), {ProseSpan::Kind::text, "•\u2002"});
       QLabel* made = addProse(page, prose);
       if (words->kind == ProseBlock::Kind::formula) made->setAlignment(Qt::AlignHCenter);
-      if (words->kind == ProseBlock::Kind::heading) {
-        QFont bold = made->font();
-        bold.setWeight(QFont::DemiBold);
-        made->setFont(bold);
-      }
+      if (words->kind == ProseBlock::Kind::heading) made->setFont(lessonFont(scale_, QFont::DemiBold));
     }
     if (const auto* question = std::get_if<Question>(&step.blocks[i])) {
       auto* box = new QuestionBox(*question, player_, scale_, page);
@@ -170,15 +176,9 @@ QWidget* LessonView::stepPage() {
     }
   }
   if (shown < step.blocks.size()) column->addWidget(label(tr("The picture comes with your answer."), "muted", page));
-  column->addStretch();
-  return page;
 }
 
-QWidget* LessonView::listPage() {
-  auto* page = new QWidget;
-  page->setObjectName("paper");
-  auto* column = new QVBoxLayout(page);
-  column->setContentsMargins(14, 4, 14, 14);
+void LessonView::fillList(QWidget* page, QVBoxLayout* column) {
   column->setSpacing(4);
   for (const Lesson& lesson : player_->lessons().lessons) {
     auto* open = new QPushButton(page);
@@ -186,12 +186,10 @@ QWidget* LessonView::listPage() {
     open->setText(buttonText(QString::fromStdString(lesson.title)));
     open->setFlat(true);
     open->setStyleSheet(QStringLiteral("text-align: left"));
-    QFont font = lessonFont(scale_);
-    font.setWeight(QFont::DemiBold);
-    open->setFont(font);
+    open->setFont(lessonFont(scale_, QFont::DemiBold));
     connect(open, &QPushButton::clicked, player_, [this, id = QString::fromStdString(lesson.id)] { player_->open(id); });
     column->addWidget(open);
-    const int right = player_->right(lesson), all = LessonPlayer::questions(lesson);
+    const int right = player_->right(lesson), all = static_cast<int>(questions_of(lesson).size());
     QString facts = tr("%1 minutes").arg(lesson.minutes);
     if (right > 0) facts += right == all ? tr(" · done") : tr(" · %1 of %2 questions").arg(right).arg(all);
     QLabel* about = label((lesson.about.empty() ? QString() : QString::fromStdString(lesson.about) + "\n") + facts, "muted", page);
@@ -213,8 +211,6 @@ QWidget* LessonView::listPage() {
   save->setToolTip(tr("A file that a teacher collects: `reclab lesson grade` judges it"));
   connect(save, &QPushButton::clicked, this, &LessonView::saveWanted);
   column->addWidget(save);
-  column->addStretch();
-  return page;
 }
 
 }  // namespace reclab

@@ -11,6 +11,7 @@ class QLabel;
 class QPushButton;
 class QScrollArea;
 class QToolButton;
+class QVBoxLayout;
 
 namespace reclab {
 
@@ -26,6 +27,8 @@ class LessonView : public QWidget {
   double scale() const { return scale_; }
   void rebuild();
   void showWandered(bool wandered);
+  /// Scrolls on, or back, where there is more of the step than is in sight; false where there is not.
+  bool scrollOn(int by);
   QList<QuestionBox*> questions() const;
   QPushButton* next() const { return next_; }
   QPushButton* back() const { return back_; }
@@ -38,12 +41,13 @@ class LessonView : public QWidget {
 
  private:
   void refresh();
-  QWidget* listPage();
-  QWidget* stepPage();
+  void fillList(QWidget* page, QVBoxLayout* column);
+  void fillStep(QWidget* page, QVBoxLayout* column);
   QLabel* addProse(QWidget* page, const Prose& words);
 
   LessonPlayer* player_;
   double scale_ = 1.0;
+  QWidget* head_;  ///< not in a lecture, whose dock is named by the step
   QScrollArea* scroll_;
   QLabel *title_, *place_;
   QToolButton* all_;

@@ -16,6 +16,7 @@
 #include "gui/docks/flat_dock.h"
 #include "gui/docks/panel_area.h"
 #include "gui/frame/lab.h"
+#include "gui/frame/lab_json.h"
 #include "gui/frame/window_frame.h"
 #include "gui/lessons/lecture.h"
 #include "gui/lessons/lesson_player.h"
@@ -60,6 +61,9 @@ LessonsFeature::LessonsFeature(WindowFrame* frame)
   connect(view_, &LessonView::linkWanted, this, &LessonsFeature::follow);
   connect(view_, &LessonView::saveWanted, this, &LessonsFeature::save);
   connect(frame_->look(), &Look::changed, view_, &LessonView::rebuild);
+  connect(frame_->hint(), &FirstHint::wanted, this, [this](FirstHint::Gesture gesture) {
+    if (gesture == FirstHint::lesson) open("window");
+  });
   const auto wandered = [this] {
     const bool is = player_->lesson() != nullptr && player_->wandered();
     view_->showWandered(is);
@@ -69,18 +73,20 @@ LessonsFeature::LessonsFeature(WindowFrame* frame)
   connect(player_, &LessonPlayer::setUp, this, wandered);
   // Controls of the Inspector are made anew with each model, and time has its steps with its first run.
   connect(frame_->session(), &SessionController::traceChanged, this, [this] { point(); }, Qt::QueuedConnection);
-  frame_->lab()->add({"lesson", tr("step of the lesson"),
-                      [this] {
-                        QVariantMap value;
-                        if (const Lesson* lesson = player_->lesson())
-                          value = {{"lesson", QString::fromStdString(lesson->id)}, {"step", static_cast<int>(player_->step())}};
-                        return value;
-                      },
-                      [this](const QVariantMap& saved) {
-                        read();
-                        player_->show(saved["lesson"].toString(), static_cast<std::size_t>(std::max(0, saved["step"].toInt())));
-                      },
-                      true});
+  frame_->lab()->add(
+      {"lesson", tr("step of the lesson"),
+       [this] {
+         QVariantMap value;
+         if (const Lesson* lesson = player_->lesson())
+           value = {{"lesson", QString::fromStdString(lesson->id)}, {"step", static_cast<int>(player_->step())}, {"before", before_}};
+         return value;
+       },
+       [this](const QVariantMap& saved) {
+         read();
+         before_ = saved["before"].toMap();
+         player_->show(saved["lesson"].toString(), static_cast<std::size_t>(std::max(0, saved["step"].toInt())));
+       },
+       true});
 }
 
 void LessonsFeature::read() {
@@ -124,6 +130,7 @@ void LessonsFeature::show() {
   const bool is = player_->lesson() != nullptr;
   for (const char* name : {"printStep", "printLesson", "forgetAnswers"}) frame_->action(name)->setEnabled(is);
   pointAt({}, {});
+  if (is) frame_->hint()->done(FirstHint::lesson);
   if (is == aside_) return;
   aside_ = is;
   frame_->hint()->setVisible(!is && !QSettings().value("hintSeen").toBool());
@@ -132,38 +139,40 @@ void LessonsFeature::show() {
 
 /// Where a hand opens a lesson it gets room at the side, in the place of models and sequence.
 void LessonsFeature::makeRoom() {
-  before_ = frame_->lab()->arranged();
+  before_ = toJson(frame_->lab()->arranged()).toVariantMap();
   for (FlatDock* one : frame_->docks())
     if (one->objectName() == "dock.models" || one->objectName() == "dock.sequence") one->hide();
   dock_->show();
   dock_->raise();
-  frame_->window()->resizeDocks({dock_}, {std::clamp(frame_->window()->width() / 4, 300, 420)}, Qt::Horizontal);
+  QMainWindow* window = frame_->window();
+  window->resizeDocks({dock_}, {std::clamp(window->width() / 4, 300, 420)}, Qt::Horizontal);
+  for (FlatDock* one : frame_->docks())  // in a narrow window the others are under it
+    if (one != dock_ && one->isVisible() && !one->isFloating() && window->dockWidgetArea(one) == window->dockWidgetArea(dock_))
+      window->resizeDocks({dock_, one}, {3 * window->height() / 5, window->height() / 5}, Qt::Vertical);
 }
 
 /// Where a hand closes it everything is as it was before, but for the list with what is left to do.
 void LessonsFeature::restore() {
   lecture_->setActive(false);
-  if (before_) {
-    frame_->lab()->arrange(*before_);
+  if (const auto before = arrangedOf(QJsonObject::fromVariantMap(std::exchange(before_, {})))) {
+    frame_->lab()->arrange(*before);
   } else {
     for (FlatDock* one : frame_->docks()) one->show();
     const std::vector<PanelLayout>& layouts = frame_->area()->layouts();
     frame_->area()->arrange(
         layouts[static_cast<std::size_t>(std::clamp(frame_->lab()->arranged().layout, 0, static_cast<int>(layouts.size()) - 1))]);
   }
-  before_.reset();
   dock_->show();
 }
 
-/// These and no others: one, two under each other, or two rows.
-void LessonsFeature::arrangePanels(const QStringList& ids) {
+/// These and no others: one, two under or beside each other, or two rows.
+void LessonsFeature::arrangePanels(const QStringList& ids, bool beside) {
   PanelArea* area = frame_->area();
-  QStringList shown = area->visiblePanels(), wanted = ids;
-  shown.sort();
-  wanted.sort();
-  if (ids.isEmpty() || shown == wanted) return;
+  const auto isRight = [&](const PanelDock* one) { return one->inSight() == ids.contains(one->panel()->id()); };
+  if (ids.isEmpty() || (!lecture_->active() && std::ranges::all_of(area->docks(), isRight))) return;
   PanelLayout layout;
-  for (qsizetype i = 0; i < ids.size(); i += ids.size() > 2 ? 2 : 1) layout.rows.push_back(ids.mid(i, ids.size() > 2 ? 2 : 1));
+  const int columns = beside || ids.size() > 2 ? 2 : 1;
+  for (qsizetype i = 0; i < ids.size(); i += columns) layout.rows.push_back(ids.mid(i, columns));
   const int index = std::clamp(frame_->lab()->arranged().layout, 0, static_cast<int>(area->layouts().size()) - 1);
   area->arrange(layout);
   area->takeOver(area->layouts()[static_cast<std::size_t>(index)], area->fit(), true);
@@ -178,7 +187,10 @@ void LessonsFeature::arrange(const LabSetup& lab) {
     if (area->dock(id) != nullptr && !ids.contains(id)) ids << id;
   }
   if (lecture_->active()) ids = ids.mid(0, 2);
-  arrangePanels(ids);
+  // In a lecture a control that is pointed at has the room under them.
+  const QString part = "dock." + QString::fromStdString(lab.point).section('/', 0, 0);
+  const bool over = lecture_->active() && std::ranges::find(frame_->docks(), part, &QObject::objectName) != frame_->docks().end();
+  arrangePanels(ids, over && area->width() * 10 > frame_->window()->height() * 9);
   for (const std::string& id : lab.hide)
     if (PanelDock* dock = area->dock(QString::fromStdString(id))) dock->hide();
   const QString preset = QString::fromStdString(frame_->session()->setup().preset);

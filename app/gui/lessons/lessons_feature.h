@@ -4,9 +4,8 @@
 
 #include <QObject>
 #include <QPointer>
-#include <optional>
+#include <QVariantMap>
 
-#include "gui/frame/lab_state.h"
 #include "lessons/lesson.h"
 
 class QAction;
@@ -44,7 +43,7 @@ class LessonsFeature : public QObject {
   void makeRoom();
   void restore();
   void arrange(const LabSetup& lab);
-  void arrangePanels(const QStringList& ids);
+  void arrangePanels(const QStringList& ids, bool beside = false);
   void point();
   void pointAt(const QString& target, const QString& words);
   void follow(const QString& link);
@@ -58,8 +57,8 @@ class LessonsFeature : public QObject {
   Lecture* lecture_;
   QMenu* menu_;
   bool read_ = false, aside_ = false;
-  std::optional<Arranged> before_;  ///< the arrangement before the lesson
-  QString target_, words_;          ///< of the arrow
+  QVariantMap before_;      ///< the arrangement before the lesson, as it is written
+  QString target_, words_;  ///< of the arrow
   QPointer<QProcess> printing_;
   std::size_t lectured_ = 0;       ///< the step at which the lecture began
   const LabSetup* lab_ = nullptr;  ///< whose time and arrow are still to be set, when its run is there

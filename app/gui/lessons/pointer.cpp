@@ -5,7 +5,9 @@
 #include <QPainter>
 #include <QPainterPath>
 #include <QPolygonF>
+#include <QScrollArea>
 #include <cmath>
+#include <utility>
 
 #include "gui/lessons/lesson_text.h"
 #include "plot/type_scale.h"
@@ -26,6 +28,7 @@ void Pointer::pointAt(QWidget* target, const QString& words) {
   for (const auto& one : watched_)
     if (one) one->removeEventFilter(this);
   watched_.clear();
+  scrolls_ = false;
   target_ = target;
   words_ = words;
   setAccessibleName(words);
@@ -36,7 +39,9 @@ void Pointer::pointAt(QWidget* target, const QString& words) {
   place();
 }
 
-bool Pointer::eventFilter(QObject*, QEvent* event) {
+bool Pointer::eventFilter(QObject* watched, QEvent* event) {
+  // What it lies in has another size: then the target is to be in sight again, and not where a hand scrolls.
+  if (event->type() == QEvent::Resize && watched != target_) scrolls_ = true;
   switch (event->type()) {
     case QEvent::Move:
     case QEvent::Resize:
@@ -50,6 +55,9 @@ bool Pointer::eventFilter(QObject*, QEvent* event) {
 
 void Pointer::place() {
   QWidget* window = parentWidget();
+  if (std::exchange(scrolls_, false) && target_)
+    for (QWidget* one = target_->parentWidget(); one != nullptr; one = one->parentWidget())
+      if (auto* area = qobject_cast<QScrollArea*>(one)) area->ensureWidgetVisible(target_, 8, 40);
   QRect seen;
   if (target_ && target_->isVisible()) {  // the part of it that nothing cuts off
     seen = QRect(target_->mapTo(window, QPoint()), target_->size());

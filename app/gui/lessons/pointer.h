@@ -29,6 +29,7 @@ class Pointer : public QWidget {
   QPointF tip_, tail_;
   QRectF box_;
   QTimer soon_;
+  bool scrolls_ = false;  ///< to the target, when it is placed next
 };
 
 }  // namespace reclab

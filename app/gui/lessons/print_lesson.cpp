@@ -5,6 +5,7 @@
 
 #include <QAbstractTextDocumentLayout>
 #include <QBuffer>
+#include <QFontDatabase>
 #include <QPdfWriter>
 #include <QSaveFile>
 #include <QTextDocument>
@@ -65,6 +66,18 @@ class LessonPages {
     painter_.restore();
     y_ += text.size().height() + gap;
   }
+  /// A command in lines that end before an option.
+  QString wrapped(const QString& command, const QFont& font) {
+    QFont fixed = QFontDatabase::systemFont(QFontDatabase::FixedFont);
+    fixed.setPointSizeF(font.pointSizeF());
+    const QFontMetricsF metrics(fixed, &pdf_);
+    QString lines;
+    for (const QString& option : command.split(QStringLiteral(" --"))) {
+      const QString last = lines.section('\n', -1) + " --" + option;
+      lines += lines.isEmpty() ? option : (metrics.horizontalAdvance(last) < width() ? " --" : "\n--") + option;
+    }
+    return lines;
+  }
   void lines(int count) {
     need(count * answer_line);
     painter_.setPen(QPen(Qt::gray, 0.6));
@@ -75,10 +88,13 @@ class LessonPages {
     y_ += 2 * gap;
   }
   void figure(const FigureDrawing& drawing, double scale, double caption) {
-    scale = std::min(scale, (bottom() - caption) / drawing.size.height());
+    // A little smaller where that spares a page that is half empty.
+    const double whole = std::min(scale, (bottom() - caption) / drawing.size.height());
+    const double left = (bottom() - y_ - caption) / drawing.size.height();
+    scale = left < whole && left > 0.75 * whole ? left : whole;
     need(drawing.size.height() * scale + caption);
     painter_.save();
-    painter_.translate(0, y_);
+    painter_.translate((width() - drawing.size.width() * scale) / 2.0, y_);
     painter_.scale(scale, scale);
     drawing.draw(&painter_);
     painter_.restore();
@@ -106,19 +122,15 @@ class Printer {
   Printer(const Library& library, const Lesson& lesson, LessonPages* pages) : library_(library), lesson_(lesson), pages_(pages) {}
 
   void title() {
-    QFont font = lessonFont(1.9);
-    font.setWeight(QFont::DemiBold);
-    pages_->html(QString::fromStdString(lesson_.title).toHtmlEscaped(), font);
+    pages_->html(QString::fromStdString(lesson_.title).toHtmlEscaped(), lessonFont(1.9, QFont::DemiBold));
     if (!lesson_.about.empty()) pages_->html(QString::fromStdString(lesson_.about).toHtmlEscaped(), lessonFont(1.0));
     pages_->space(gap);
   }
 
   void step(std::size_t at) {
     const LessonStep& step = lesson_.steps[at];
-    QFont font = lessonFont(1.35);
-    font.setWeight(QFont::DemiBold);
     pages_->space(gap);
-    pages_->html(QString::fromStdString(step.title).toHtmlEscaped(), font, 0.0, 60.0);
+    pages_->html(QString::fromStdString(step.title).toHtmlEscaped(), lessonFont(1.35, QFont::DemiBold), 0.0, 60.0);
     for (std::size_t i = 0; i < step.blocks.size(); ++i) {
       if (const auto* words = std::get_if<ProseBlock>(&step.blocks[i])) prose(*words, at);
       if (const auto* question = std::get_if<Question>(&step.blocks[i])) ask(*question, at);
@@ -190,16 +202,17 @@ class Printer {
           panel->lookAt(QString::fromStdString(setup.preset), text.section(':', 1), true);
       if (lab.step) panel->setTime(*lab.step);
       panel->finish();
-      QString caption = QString("<b>%1 %2.</b> %3. ").arg(QObject::tr("Figure")).arg(++figures_).arg(panel->title().toHtmlEscaped());
-      if (const QString why = panel->emptyReason(); !why.isEmpty()) {
-        caption += why.toHtmlEscaped() + ' ';
-      } else {
-        FigureStyle style;
-        style.width = pages_->width() * inch / dpi;
-        style.cursor = lab.step.has_value();
-        pages_->figure(panel->drawing(style), style.scale(), 48.0);
-      }
-      pages_->html(caption + "<tt>" + QString::fromStdString(lab.line).toHtmlEscaped() + "</tt>", smallFont());
+      if (!panel->emptyReason().isEmpty()) continue;  // nothing has learned yet
+      FigureStyle style;
+      style.width = pages_->width() * inch / dpi;
+      style.cursor = lab.step.has_value();
+      pages_->figure(panel->drawing(style), style.scale(), 62.0);
+      pages_->html(QString("<b>%1 %2.</b> %3.<br><tt>%4</tt>")
+                       .arg(QObject::tr("Figure"))
+                       .arg(++figures_)
+                       .arg(panel->title().toHtmlEscaped(),
+                            pages_->wrapped(QString::fromStdString(lab.line), smallFont()).toHtmlEscaped().replace('\n', "<br>")),
+                   smallFont());
     }
     pages_->space(gap);
   }

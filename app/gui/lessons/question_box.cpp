@@ -78,6 +78,7 @@ void QuestionBox::buildChoices() {
     words->setFocusPolicy(Qt::NoFocus);
     words->setBuddy(button);
     words->installEventFilter(this);
+    button->setFixedHeight(QFontMetrics(words->font()).lineSpacing());  // its circle is level with the first line
     line->addWidget(button, 0, Qt::AlignTop);
     line->addWidget(words, 1);
     layout()->addWidget(row);

@@ -137,6 +137,8 @@ Options readOptions(const QStringList& arguments) {
     const QString name = parser.value("theme");
     if (name != "light" && name != "dark" && name != "system") refuse("--theme is " + name + "; it is light, dark or system.");
     options.theme = themeChoice(name);
+    if (!options.print.isEmpty() && options.theme != ThemeChoice::light)
+      refuse("--theme is " + name + ", and --print draws on white paper; leave it out.");
   }
   if (parser.isSet("format")) {
     const QString name = parser.value("format");

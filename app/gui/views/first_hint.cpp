@@ -24,7 +24,7 @@ QString textOf(FirstHint::Gesture gesture) {
   switch (gesture) {
     case FirstHint::drag: return FirstHint::tr("drag a slider");
     case FirstHint::train: return FirstHint::tr("press Train, and watch it learn");
-    default: return FirstHint::tr("drag along the time line");
+    default: return FirstHint::tr("a first lesson: three minutes");
   }
 }
 

@@ -16,7 +16,7 @@ namespace reclab {
 class FirstHint : public QFrame {
   Q_OBJECT
  public:
-  enum Gesture { drag, train, scrub, gestures };
+  enum Gesture { drag, train, lesson, gestures };
   explicit FirstHint(QWidget* parent = nullptr);
   void done(Gesture gesture);
   bool isDone(Gesture gesture) const { return done_[gesture]; }

@@ -127,11 +127,9 @@ void MainWindow::connectViews() {
   connect(frame_, &WindowFrame::calmChanged, inspector_, &InspectorView::setFew);
   connect(inspector_, &InspectorView::edited, frame_->hint(), [this] { frame_->hint()->done(FirstHint::drag); });
   connect(frame_->hint(), &FirstHint::wanted, this, [this](FirstHint::Gesture gesture) {
-    if (gesture == FirstHint::train) return action("train")->trigger();
-    if (gesture == FirstHint::drag) return inspector_->takeKeyboard();
-    scrubber_->strip()->setFocus(Qt::OtherFocusReason);
+    if (gesture == FirstHint::train) action("train")->trigger();
+    if (gesture == FirstHint::drag) inspector_->takeKeyboard();
   });
-  connect(scrubber_->strip(), &TimeStrip::stepPicked, frame_->hint(), [this] { frame_->hint()->done(FirstHint::scrub); });
   connect(frame_->time(), &TimeLink::stepChanged, session_, &SessionController::setFocus);
   connect(comparing_, &ComparingFeature::keyboardFree, this, [this] { scrubber_->strip()->setFocus(Qt::OtherFocusReason); });
   connect(frame_->pins(), &Pins::changed, this, &MainWindow::tellCard);

@@ -7,6 +7,8 @@
 #include <QProcess>
 #include <QPushButton>
 #include <QRadioButton>
+#include <QScrollArea>
+#include <QScrollBar>
 #include <QStatusBar>
 #include <QToolBar>
 #include <QUndoStack>
@@ -19,6 +21,7 @@
 #include "gui/lessons/lesson_player.h"
 #include "gui/lessons/lesson_view.h"
 #include "gui/lessons/lessons_feature.h"
+#include "gui/lessons/pointer.h"
 #include "gui/views/status_line.h"
 #include "plot/plot.h"
 #include "plot/type_scale.h"
@@ -93,19 +96,27 @@ class LectureTest : public WindowTest {
     start();
     lesson();
     key(Qt::Key_F5, Qt::ShiftModifier);
+    QTRY_COMPARE(typeScale(), Lecture::scaleOf(window_->size()));
+    // At the end of a step that is longer than the screen, and at its beginning.
+    QScrollBar* bar = window_->lessons()->view()->findChild<QScrollArea*>()->verticalScrollBar();
+    const auto turn = [&](Qt::Key forth) {
+      QVERIFY(settle());
+      bar->setValue(forth == Qt::Key_PageDown || forth == Qt::Key_Right ? bar->maximum() : 0);
+      key(forth);
+    };
     const std::int64_t time = window_->time()->step();
-    key(Qt::Key_PageDown);
+    turn(Qt::Key_PageDown);
     QTRY_COMPARE_WITH_TIMEOUT(player()->step(), std::size_t{1}, patience);
     QVERIFY(settle());
-    key(Qt::Key_PageUp);
+    turn(Qt::Key_PageUp);
     QTRY_COMPARE_WITH_TIMEOUT(player()->step(), std::size_t{0}, patience);
-    key(Qt::Key_Right);
+    turn(Qt::Key_Right);
     key(Qt::Key_Right);  // before the first has loaded its sequence
     QTRY_COMPARE_WITH_TIMEOUT(player()->step(), std::size_t{2}, patience);
-    key(Qt::Key_PageDown);  // the last one
+    turn(Qt::Key_PageDown);  // the last one
     QVERIFY(settle());
     QCOMPARE(player()->step(), std::size_t{2});
-    key(Qt::Key_Left);
+    turn(Qt::Key_Left);
     QTRY_COMPARE_WITH_TIMEOUT(player()->step(), std::size_t{1}, patience);
     QVERIFY(settle());
     QCOMPARE(window_->time()->step(), time);  // the arrows are not the time's here
@@ -120,6 +131,52 @@ class LectureTest : public WindowTest {
     key(Qt::Key_B);
     QTest::mouseClick(lecture()->blank(), Qt::LeftButton);
     QVERIFY(!lecture()->blank()->isVisible());
+    key(Qt::Key_F5, Qt::ShiftModifier);  // the beginning of a clicker that is one press behind
+    key(Qt::Key_F5);
+    QVERIFY(lecture()->active() && !session().running());
+  }
+
+  /// Where a step has more than is in sight, a clicker comes to that before the next step.
+  void longStepsAreScrolled() {
+    start();
+    lesson();
+    key(Qt::Key_F5, Qt::ShiftModifier);
+    LessonView* view = window_->lessons()->view();
+    QTRY_COMPARE(typeScale(), Lecture::scaleOf(window_->size()));
+    view->setScale(4.0);
+    const QScrollBar* bar = view->findChild<QScrollArea*>()->verticalScrollBar();
+    QTRY_VERIFY(bar->maximum() > bar->pageStep());
+    int before = bar->value(), last = bar->maximum(), presses = 0;
+    for (; player()->step() == 0 && presses < 20; ++presses) {
+      key(Qt::Key_PageDown);
+      QTRY_VERIFY_WITH_TIMEOUT(player()->step() > 0 || bar->value() > before, patience);
+      if (player()->step() > 0) break;
+      before = bar->value();
+      last = bar->maximum();
+    }
+    QVERIFY2(presses > 1 && presses < 20, qPrintable(QString::number(presses)));
+    QVERIFY(last - before <= 24);  // all of it was in sight
+    QTRY_COMPARE(bar->value(), 0);
+    key(Qt::Key_PageUp);
+    QTRY_COMPARE_WITH_TIMEOUT(player()->step(), std::size_t{0}, patience);
+  }
+
+  /// One of the settings that were not shown is scrolled to, in a part of the window that is small.
+  void theArrowFindsASettingBelowTheOthers() {
+    start();
+    window_->lessons()->open("gates");
+    QTRY_VERIFY_WITH_TIMEOUT(player()->lesson() != nullptr, patience);
+    key(Qt::Key_F5, Qt::ShiftModifier);
+    const auto& steps = player()->lesson()->steps;
+    player()->go(static_cast<std::size_t>(std::ranges::find(steps, "gru", &LessonStep::id) - steps.begin()));
+    QTRY_VERIFY_WITH_TIMEOUT(settle() && session().setup().preset == "gru", patience);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->lessons()->pointer()->isVisible(), patience);
+    const QWidget* target = window_->lessons()->pointer()->target();
+    QTRY_COMPARE(target->visibleRegion().boundingRect().size(), target->size());
+    for (FlatDock* one : window_->findChildren<FlatDock*>())
+      if (one->isAncestorOf(target)) window_->resizeDocks({one}, {180}, Qt::Vertical);
+    QTRY_COMPARE(target->visibleRegion().boundingRect().size(), target->size());
+    QVERIFY(window_->lessons()->pointer()->isVisible());
   }
 
   void ringFollows() {
@@ -204,6 +261,8 @@ class LectureTest : public WindowTest {
     QVERIFY2(said.contains("product, balance and slope"), qPrintable(said));
     QCOMPARE(drawn({"--lesson", "vanishing", "--print", folder_.filePath("no/x.pdf")}, &said), 2);
     QVERIFY2(said.contains("cannot be written"), qPrintable(said));
+    QCOMPARE(drawn({"--lesson", "vanishing", "--print", folder_.filePath("x.pdf"), "--theme", "dark"}, &said), 2);
+    QVERIFY2(said.contains("--print draws on white paper"), qPrintable(said));
     QVERIFY(!QFile::exists(folder_.filePath("x.pdf")));
   }
 

@@ -23,12 +23,7 @@ const std::string lab =
     "```lab\nreclab run elman --set activation=identity --set spectral_radius=0.9 --task noise --length 100 --seed 1\n```\n";
 
 Lesson lesson_of(const std::string& body, const fs::path& folder = "/nowhere") { return parse_lesson(front + body, "own", folder); }
-const Question& question_of(const Lesson& lesson) {
-  for (const LessonStep& step : lesson.steps)
-    for (const Block& block : step.blocks)
-      if (const auto* question = std::get_if<Question>(&block)) return *question;
-  throw Error("no question", {});
-}
+const Question& question_of(const Lesson& lesson) { return *questions_of(lesson).at(0); }
 std::string all_of(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
@@ -286,9 +281,7 @@ TEST_CASE("the lessons that come with the program are as they should be") {
     const std::vector<std::string> mistakes = mistakes_of(lesson, test::shipped(), library);
     CHECK_SAYS(mistakes.empty(), all_of(mistakes));
     std::set<Question::Kind> kinds;
-    for (const LessonStep& step : lesson.steps)
-      for (const Block& block : step.blocks)
-        if (const auto* question = std::get_if<Question>(&block)) kinds.insert(question->kind);
+    for (const Question* question : questions_of(lesson)) kinds.insert(question->kind);
     using Kind = Question::Kind;
     const bool tour = lesson.minutes < 10;  // the first, of the window itself
     CHECK_SAYS(kinds.contains(Kind::act) && (tour || (kinds.contains(Kind::number) && kinds.contains(Kind::predict))),
