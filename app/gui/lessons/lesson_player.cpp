@@ -217,7 +217,13 @@ bool LessonPlayer::wandered() const {
   const Setup& now = frame_->session()->setup();
   if (own == nullptr || shownBlocks() < lesson_->steps[step_].blocks.size() || !frame_->session()->library() || !now.sequence) return false;
   try {
-    return !(now.sequence->choice == choiceOf(own->run)) || !now.sameRun(setupOf(own->run, now.sequence));
+    const std::vector<Pin>& pins = frame_->pins()->pins();
+    const auto isPinned = [&](const TypedRun& run) {
+      const Setup setup = setupOf(run, now.sequence);
+      return std::ranges::any_of(pins, [&](const Pin& pin) { return pin.setup.sameRun(setup); });
+    };
+    return !(now.sequence->choice == choiceOf(own->run)) || !now.sameRun(setupOf(own->run, now.sequence)) ||
+           !std::ranges::all_of(own->pins, isPinned);
   } catch (const Error&) {  // a line that does not run
     return false;
   }
@@ -235,7 +241,11 @@ std::size_t LessonPlayer::blocksBefore(const Lesson& lesson, std::size_t step) c
   return blocks.size();
 }
 
-bool LessonPlayer::touched() const { return wandered() || viewThen_ != view(); }
+bool LessonPlayer::touched() const {
+  std::map<std::string, double> now = view();
+  now["cursor"] = viewThen_.contains("cursor") ? viewThen_.at("cursor") : 0.0;  // moving it is looking
+  return wandered() || viewThen_ != now;
+}
 
 std::size_t LessonPlayer::shownBlocks() const { return lesson_ == nullptr ? 0 : blocksBefore(*lesson_, step_); }
 

@@ -37,14 +37,18 @@ LessonView::LessonView(LessonPlayer* player, QWidget* parent) : QWidget(parent),
   top->addWidget(place_);
   top->addWidget(all_);
   column->addWidget(head_);
+  auto* rule = new QFrame(this);
+  rule->setObjectName("rule");
+  column->addWidget(rule);
   scroll_ = new QScrollArea(this);
   scroll_->setWidgetResizable(true);
   scroll_->setFrameShape(QFrame::NoFrame);
   scroll_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   column->addWidget(scroll_, 1);
   foot_ = new QWidget(this);
-  auto* bottom = new QHBoxLayout(foot_);
-  bottom->setContentsMargins(12, 6, 12, 8);
+  auto* rows = new QVBoxLayout(foot_);
+  rows->setContentsMargins(12, 6, 12, 8);
+  auto* bottom = new QHBoxLayout;
   back_ = new QPushButton(tr("Back"), foot_);
   next_ = new QPushButton(tr("Next"), foot_);
   again_ = new QPushButton(tr("Back to this step"), foot_);
@@ -52,9 +56,9 @@ LessonView::LessonView(LessonPlayer* player, QWidget* parent) : QWidget(parent),
   back_->setObjectName("lesson.back");
   next_->setObjectName("lesson.next");
   again_->setObjectName("lesson.again");
+  rows->addWidget(again_, 0, Qt::AlignHCenter);  // three beside each other are too wide
+  rows->addLayout(bottom);
   bottom->addWidget(back_);
-  bottom->addStretch();
-  bottom->addWidget(again_);
   bottom->addStretch();
   bottom->addWidget(next_);
   column->addWidget(foot_);

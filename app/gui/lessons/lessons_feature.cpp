@@ -24,6 +24,7 @@
 #include "gui/lessons/pointer.h"
 #include "gui/lessons/targets.h"
 #include "gui/look/look.h"
+#include "gui/session/pins.h"
 #include "gui/time/time_link.h"
 #include "gui/views/first_hint.h"
 #include "plain_text.h"
@@ -70,6 +71,7 @@ LessonsFeature::LessonsFeature(WindowFrame* frame)
     if (is && lab_ == nullptr) pointAt({}, {});  // the hand has found it
   };
   connect(frame_->session(), &SessionController::setupChanged, this, wandered);
+  connect(frame_->pins(), &Pins::changed, this, wandered);
   connect(player_, &LessonPlayer::setUp, this, wandered);
   // Controls of the Inspector are made anew with each model, and time has its steps with its first run.
   connect(frame_->session(), &SessionController::traceChanged, this, [this] { point(); }, Qt::QueuedConnection);
@@ -122,7 +124,11 @@ void LessonsFeature::begin(const QString& lesson) {
 
 void LessonsFeature::open(const QString& id) {
   read();
-  frame_->lab()->settle();  // what is being restored stays as it is by now
+  frame_->lab()->settle();                                    // what is being restored stays as it is by now
+  if (player_->lesson() != nullptr && !lecture_->active()) {  // another one, or the same, in a dock that was closed
+    dock_->show();
+    dock_->raise();
+  }
   player_->open(id);
 }
 

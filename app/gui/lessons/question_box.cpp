@@ -157,8 +157,7 @@ void QuestionBox::refresh() {
   if (question_.kind == Question::Kind::act) {
     if (answered && answered->words.right)
       return say(QString::fromUtf8("✓ ") + tr("Done."), htmlOf(answered->words.words, palette()), true);
-    if (before)
-      return say(QString::fromUtf8("✓ ") + tr("Done before."), answered ? htmlOf(answered->words.words, palette()) : QString(), true);
+    if (before) return say(QString::fromUtf8("✓ ") + tr("Done before."), {}, true);
     // What is wrong is said of what a hand has done.
     return say(
         {},
@@ -170,9 +169,12 @@ void QuestionBox::refresh() {
     for (std::size_t i = 0; i < question_.order.size(); ++i)
       choices_->button(static_cast<int>(i))->setChecked(question_.order[i] == answered->given.toStdString());
   if (number_ != nullptr && !number_->hasFocus()) number_->setText(answered->given);
-  const QString html = htmlOf(answered->words.words, palette());
+  QString html = htmlOf(answered->words.words, palette());
   if (answered->words.right) return say(QString::fromUtf8("✓ ") + tr("Right."), html, true);
-  say(question_.kind == Question::Kind::predict ? tr("It is otherwise.") : tr("Not yet."),
+  const bool predicted = question_.kind == Question::Kind::predict;
+  if (const auto because = predicted ? player_->numbered(prose_of(question_.because)) : std::nullopt)  // the picture is there by now
+    html += ' ' + htmlOf(*because, palette());
+  say(predicted ? tr("It is otherwise.") : tr("Not yet."),
       !html.isEmpty()                            ? html
       : question_.kind == Question::Kind::number ? tr("Read it off the picture once more.")
                                                  : QString(),

@@ -12,11 +12,13 @@
 #include "array/error.h"
 #include "files/files.h"
 #include "gui/session/kept_setup.h"
+#include "gui/session/setup.h"
 
 namespace reclab {
 namespace {
 
 constexpr int mostListed = 20'000;  ///< files of a folder in which one is looked for
+constexpr int mostFolders = 4;      ///< of the program's data, one in another, with the file
 
 /// The name of a file that a path ends in, in this folder.
 QString inFolder(const QString& folder, const QString& path) {
@@ -70,6 +72,7 @@ QString DataPlaces::find(const SessionData& data) {
     } catch (const Error& error) {
       notes_ << QString::fromUtf8(error.what());
     }
+  if (const QString own = ofTheProgram(data); !own.isEmpty()) return own;
   if (const QString other = withHash(data); !other.isEmpty()) {
     notes_ << (changed ? QObject::tr("%1 has changed since the session was saved; what it held then is %2, which is taken.")
                              .arg(native(data.path), native(QDir(folder_).relativeFilePath(other)))
@@ -82,6 +85,21 @@ QString DataPlaces::find(const SessionData& data) {
   else
     notes_ << QObject::tr("%1 is missing, and no file beside the session or in its folders holds the same.").arg(native(data.path));
   return there.isEmpty() ? inFolder(folder_, data.path) : there;
+}
+
+/// Samples, and the weights that presets and lessons bring, lie elsewhere in another installation: the same file there, by the end of its
+/// path.
+QString DataPlaces::ofTheProgram(const SessionData& data) {
+  const QStringList parts = QDir::fromNativeSeparators(data.path).split('/', Qt::SkipEmptyParts);
+  for (qsizetype from = parts.size() - 1; from >= 0 && parts.size() - from <= mostFolders; --from) {
+    if (parts[from] == u"..") break;
+    const QString file = dataFile(parts.mid(from).join('/'));
+    try {
+      if (QFileInfo(file).isFile() && QString::fromStdString(sha256_of_file(file.toStdString())) == data.sha256) return file;
+    } catch (const Error&) {  // one that cannot be read is not the one
+    }
+  }
+  return {};
 }
 
 QString DataPlaces::withHash(const SessionData& data) {

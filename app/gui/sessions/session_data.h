@@ -25,7 +25,8 @@ class DataPlaces {
 
  private:
   QString find(const SessionData& data);
-  QString withHash(const SessionData& data);  ///< in the folder and below; empty: none has it
+  QString ofTheProgram(const SessionData& data);  ///< the same of its own data; empty: it has none
+  QString withHash(const SessionData& data);      ///< in the folder and below; empty: none has it
 
   const std::vector<SessionData>& data_;
   QString folder_;

@@ -195,7 +195,7 @@ SessionPlan SessionsFeature::plan(const QString& file) const {
 
 void SessionsFeature::saveAs() {
   QString file =
-      frame_->chooser()->save(frame_->window(), tr("Save what is open as a session"),
+      frame_->chooser()->save(frame_->window(), tr("Save the session"),
                               (file_.isEmpty() ? QString::fromStdString(session_->setup().preset) : stem(file_)) + sessionSuffix, filter());
   if (file.isEmpty()) return;
   if (!isSessionFile(file)) {
@@ -449,9 +449,15 @@ void SessionsFeature::offerLeft() {
   QFile file(left_->files.front());
   const QJsonObject document = file.open(QIODevice::ReadOnly) ? documentOf(file.readAll()) : QJsonObject();
   const QString when = QLocale().toString(QFileInfo(file).lastModified(), QLocale::ShortFormat),
-                session = document.value("session")["file"].toString(), model = document.value("state")["shown"]["preset"].toString();
-  banner_->show(tr("The program ended without being closed, and what was open is still there: %1, as it was at %2.")
-                    .arg(session.isEmpty() ? model : QFileInfo(session).fileName(), when));
+                session = document.value("session")["file"].toString();
+  QString name = QFileInfo(session).fileName();
+  if (name.isEmpty()) {
+    const std::string id = document.value("state")["shown"]["preset"].toString().toStdString();
+    const std::vector<Preset>& presets = session_->library()->presets.presets();
+    const auto preset = std::ranges::find(presets, id, &Preset::id);
+    name = QString::fromStdString(preset == presets.end() ? id : preset->title);
+  }
+  banner_->show(tr("The program ended without being closed. %1 can be opened as it was at %2.").arg(name, when));
   offer();
 }
 
