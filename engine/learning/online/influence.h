@@ -62,8 +62,8 @@ inline void add_scaled(std::span<double> to, double factor, std::span<const doub
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += factor * row[i];
 }
 
-/// One product in place of the sum of two, x0 (x) y0 + x1 (x) y1, which it is in the mean over the signs (C. Tallec, Y. Ollivier, ICLR
-/// 2018, proposition 1): x0 = c0 p0 x0 + c1 p1 x1 and y0 = c0 y0 / p0 + c1 y1 / p1, where p = sqrt(|y| / |x|) of each makes the variance
+/// One product in place of the sum of two, x0 (x) y0 + x1 (x) y1, which it is in the mean over the signs (the rank-one trick of C. Tallec,
+/// Y. Ollivier, ICLR 2018): x0 = c0 p0 x0 + c1 p1 x1 and y0 = c0 y0 / p0 + c1 y1 / p1, where p = sqrt(|y| / |x|) of each makes the variance
 /// least. Where a vector is 0, its p is 1.
 void join_products(double c0, std::span<double> x0, std::span<double> y0, double c1, std::span<const double> x1,
                    std::span<const double> y1);

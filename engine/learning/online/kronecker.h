@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The Kronecker structure of a model's step: where weights act as matrices on vectors, z = W v, the derivative of the step by W is D = v
-// (x) Q with Q = ds/dz (A. Mujika, F. Meier, A. Steger, NeurIPS 2018, equation 5).
+// (x) Q with Q = ds/dz (A. Mujika, F. Meier, A. Steger, NeurIPS 2018).
 #pragma once
 
 #include <cstdint>

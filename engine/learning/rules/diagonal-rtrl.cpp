@@ -60,9 +60,7 @@ LearningRuleInfo diagonal_rtrl() {
           .local = true,
           .memory = "|θ| for weights that act on one entry of the state",
           .time = "|θ| beside a few products of the step's Jacobian",
-          .source =
-              "N. Zucchet, R. Meier, S. Schug, A. Mujika, J. Sacramento, Online learning of long-range dependencies, NeurIPS 2023, "
-              "equations 4 to 6",
+          .source = "N. Zucchet, R. Meier, S. Schug, A. Mujika, J. Sacramento, Online learning of long-range dependencies, NeurIPS 2023",
           .online = method};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Random feedback local online learning (J. M. Murray, eLife 8, 2019, equations 3 and 4): of the Jacobian the paths through the recurrent
+// Random feedback local online learning (J. M. Murray, eLife 8, 2019): of the Jacobian the paths through the recurrent
 // weights are left out, so that the influence of a weight stays at its own unit, P[t] = (J[t] - Q W) P[t-1] + D[t], which is 1 - alpha on
 // the diagonal where units leak; and the error comes to the units by fixed random weights in place of those of the read-out, dL/ds[t] = B^T
 // dL/dy. For gated units J - Q W is the path along the gates, and P the eligibility trace of e-prop (G. Bellec and others, Nature
@@ -19,6 +19,7 @@ namespace {
 
 constexpr double rounding = 1e-9;
 constexpr std::size_t largest_block = 8;
+constexpr int rounds = 2;
 
 /// The recurrent weights: of each matrix the columns that are multiplied with an entry of the state.
 struct Recurrent {
@@ -191,10 +192,13 @@ OnlineMethod method(const OnlineSetup& setup) {
     if (weight.name == "head/weight") head = from, width = static_cast<std::size_t>(weight.shape[1]);
   }
   if (width == 0) refuse(setup, "has no read-out");
+  Recurrent& recurrent = local->recurrent;
+  recurrent.matrices = kronecker_matrices(setup);
   std::vector<Probe> probes;
-  probe_steps(setup, 0, [&](StepMap& step, const Model& model, std::span<const double> state) {
-    if (!std::ranges::equal(state, step.start())) probes.emplace_back(step, model, state);
-  });
+  for (int round = 0; round < rounds; ++round)
+    probe_steps(setup, round, [&](StepMap& step, const Model& model, std::span<const double> state) {
+      if (!std::ranges::equal(state, step.start())) probes.emplace_back(step, model, state);
+    });
   const auto& next = probes.front().next;
   for (std::size_t k = 0; k < width; ++k) {
     std::size_t j = 0;
@@ -204,22 +208,13 @@ OnlineMethod method(const OnlineSetup& setup) {
   }
   if (width < 2) refuse(setup, "has one unit");
 
-  Recurrent& recurrent = local->recurrent;
-  recurrent.matrices = kronecker_matrices(setup);
   for (const KroneckerMatrix& matrix : recurrent.matrices) recurrent.columns.push_back(recurrent_columns(matrix, local->read, probes));
-  StepPattern pattern{BitMatrix(n, n), BitMatrix(n, own.weights())};
+  const StepPattern pattern = step_pattern(setup);
   BitMatrix remains(n, n);  // J - Q W
   for (const Probe& probe : probes)
-    for (std::size_t i = 0; i < n; ++i) {
-      for (std::size_t w = 0; w < own.weights(); ++w)
-        if (probe.direct[i][w] != 0.0) pattern.direct.set(i, w);
-      for (std::size_t j = 0; j < n; ++j) {
-        const double entry = probe.jacobian[i][j];
-        if (entry == 0.0) continue;
-        pattern.jacobian.set(i, j);
-        if (!near(recurrent.through(probe.direct[i], probe.before, probe.weights, j), entry)) remains.set(i, j);
-      }
-    }
+    for (std::size_t i = 0; i < n; ++i)
+      for (const std::uint32_t j : pattern.jacobian.listed(i))
+        if (!near(recurrent.through(probe.direct[i], probe.before, probe.weights, j), probe.jacobian[i][j])) remains.set(i, j);
   BitMatrix self(n, n);
   for (std::size_t i = 0; i < n; ++i) self.set(i, i);
   const BitMatrix blocks = reached_within({remains, self}, std::numeric_limits<std::int64_t>::max()).within;
@@ -238,16 +233,15 @@ OnlineMethod method(const OnlineSetup& setup) {
 }  // namespace
 
 LearningRuleInfo rflo() {
-  return {
-      .title = "Random feedback local online learning",
-      .year = 2019,
-      .name = "RFLO",
-      .gradient = GradientKind::biased,
-      .local = true,
-      .memory = "|θ|, d_s² for a full matrix",
-      .time = "|θ|, d_s² for a full matrix",
-      .source = "J. M. Murray, Local online learning in recurrent networks with random feedback, eLife 8:e43299, 2019, equations 3 and 4",
-      .online = method};
+  return {.title = "Random feedback local online learning",
+          .year = 2019,
+          .name = "RFLO",
+          .gradient = GradientKind::biased,
+          .local = true,
+          .memory = "|θ|, d_s² for a full matrix",
+          .time = "|θ|, d_s² for a full matrix",
+          .source = "J. M. Murray, Local online learning in recurrent networks with random feedback, eLife 8:e43299, 2019",
+          .online = method};
 }
 
 }  // namespace reclab::rules_by_name

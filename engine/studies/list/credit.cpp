@@ -2,6 +2,7 @@
 // The credit that learning rules give: how near their gradients come to the true ones, step by step, by parameter and by delay.
 #include "learning/online/credit.h"
 
+#include "experiment/command/command.h"
 #include "experiment/prepared.h"
 #include "studies/study.h"
 
@@ -38,6 +39,10 @@ TracePtr trace_of(const StudyInput& input, const CreditPlan& plan, const StudyRe
   };
   const std::vector<CreditOfRule> found = credit_of(model, *request.sequence, prepared.loss, plan, request.seed, progress, stop);
   Trace trace = *run(input.registry, request, {}, stop).trace;
+  CommandLine line;
+  line.model(request, trace.info.device, {"form", "every", "record"});
+  line.fields(fields(), plan);
+  trace.info.command = line.text("reclab credit");
   for (const CreditOfRule& rule : found) {
     const auto put = [&](const std::string& what, const std::string& axis, const std::vector<double>& values, const std::string& unit,
                          const std::string& text) {

@@ -72,7 +72,11 @@ TEST_CASE("credit writes how near rules come to the true gradient, by step, para
   CHECK_EQUAL(arrays.read("credit/uoro/ratio_by_delay").real.size(), 5U);
   for (const char* what : {"ratio", "bias", "deviation", "cosine/0/weight_hh", "ratio/head/weight", "cosine_of_sum", "seconds", "bytes"})
     CHECK(arrays.read("credit/uoro/" + std::string(what)).real.size() > 0);
-  CHECK(Json::parse(contents(scratch / "out/manifest.json")).dump().find("credit/rtrl/cosine") != std::string::npos);
+  const Json manifest = Json::parse(contents(scratch / "out/manifest.json"));
+  CHECK(manifest.dump().find("credit/rtrl/cosine") != std::string::npos);
+  const std::string again = manifest.at("command").get<std::string>();
+  CHECK_SAYS(again.starts_with("reclab credit elman") && again.find("--rules rtrl,uoro --repeats 3 --delays 5") != std::string::npos,
+             again);
   CHECK(flat(good(command)).find("uoro unbiased") != std::string::npos);
   const auto refused = [&](std::vector<std::string> arguments, const std::string& text) {
     const auto result = reclab_says(arguments);

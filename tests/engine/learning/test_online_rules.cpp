@@ -308,49 +308,52 @@ TEST_CASE("RTRL of diagonal transitions keeps what a weight reaches in its own l
 }
 
 TEST_CASE("random feedback local online learning is as in Murray's equations, for units that leak") {
-  const std::size_t H = 4, in = 2;
-  const double dt = 0.25;
-  Course course("ctrnn", {{"width", "4"}, {"layers", "1"}, {"unfolds", "1"}, {"delta_t", "0.25"}}, 6, 2);
-  const auto weights = [&](const std::string& name) {
-    const Parameters now = course.model->parameters();
-    for (const Parameters::Entry& entry : now.entries())
-      if (entry.name == name) return entry.values;
-    return std::vector<double>();
-  };
-  const auto W = weights("0/W_step"), b = weights("0/bias_step"), V = weights("head/weight"), c = weights("head/bias");
-  CHECK(W.size() == (in + H) * H && b.size() == H && V.size() == 2 * H && c.size() == 2);
-  Rng rng = Rng(course.options.seed).split("feedback");
-  std::vector<double> B;  // [unit, output]
-  for (std::size_t i = 0; i < 2 * H; ++i) B.push_back(rng.uniform(-0.5, 0.5));
-  // dW = sum_t (B^T e[t]) p[t], p[t] = (1 - dt/tau) p[t-1] + dt phi'(u[t]) (x[t], h[t-1]), tau = 1; the read-out's own gradient is exact.
-  std::vector<double> h(H), dW(W.size()), db(H), dV(V.size()), dc(2), trace(W.size()), trace_b(H);
-  for (std::size_t t = 0; t < course.inputs.size(); ++t) {
-    std::vector<double> from = course.inputs[t], next(H);
-    from.insert(from.end(), h.begin(), h.end());
-    for (std::size_t i = 0; i < H; ++i) {
-      double u = b[i];
-      for (std::size_t k = 0; k < in + H; ++k) u += W[k * H + i] * from[k];
-      const double slope = 1.0 - std::tanh(u) * std::tanh(u);
-      next[i] = (1.0 - dt) * h[i] + dt * std::tanh(u);
-      trace_b[i] = (1.0 - dt) * trace_b[i] + dt * slope;
-      for (std::size_t k = 0; k < in + H; ++k) trace[k * H + i] = (1.0 - dt) * trace[k * H + i] + dt * slope * from[k];
+  for (const std::string activation : {"tanh", "relu"}) {
+    const std::size_t H = 4, in = 2;
+    const double dt = 0.25;
+    Course course("ctrnn", {{"width", "4"}, {"layers", "1"}, {"unfolds", "1"}, {"delta_t", "0.25"}, {"activation", activation}}, 6, 2);
+    const auto weights = [&](const std::string& name) {
+      const Parameters now = course.model->parameters();
+      for (const Parameters::Entry& entry : now.entries())
+        if (entry.name == name) return entry.values;
+      return std::vector<double>();
+    };
+    const auto W = weights("0/W_step"), b = weights("0/bias_step"), V = weights("head/weight"), c = weights("head/bias");
+    CHECK(W.size() == (in + H) * H && b.size() == H && V.size() == 2 * H && c.size() == 2);
+    Rng rng = Rng(course.options.seed).split("feedback");
+    std::vector<double> B;  // [unit, output]
+    for (std::size_t i = 0; i < 2 * H; ++i) B.push_back(rng.uniform(-0.5, 0.5));
+    // dW = sum_t (B^T e[t]) p[t], p[t] = (1 - dt/tau) p[t-1] + dt phi'(u[t]) (x[t], h[t-1]), tau = 1; the read-out's own gradient is exact.
+    std::vector<double> h(H), dW(W.size()), db(H), dV(V.size()), dc(2), trace(W.size()), trace_b(H);
+    for (std::size_t t = 0; t < course.inputs.size(); ++t) {
+      std::vector<double> from = course.inputs[t], next(H);
+      from.insert(from.end(), h.begin(), h.end());
+      for (std::size_t i = 0; i < H; ++i) {
+        double u = b[i];
+        for (std::size_t k = 0; k < in + H; ++k) u += W[k * H + i] * from[k];
+        const bool relu = activation == "relu";
+        const double phi = relu ? std::max(u, 0.0) : std::tanh(u), slope = !relu ? 1.0 - phi * phi : u > 0.0 ? 1.0 : 0.0;
+        next[i] = (1.0 - dt) * h[i] + dt * phi;
+        trace_b[i] = (1.0 - dt) * trace_b[i] + dt * slope;
+        for (std::size_t k = 0; k < in + H; ++k) trace[k * H + i] = (1.0 - dt) * trace[k * H + i] + dt * slope * from[k];
+      }
+      h = next;
+      const auto& e = course.adjoints[t];
+      for (std::size_t i = 0; i < H; ++i) {
+        const double back = B[2 * i] * e[0] + B[2 * i + 1] * e[1];
+        db[i] += back * trace_b[i];
+        for (std::size_t k = 0; k < in + H; ++k) dW[k * H + i] += back * trace[k * H + i];
+        for (std::size_t o = 0; o < 2; ++o) dV[o * H + i] += e[o] * h[i];
+      }
+      for (std::size_t o = 0; o < 2; ++o) dc[o] += e[o];
     }
-    h = next;
-    const auto& e = course.adjoints[t];
-    for (std::size_t i = 0; i < H; ++i) {
-      const double back = B[2 * i] * e[0] + B[2 * i + 1] * e[1];
-      db[i] += back * trace_b[i];
-      for (std::size_t k = 0; k < in + H; ++k) dW[k * H + i] += back * trace[k * H + i];
-      for (std::size_t o = 0; o < 2; ++o) dV[o * H + i] += e[o] * h[i];
+    std::vector<double> expected;
+    for (const Model::Weight& weight : course.model->weights()) {
+      const auto& part = weight.name == "0/W_step" ? dW : weight.name == "0/bias_step" ? db : weight.name == "head/weight" ? dV : dc;
+      expected.insert(expected.end(), part.begin(), part.end());
     }
-    for (std::size_t o = 0; o < 2; ++o) dc[o] += e[o];
+    CHECK_SAYS(distance(course.gradient("rflo"), expected) <= 1e-12, activation);
   }
-  std::vector<double> expected;
-  for (const Model::Weight& weight : course.model->weights()) {
-    const auto& part = weight.name == "0/W_step" ? dW : weight.name == "0/bias_step" ? db : weight.name == "head/weight" ? dV : dc;
-    expected.insert(expected.end(), part.begin(), part.end());
-  }
-  CHECK(distance(course.gradient("rflo"), expected) <= 1e-12);
   CHECK_ERROR(Course("elman", {{"width", "4"}, {"layers", "2"}}, 3, 1).method("rflo"), "has several layers");
   CHECK_ERROR(Course("lru", {{"width", "4"}}, 3, 1).method("rflo"), "choose another rule");
 }
