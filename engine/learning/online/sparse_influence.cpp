@@ -52,8 +52,7 @@ void SparseInfluence::advance(StepMap& step, bool acts) {
     for (const std::uint32_t i : group) {
       units[i] = 0.0;
       const SparsePlan::Row& row = plan_->rows[i];
-      if (acts)
-        for (const std::uint32_t w : row.kept) row_[w] = step.weight_adjoint()[w];
+      for (const std::uint32_t w : row.kept) row_[w] = acts ? step.weight_adjoint()[w] : 0.0;  // others are not read
       if (!rest_)
         for (const std::uint32_t j : row.from) {
           const double entry = entry_ ? entry_(step, i, j) : step.state_adjoint()[j];
@@ -62,10 +61,6 @@ void SparseInfluence::advance(StepMap& step, bool acts) {
           for (std::size_t k = 0; k < other.kept.size(); ++k) row_[other.kept[k]] += entry * influence_[other.first + k];
         }
       for (std::size_t k = 0; k < row.kept.size(); ++k) moved_[row.first + k] = row_[row.kept[k]];
-      for (const std::uint32_t w : row.kept) row_[w] = 0.0;
-      if (!rest_)  // entries of others that are not kept
-        for (const std::uint32_t j : row.from)
-          for (const std::uint32_t w : plan_->rows[j].kept) row_[w] = 0.0;
     }
   }
   std::swap(influence_, moved_);
