@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Real-time recurrent learning where a layer's transition is diagonal or falls into small blocks (N. Zucchet, R. Meier, S. Schug, A.
+// Real-time recurrent learning where a layer's transition is diagonal or falls into blocks (N. Zucchet, R. Meier, S. Schug, A.
 // Mujika, J. Sacramento, NeurIPS 2023): a weight reaches few entries of the state, so that what it reaches in its own layer is all of P
 // that is kept. Where it enters a layer above, it is seen by the error that comes down within the step, and not by the memory of that
 // layer: exact for one layer, for a stack an approximation.
@@ -10,8 +10,6 @@
 
 namespace reclab::rules_by_name {
 namespace {
-
-constexpr std::size_t largest_block = 32;
 
 OnlineMethod method(const OnlineSetup& setup) {
   const StepPattern pattern = step_pattern(setup);
@@ -37,10 +35,10 @@ OnlineMethod method(const OnlineSetup& setup) {
   const BitMatrix blocks = reached_within({within.jacobian, self}, std::numeric_limits<std::int64_t>::max()).within;
   for (std::size_t i = 0; i < n; ++i) {
     const auto of_layer = static_cast<std::size_t>(std::ranges::count(layer_of, layer_of[i])), block = blocks.listed(i).size();
-    if (block > largest_block || (block > 2 && 2 * block > of_layer))
+    if (block > 2 && 2 * block > of_layer)
       throw Error(
           setup.model.architecture().id + " has a layer in which " + std::to_string(block) + " of " + std::to_string(of_layer) +
-              " entries of the state act on one of them, so its transition is neither diagonal nor in small blocks: choose rtrl, or snap.",
+              " entries of the state act on one of them, so its transition is neither diagonal nor in blocks: choose rtrl, or snap.",
           {.model = setup.model.architecture().id, .parameter = "rule", .value = "diagonal-rtrl"});
   }
   const BitMatrix kept = reached_within(within, std::numeric_limits<std::int64_t>::max()).within;

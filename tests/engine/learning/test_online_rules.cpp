@@ -297,7 +297,7 @@ TEST_CASE("RTRL of diagonal transitions keeps what a weight reaches in its own l
   const auto own = course.gradient(*method.influence());
   CHECK(distance(own, plain) <= 1e-13);
   CHECK(distance(own, course.gradient("rtrl")) > 1e-6);
-  CHECK_ERROR(Course("elman", {{"width", "6"}, {"layers", "1"}}, 3, 1).method("diagonal-rtrl"), "neither diagonal nor in small blocks");
+  CHECK_ERROR(Course("elman", {{"width", "6"}, {"layers", "1"}}, 3, 1).method("diagonal-rtrl"), "neither diagonal nor in blocks");
   // The memory of one layer grows as the weights, and not as states by weights.
   const auto numbers = [](const std::string& states) {
     const Course one("lru", {{"width", "2"}, {"state", states}, {"layers", "1"}, {"block", "none"}}, 2, 2);
