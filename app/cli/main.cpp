@@ -140,6 +140,11 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   add_train(*computing("train", "Train a preset on a task or a file, and go on with what was trained", train, train_options),
             train_options);
 
+  StreamOptions stream_options;
+  add_stream(*computing("stream", "A preset learns from a sequence without an end: one pass, an update a step, errors as it goes", stream,
+                        stream_options),
+             stream_options);
+
   ComplexitiesOptions complexities_options;
   sub = computing("complexities", "The survey's tables of complexities beside exponents of time and memory that are measured here",
                   complexities, complexities_options);
@@ -191,7 +196,8 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     raise(SIGPIPE);
   }
   const bool exported = !run_options.folder.empty() || !train_options.folder.empty() || !train_options.resume.empty() ||
-                        !complexities_options.file.empty() || !task_options.file.empty() ||
+                        !stream_options.folder.empty() || !stream_options.resume.empty() || !complexities_options.file.empty() ||
+                        !task_options.file.empty() ||
                         std::ranges::any_of(study_options, [](const auto& one) { return one.second.is_set("--export"); });
   return complain("standard output cannot be written; is it closed, or the disk full?" +
                   std::string(exported ? " The export is whole." : ""));

@@ -43,6 +43,7 @@ const Floors below{{"array", {}},
                    {"composer", to_studies},
                    {"distillation", to_studies},
                    {"studies", with(to_studies, {"timing", "schedule", "composer", "distillation"})},
+                   {"streams", to_studies},
                    {"measures", to_studies},
                    {"lessons", with(to_studies, {"measures"})}};
 
@@ -83,7 +84,6 @@ struct House {
 };
 const House houses[] = {{"engine", "engine", below}, {"app/gui", "app", gui_below}, {"widgets", "widgets", widgets_below}};
 const House& engine_house = houses[0];
-
 struct Include {
   int line;
   std::string name;

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Learning rules on a sequence without an end: the state is carried on, and nothing begins anew.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "array/device_array.h"
+#include "execution/model.h"
+#include "learning/training_options.h"
+#include "streams/source.h"
+
+namespace reclab {
+
+/// Some steps of a stream one after another: [steps, ...], row after row.
+struct StreamBlock {
+  std::int64_t first = 0, steps = 0;  ///< first: from the stream's beginning
+  std::vector<double> input, target;
+  std::vector<std::int64_t> regimes;
+  std::vector<bool> counts;
+  void clear(std::int64_t at);
+  void add(const StreamStep& step);
+};
+
+class OnlineRule {
+ public:
+  virtual ~OnlineRule() = default;
+  /// Goes over the block's steps [from, from + steps), at most as many as the weights change after: writes their outputs [steps, outputs],
+  /// which are those of the weights as they are, and the gradient of the mean loss of the steps that count. False where no step counts, and
+  /// where `learn` is false: there is no gradient then. Throws TrainingDiverged.
+  virtual bool take(const StreamBlock& block, std::int64_t from, std::int64_t steps, std::span<double> outputs, bool learn) = 0;
+  virtual std::span<const DeviceArray> gradients() const = 0;
+  /// Between two calls of take().
+  virtual void keep(StreamState& state) = 0;
+  virtual std::int64_t bytes() const = 0;
+};
+
+struct OnlineSetup {
+  Model& model;
+  const StreamForm& form;
+  std::string rule = "bptt";
+  std::int64_t truncate = 20, advance = 1;
+  bool reset = false;  ///< every window of backpropagation begins at rest
+};
+/// "bptt", truncated as BPTT(truncate; advance), and "rtrl". Throws Error for another rule, and for a model whose state grows, or that
+/// reads from the end.
+std::unique_ptr<OnlineRule> online_rule(const OnlineSetup& setup);
+std::unique_ptr<OnlineRule> online_bptt(const OnlineSetup& setup);
+std::unique_ptr<OnlineRule> online_rtrl(const OnlineSetup& setup);
+
+}  // namespace reclab
