@@ -7,6 +7,7 @@
 #include "array/error.h"
 #include "experiment/command/command.h"
 #include "experiment/command/run_fields.h"
+#include "parameters/typed.h"
 #include "streams/stream.h"
 
 namespace reclab {
@@ -51,7 +52,7 @@ std::vector<T> numbers_of(const StreamField& field, const std::vector<std::strin
   std::vector<T> numbers;
   Field one = field;
   one.says = Field::Says::one;
-  for (const std::string& text : texts) numbers.push_back(std::get<T>(value_of(one, text)));
+  for (const std::string& text : texts) numbers.push_back(std::get<T>(typed_value(one, text)));
   return numbers;
 }
 

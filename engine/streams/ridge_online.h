@@ -10,9 +10,9 @@
 
 namespace reclab {
 
-/// With λ = 1 W makes Σ |y - W z|² + δ |W|² least after each step, where z is the inputs of the last `past` steps and a 1, and P is the
-/// inverse of Σ z zᵀ + δ I, which is kept symmetric. With λ < 1 the past is forgotten in the direction of z alone (R. Kulhavý, Automatica
-/// 23(5), 1987): P^-1 grows by (λ - (1 - λ) / zᵀ P z) z zᵀ, so that P stays bounded where inputs leave directions out.
+/// After each step W makes Σ_i λ^(n-i) |y_i - W z_i|² + δ |W|² least, where z is the inputs of the last `past` steps and a 1. P, the
+/// inverse of Σ_i λ^(n-i) z zᵀ + δ I, is updated by a matrix of rank one. With λ < 1 the part δ I would fade too, and P grow without bound
+/// where inputs leave directions out: at each step one of its entries on the diagonal, in turn, is given back what all of them lose.
 class OnlineRidge {
  public:
   OnlineRidge(std::int64_t inputs, std::int64_t outputs, std::int64_t past, double ridge, double forget);
@@ -24,9 +24,12 @@ class OnlineRidge {
   void keep(StreamState& state);
 
  private:
+  /// One more row z with its target, weighed so.
+  void update(std::span<const double> z, std::span<const double> target, double weight);
   std::size_t inputs_, outputs_, features_;
-  double forget_;
-  std::vector<double> z_, p_, gain_, weights_, prediction_;
+  double forget_, ridge_;
+  std::int64_t turn_ = 0;
+  std::vector<double> z_, p_, gain_, weights_;
 };
 
 }  // namespace reclab

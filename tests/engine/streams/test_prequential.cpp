@@ -132,6 +132,26 @@ TEST_CASE("updated least squares are the ridge regression of all that came") {
   }
 }
 
+TEST_CASE("least squares that fade solve their weighted equations") {
+  constexpr double ridge = 0.2, forget = 0.95;
+  OnlineRidge online(1, 1, 1, ridge, forget);
+  Rng rng(12);
+  // Of the features x and 1: the matrix and the right side, with what is given back in turn.
+  double a[2][2] = {{ridge, 0.0}, {0.0, ridge}}, b[2] = {};
+  for (int t = 0; t < 300; ++t) {
+    const double x = rng.normal(), y = 2.0 * x + 0.1 * rng.normal(), z[] = {x, 1.0};
+    for (int i = 0; i < 2; ++i) {
+      for (int k = 0; k < 2; ++k) a[i][k] = forget * a[i][k] + z[i] * z[k];
+      b[i] = forget * b[i] + z[i] * y;
+    }
+    a[t % 2][t % 2] += (1.0 - forget) * ridge * 2.0;
+    double prediction[1];
+    online.predict(std::vector{x}, prediction);
+    online.learn(std::vector{y});
+    for (int i = 0; i < 2; ++i) CHECK_CLOSE(a[i][0] * online.weights()[0] + a[i][1] * online.weights()[1], b[i], 1e-10);
+  }
+}
+
 TEST_CASE("least squares that fade follow a law that changes, and stay finite where inputs leave directions out") {
   OnlineRidge fading(1, 1, 4, 1e-6, 0.9), all(1, 1, 4, 1e-6, 1.0);
   double last_fading = 0.0, last_all = 0.0;
