@@ -129,6 +129,7 @@ int stream(const StreamOptions& options, Interrupt& interrupt) {
                             : std::make_unique<StreamRun>(builtin_registry(), request, nullptr);
   StreamRun& running = *made;
   KeptStream kept(running, folder, every);
+  if (!folder.empty()) check_stream_export(running, folder);
   if (!options.json)
     std::cout << heading(running.title()) << " learns from " << request.source.id
               << (request.source.argument.empty() ? "" : ":" + request.source.argument) << " by " << request.options.rule << ", seed "
@@ -138,17 +139,22 @@ int stream(const StreamOptions& options, Interrupt& interrupt) {
   const std::int64_t begun_at = running.steps();
   const auto begun = Clock::now();
   auto told = begun;
-  while (!running.done() && !interrupt.token().stop_requested()) {
-    running.advance(interrupt.token());
-    const auto now = Clock::now();
-    if (terminal && now - told > std::chrono::milliseconds(100)) {
-      told = now;
-      const double pace = static_cast<double>(running.steps() - begun_at) / std::chrono::duration<double>(now - begun).count();
-      std::fprintf(stderr, "\r\033[K%lld steps, %s steps/s, error of the last ones %s", static_cast<long long>(running.steps()),
-                   number_text(pace, 3).c_str(), number_text(running.errors()[running.best()].faded()[0], 4).c_str());
-      std::fflush(stderr);
+  std::exception_ptr failed;
+  try {
+    while (!running.done() && !interrupt.token().stop_requested()) {
+      running.advance(interrupt.token());
+      const auto now = Clock::now();
+      if (terminal && now - told > std::chrono::milliseconds(100)) {
+        told = now;
+        const double pace = static_cast<double>(running.steps() - begun_at) / std::chrono::duration<double>(now - begun).count();
+        std::fprintf(stderr, "\r\033[K%lld steps, %s steps/s, error of the last ones %s", static_cast<long long>(running.steps()),
+                     number_text(pace, 3).c_str(), number_text(running.errors()[running.best()].faded()[0], 4).c_str());
+        std::fflush(stderr);
+      }
+      if (!running.done() && kept.due()) kept.write();
     }
-    if (!running.done() && kept.due()) kept.write();
+  } catch (const Error&) {  // the source's: what was learned is written first
+    failed = std::current_exception();
   }
   if (terminal) std::fputs("\r\033[K", stderr);
   interrupt.enter(Interrupt::Phase::writing);
@@ -161,6 +167,7 @@ int stream(const StreamOptions& options, Interrupt& interrupt) {
   if (!folder.empty() && !options.json)
     std::cout << "Wrote " << folder << (running.done() ? "" : "; go on with: reclab stream --resume " + shell_word(folder)) << '\n';
   std::cout.flush();
+  if (failed) std::rethrow_exception(failed);
   const auto diverged = running.predictors()[running.best()].diverged;
   if (diverged >= 0) {
     std::cerr << "reclab: no learner is finite any more, the last of them since step " << diverged

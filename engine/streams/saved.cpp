@@ -109,8 +109,8 @@ Json read_manifest(const std::filesystem::path& folder) {
 
 }  // namespace
 
-void export_stream(StreamRun& stream, const std::filesystem::path& folder) {
-  AtomicFolder out(folder);
+namespace {
+void write_stream(StreamRun& stream, AtomicFolder& out) {
   std::vector<WrittenFile> files;
   const auto write = [&](const std::string& name, const auto& writer) {
     AtomicFile& file = out.file(name);
@@ -150,7 +150,18 @@ void export_stream(StreamRun& stream, const std::filesystem::path& folder) {
   json["files"] = Json::array();
   for (const WrittenFile& file : files) json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
   write(manifest, [&](AtomicFile& file) { file.write(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); });
+}
+}  // namespace
+
+void export_stream(StreamRun& stream, const std::filesystem::path& folder) {
+  AtomicFolder out(folder);
+  write_stream(stream, out);
   out.commit();
+}
+
+void check_stream_export(StreamRun& stream, const std::filesystem::path& folder) {
+  AtomicFolder out(folder);
+  write_stream(stream, out);
 }
 
 bool holds_stream(const std::filesystem::path& folder) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -77,19 +78,24 @@ struct StreamRun::Learner {
     optimiser.step(options.rate.rate, gradients);
   }
 
-  void keep(StreamState& state) {
+  /// False where the kept weights are not finite: the next step would have found that.
+  bool keep(StreamState& state) {
+    bool finite = true;
     const Parameters now = model.parameters();
     for (const auto& entry : now.entries()) {
       std::vector<double> values = entry.values;
       state.same("weight/" + entry.name, values);
-      if (state.reads()) model.set(entry.name, values);
+      finite = finite && std::ranges::all_of(values, [](double x) { return std::isfinite(x); });
+      if (state.reads() && finite) model.set(entry.name, values);
     }
+    if (state.reads() && !finite) return false;
     std::int64_t steps = optimiser.steps();
     auto memory = optimiser.memory();
     state.whole("changes", steps);
     for (auto& [name, values] : memory) state.same("optimiser/" + name, values);
     if (state.reads()) optimiser.restore(steps, memory);
     state.in("rule", [&] { rule->keep(state); });
+    return true;
   }
 
   TrainingOptions options;
@@ -226,7 +232,6 @@ void StreamRun::predict(std::size_t predictor, Learner& learner) {
       if (learner.rule->take(block_, t, steps, to, of.learns)) learner.change(block_.first + t);
     } catch (const TrainingDiverged&) {
       of.diverged = block_.first + t;
-      if (std::ranges::none_of(predictors_, [](const Predictor& one) { return one.learns && one.diverged < 0; })) ended_ = true;
       break;
     }
     if (form().target_kind == TargetKind::classify)
@@ -265,16 +270,23 @@ void StreamRun::advance(std::stop_token stop) {
   block_.clear(steps_);
   const std::int64_t wanted = request_.length > 0 ? std::min(block_steps_, request_.length - steps_) : block_steps_;
   StreamStep step;
-  while (block_.steps < wanted) {
-    const StreamSource::Next next = source_->next(step, stop);
-    ended_ = next == StreamSource::Next::ended;
-    if (next != StreamSource::Next::step) break;
-    block_.add(step);
+  std::exception_ptr failed;
+  try {
+    while (block_.steps < wanted) {
+      const StreamSource::Next next = source_->next(step, stop);
+      ended_ = next == StreamSource::Next::ended;
+      if (next != StreamSource::Next::step) break;
+      block_.add(step);
+    }
+  } catch (const Error&) {  // the steps before it are learned from
+    failed = std::current_exception();
   }
   for (std::vector<double>& all : predictions_) all.assign(static_cast<std::size_t>(block_.steps * form().outputs()), nan);
   for (std::size_t i = 0; i < learners_.size(); ++i) predict(i, *learners_[i]);
+  ended_ = ended_ || std::ranges::none_of(predictors_, [](const Predictor& one) { return one.learns && one.diverged < 0; });
   compare();
   steps_ += block_.steps;
+  if (failed) std::rethrow_exception(failed);
 }
 
 std::size_t StreamRun::best() const {
@@ -300,8 +312,9 @@ void StreamRun::keep(StreamState& state) {
   state.in("source", [&] { source_->keep(state); });
   state.same("last", last_);
   for (std::size_t i = 0; i < learners_.size(); ++i) {
-    state.in("learner/" + std::to_string(i), [&] { learners_[i]->keep(state); });
-    state.whole("diverged/" + std::to_string(i), predictors_[i].diverged, -1);
+    std::int64_t& diverged = predictors_[i].diverged;
+    state.whole("diverged/" + std::to_string(i), diverged, -1);
+    if (diverged < 0) state.in("learner/" + std::to_string(i), [&] { diverged = learners_[i]->keep(state) ? -1 : steps_; });
   }
   for (std::size_t i = 0; i < ridges_.size(); ++i) state.in("ridge/" + std::to_string(i), [&] { ridges_[i].keep(state); });
   for (std::size_t i = 0; i < errors_.size(); ++i) state.in("errors/" + std::to_string(i), [&] { errors_[i].keep(state); });

@@ -48,7 +48,7 @@ class StreamRun {
   StreamRun(const StreamRun&) = delete;
   StreamRun& operator=(const StreamRun&) = delete;
 
-  /// Goes over the next block. Steps that were read when a stop is heard are still learned from.
+  /// Goes over the next block. Steps that were read before a stop, or before an Error of the source, are still learned from.
   void advance(std::stop_token stop = {});
   /// All steps are made, or the source has ended.
   bool done() const { return ended_ || (request_.length > 0 && steps_ >= request_.length); }
@@ -105,6 +105,8 @@ std::string command_of(const StreamRequest& request);
 /// Writes the folder, all of it at once: stream.npz with the errors, state.npz to go on from, weights.npz and weights.safetensors of the
 /// best learner, and stream.json with the command, the summary, and size and SHA-256 of the others. Throws Error.
 void export_stream(StreamRun& stream, const std::filesystem::path& folder);
+/// Throws Error where export_stream would: everything is written beside the folder, and taken away again.
+void check_stream_export(StreamRun& stream, const std::filesystem::path& folder);
 /// Whether a folder has the export of a stream; it is none where it is absent or empty. Throws Error where it holds other files of those
 /// names.
 bool holds_stream(const std::filesystem::path& folder);

@@ -125,6 +125,33 @@ TEST_CASE("the folder has the errors, the drifts and the regret; regret is 0 for
   CHECK_EQUAL(archive.header("drift/recovery/ridge").shape[0], 7);
 }
 
+TEST_CASE("what was learned before a bad row is kept, and the stream goes on behind it") {
+  const test::Scratch scratch;
+  std::string rows, bad;
+  for (int t = 0; t < 500; ++t) {
+    rows += std::to_string(t % 7) + "\n";
+    bad += std::to_string(t % 7) + "\n" + (t == 301 ? "seven\n" : "");
+  }
+  const std::vector<std::string> words{"stream", "elman", "--set", "width=4", "--steps", "0", "--truncate", "10"};
+  const auto of = [&](const std::string& name, const std::string& text) {
+    return with(words, {"--source", "file:" + scratch.file(name + ".csv", text).string(), "--export", (scratch / name).string()});
+  };
+  good(of("whole", rows));
+  const auto result = reclab_says(of("bad", bad));
+  CHECK_EQUAL(result.status, 2);
+  CHECK_SAYS(result.error.find("line 303: \"seven\"") != std::string::npos, result.error);
+  CHECK_EQUAL(steps_in(scratch / "bad"), 301);
+  good({"stream", "--resume", (scratch / "bad").string()});
+  CHECK_EQUAL(steps_in(scratch / "bad"), 499);
+}
+
+TEST_CASE("a folder that cannot be written is said before anything is learned") {
+  const test::Scratch scratch;
+  const std::string file = scratch.file("file", "x").string();
+  refused({"stream", "elman", "--steps", "0", "--export", file}, "is a file");
+  refused({"stream", "elman", "--steps", "0", "--export", "/proc/none"}, "/proc");
+}
+
 TEST_CASE("mistakes are one line with a cure") {
   const test::Scratch scratch;
   refused({"stream", "lstm", "--source", "radio"}, "s-abrupt");

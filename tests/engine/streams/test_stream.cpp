@@ -206,7 +206,7 @@ TEST_CASE("a stream goes on from a kept state with the same bits") {
   add("s4d", "sine", "bptt", 10, 10).run.set = {};
   add("gru", "task:copy", "bptt", 8, 1);
   StreamRequest& several = add("gru", "recurring", "bptt", 0, 0);
-  several.rates = {0.1, 0.001};
+  several.rates = {0.1, 1e200, 0.001};
   several.truncations = {1, 4, 12};
   several.offline = 300;
   several.offline_batches = 3;
