@@ -73,7 +73,9 @@ void print_summary(const StreamRun& stream) {
   TextTable table(2);
   const std::string window = "last " + std::to_string(stream.request().errors.window);
   const bool drifts = stream.drifts().drifts() > 0;
+  const auto learners = std::ranges::count_if(stream.predictors(), [](const StreamRun::Predictor& one) { return one.learns; });
   std::vector<std::string> head{"", measures[0], measures[1], window + ": " + measures[0]};
+  if (learners > 1) head.push_back("regret");
   if (drifts) head.insert(head.end(), {"after a drift", "settled", "recovery", "forgetting"});
   head.push_back("");
   table.row(head);
@@ -82,6 +84,7 @@ void print_summary(const StreamRun& stream) {
     const Prequential& errors = stream.errors()[p];
     std::vector<std::string> row{predictor.name, number_text(errors.mean()[0]), number_text(errors.mean()[1]),
                                  number_text(errors.windowed()[0])};
+    if (learners > 1) row.push_back(predictor.learns ? number_text(stream.regret(p)) : "");
     if (drifts) {
       const auto means = stream.drifts().mean(p);
       row.insert(row.end(), {number_text(means[1]), number_text(means[2]), counted(std::llround(means[3]), "step"), number_text(means[5])});
@@ -102,6 +105,7 @@ void print_json(const StreamRun& stream) {
     Json one = {{"name", stream.predictors()[p].name},
                 {"mean", {{measures[0], mean[0]}, {measures[1], mean[1]}}},
                 {"windowed", {{measures[0], windowed[0]}, {measures[1], windowed[1]}}}};
+    if (stream.predictors()[p].learns) one["regret"] = stream.regret(p);
     if (stream.predictors()[p].diverged >= 0) one["diverged"] = stream.predictors()[p].diverged;
     if (stream.drifts().drifts() > 0) {
       const auto means = stream.drifts().mean(p);

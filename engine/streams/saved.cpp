@@ -74,6 +74,7 @@ Json predictor_json(const StreamRun& stream, std::size_t p) {
   const StreamRun::Predictor& predictor = stream.predictors()[p];
   const auto measures = measures_of(stream.form());
   Json json = {{"name", predictor.name}, {"text", predictor.text}, {"learns", predictor.learns}};
+  if (predictor.learns) json["regret"] = stream.regret(p);
   if (predictor.diverged >= 0) json["diverged"] = predictor.diverged;
   const Prequential& errors = stream.errors()[p];
   const std::pair<const char*, Errors> all[] = {{"mean", errors.mean()}, {"windowed", errors.windowed()}, {"faded", errors.faded()}};

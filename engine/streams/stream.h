@@ -68,8 +68,9 @@ class StreamRun {
   const StreamForm& form() const { return source_->form(); }
   const StreamRequest& request() const { return request_; }
   const std::string& title() const { return title_; }
-  /// The learner whose mean first measure is least.
+  /// The learner whose sum of the first measure is least, and what that of a learner is above it.
   std::size_t best() const;
+  double regret(std::size_t learner) const { return errors_[learner].total()[0] - errors_[best()].total()[0]; }
   Parameters weights(std::size_t learner) const;
   std::int64_t bytes() const;
   void keep(StreamState& state);
