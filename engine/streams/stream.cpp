@@ -60,7 +60,7 @@ struct StreamRun::Learner {
       : options(asked),
         model(prepared.architecture, prepared.hyper, prepared.parameters, prepared.backend, prepared.real),
         optimiser(model, options.optimiser),
-        rule(online_rule({model, form, options.rule, options.truncate, options.advance, reset})) {}
+        rule(stream_rule({model, form, options.rule, options.truncate, options.advance, reset})) {}
 
   /// Throws TrainingDiverged.
   void change(std::int64_t step) {
@@ -101,7 +101,7 @@ struct StreamRun::Learner {
   TrainingOptions options;
   Model model;
   Optimiser optimiser;
-  std::unique_ptr<OnlineRule> rule;
+  std::unique_ptr<StreamRule> rule;
   std::vector<DeviceArray> clipped;
 };
 

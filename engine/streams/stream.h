@@ -14,10 +14,10 @@
 #include "experiment/prepared.h"
 #include "experiment/training/plan.h"
 #include "learning/optimiser.h"
-#include "streams/online_rule.h"
 #include "streams/prequential.h"
 #include "streams/ridge_online.h"
 #include "streams/source.h"
+#include "streams/stream_rule.h"
 
 namespace reclab {
 

@@ -25,9 +25,9 @@ struct StreamBlock {
   void add(const StreamStep& step);
 };
 
-class OnlineRule {
+class StreamRule {
  public:
-  virtual ~OnlineRule() = default;
+  virtual ~StreamRule() = default;
   /// Goes over the block's steps [from, from + steps), at most as many as the weights change after: writes their outputs [steps, outputs],
   /// which are those of the weights as they are, and the gradient of the mean loss of the steps that count. False where no step counts, and
   /// where `learn` is false: there is no gradient then. Throws TrainingDiverged.
@@ -38,7 +38,7 @@ class OnlineRule {
   virtual std::int64_t bytes() const = 0;
 };
 
-struct OnlineSetup {
+struct StreamRuleSetup {
   Model& model;
   const StreamForm& form;
   std::string rule = "bptt";
@@ -47,8 +47,8 @@ struct OnlineSetup {
 };
 /// "bptt", truncated as BPTT(truncate; advance), and "rtrl". Throws Error for another rule, and for a model whose state grows, or that
 /// reads from the end.
-std::unique_ptr<OnlineRule> online_rule(const OnlineSetup& setup);
-std::unique_ptr<OnlineRule> online_bptt(const OnlineSetup& setup);
-std::unique_ptr<OnlineRule> online_rtrl(const OnlineSetup& setup);
+std::unique_ptr<StreamRule> stream_rule(const StreamRuleSetup& setup);
+std::unique_ptr<StreamRule> stream_bptt(const StreamRuleSetup& setup);
+std::unique_ptr<StreamRule> stream_rtrl(const StreamRuleSetup& setup);
 
 }  // namespace reclab

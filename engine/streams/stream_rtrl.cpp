@@ -8,16 +8,16 @@
 #include "array/host.h"
 #include "execution/step_map.h"
 #include "learning/learning_rule.h"
-#include "streams/online_rule.h"
+#include "streams/stream_rule.h"
 
 namespace reclab {
 namespace {
 
 constexpr double most_numbers = 1 << 28;  // of P, twice, in float64: 4 GiB
 
-class OnlineRtrl final : public OnlineRule {
+class StreamRtrl final : public StreamRule {
  public:
-  explicit OnlineRtrl(const OnlineSetup& setup)
+  explicit StreamRtrl(const StreamRuleSetup& setup)
       : model_(setup.model), form_(setup.form), step_(setup.model, form_.width(), form_.outputs()), state_(step_.start()) {
     if (2.0 * static_cast<double>(step_.states()) * static_cast<double>(step_.weights()) > most_numbers)
       throw Error("Real-time recurrent learning keeps the derivatives of " + std::to_string(step_.states()) + " entries of the state by " +
@@ -109,6 +109,6 @@ class OnlineRtrl final : public OnlineRule {
 
 }  // namespace
 
-std::unique_ptr<OnlineRule> online_rtrl(const OnlineSetup& setup) { return std::make_unique<OnlineRtrl>(setup); }
+std::unique_ptr<StreamRule> stream_rtrl(const StreamRuleSetup& setup) { return std::make_unique<StreamRtrl>(setup); }
 
 }  // namespace reclab

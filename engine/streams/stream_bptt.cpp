@@ -10,7 +10,7 @@
 #include "execution/batch_rollout.h"
 #include "execution/step_map.h"
 #include "learning/learning_rule.h"
-#include "streams/online_rule.h"
+#include "streams/stream_rule.h"
 
 namespace reclab {
 namespace {
@@ -55,9 +55,9 @@ class WindowLoss final : public Loss {
   mutable std::vector<double> seen_;
 };
 
-class OnlineBptt final : public OnlineRule {
+class StreamBptt final : public StreamRule {
  public:
-  explicit OnlineBptt(const OnlineSetup& setup)
+  explicit StreamBptt(const StreamRuleSetup& setup)
       : model_(setup.model), form_(setup.form), truncate_(setup.truncate), advance_(setup.advance), reset_(setup.reset), loss_(form_) {
     const StepMap step(model_, form_.width(), form_.outputs());
     for (const StepMap::Part& part : step.parts()) sizes_[part.name] = part.entries;
@@ -200,7 +200,7 @@ class OnlineBptt final : public OnlineRule {
 
 }  // namespace
 
-std::unique_ptr<OnlineRule> online_bptt(const OnlineSetup& setup) { return std::make_unique<OnlineBptt>(setup); }
+std::unique_ptr<StreamRule> stream_bptt(const StreamRuleSetup& setup) { return std::make_unique<StreamBptt>(setup); }
 
 void StreamBlock::clear(std::int64_t at) {
   first = at;
@@ -219,9 +219,9 @@ void StreamBlock::add(const StreamStep& step) {
   counts.push_back(step.counts);
 }
 
-std::unique_ptr<OnlineRule> online_rule(const OnlineSetup& setup) {
-  if (setup.rule == "bptt") return online_bptt(setup);
-  if (setup.rule == "rtrl") return online_rtrl(setup);
+std::unique_ptr<StreamRule> stream_rule(const StreamRuleSetup& setup) {
+  if (setup.rule == "bptt") return stream_bptt(setup);
+  if (setup.rule == "rtrl") return stream_rtrl(setup);
   throw Error("the rule " + learning_rule(setup.rule).id + " begins anew with each batch, and a stream has none: choose bptt or rtrl.",
               {.parameter = "rule", .value = setup.rule, .range = "bptt, rtrl"});
 }
