@@ -140,11 +140,6 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   add_train(*computing("train", "Train a preset on a task or a file, and go on with what was trained", train, train_options),
             train_options);
 
-  StreamOptions stream_options;
-  add_stream(*computing("stream", "A preset learns from a sequence without an end: one pass, an update a step, errors as it goes", stream,
-                        stream_options),
-             stream_options);
-
   ComplexitiesOptions complexities_options;
   sub = computing("complexities", "The survey's tables of complexities beside exponents of time and memory that are measured here",
                   complexities, complexities_options);
@@ -169,6 +164,11 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
                   check_options);
   sub->add_option("id", check_options.ids, "Presets and primitives (all)")->type_name("ID");
   sub->add_flag("--json", check_options.json, "For scripts");
+
+  StreamOptions stream_options;
+  add_stream(*computing("stream", "A preset learns from a sequence without an end: one pass, an update a step, errors as it goes", stream,
+                        stream_options),
+             stream_options);
 
   for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
 
