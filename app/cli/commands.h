@@ -70,6 +70,12 @@ struct ComplexitiesOptions {
 };
 int complexities(const ComplexitiesOptions& options, Interrupt& interrupt);
 
+struct RulesOptions {
+  std::vector<std::string> ids;  ///< of presets; all where there are none
+  bool json = false;
+};
+int rules(const RulesOptions& options, Interrupt& interrupt);
+
 struct LessonOptions {
   std::vector<std::string> names;  ///< of lessons, folders or files
   bool json = false;

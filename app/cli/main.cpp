@@ -140,6 +140,11 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   add_train(*computing("train", "Train a preset on a task or a file, and go on with what was trained", train, train_options),
             train_options);
 
+  RulesOptions rules_options;
+  sub = computing("rules", "Learning rules: their gradients, costs and sources, and the presets that each can train", rules, rules_options);
+  sub->add_option("id", rules_options.ids, "Presets to ask for (all)")->type_name("ID");
+  sub->add_flag("--json", rules_options.json, "For scripts");
+
   ComplexitiesOptions complexities_options;
   sub = computing("complexities", "The survey's tables of complexities beside exponents of time and memory that are measured here",
                   complexities, complexities_options);

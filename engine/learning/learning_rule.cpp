@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "learning/find_listed.h"
+#include "learning/online/influence.h"
 
 namespace reclab {
 
@@ -13,6 +14,16 @@ TrainingDiverged::TrainingDiverged(std::int64_t at, const std::string& what, std
             {.place = "step " + std::to_string(at), .parameter = of}),
       step(at),
       array(std::move(of)) {}
+
+std::string_view to_string(GradientKind kind) {
+  static constexpr std::string_view names[] = {"exact", "unbiased", "biased"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::unique_ptr<LearningRule> make_learning_rule(const LearningSetup& setup) {
+  const LearningRuleInfo& info = learning_rule(setup.options.rule);
+  return info.make ? info.make(setup) : online_rule(info, setup);
+}
 
 const LearningRuleInfo& learning_rule(std::string_view id) { return find_listed(learning_rules(), id, "learning rule", "rule"); }
 

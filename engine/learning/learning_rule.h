@@ -43,11 +43,14 @@ class LearningRule {
     double loss = 0.0;    ///< of its steps: the sum over the sequences
     bool counts = false;  ///< whether one of them has a target, so that there are gradients
   };
-  /// Takes the next part. Throws TrainingDiverged; Cancelled when it is stopped, after which only begin() is of use.
+  /// Takes the next part. Throws TrainingDiverged, and Error where it cannot have gradients; Cancelled when it is stopped, after which only
+  /// begin() is of use.
   virtual Part learn(std::stop_token stop) = 0;
   /// dL/dtheta of the last part's loss, in the order of the model's weights, in its precision, on its backend.
   virtual std::span<const DeviceArray> gradients() const = 0;
 
+  /// Whether its gradients are those of backpropagation over whole sequences, for this model and weights that stay.
+  virtual bool exact() const = 0;
   virtual std::int64_t parts() const = 0;  ///< of a batch
   virtual std::int64_t bytes() const = 0;
   /// A rollout of whole batches that it does not need between them; null where it has none.
@@ -62,14 +65,32 @@ struct LearningSetup {
   const std::deque<Sequence>& examples;  ///< a batch like those that it will learn from, or more
 };
 
+struct OnlineSetup;   // learning/online/influence.h
+struct OnlineMethod;  // the same
+
+/// How the gradient of a rule stands to that of backpropagation, for weights that stay: it is the same; it is so in the mean over the signs
+/// that are drawn; or it is neither.
+enum class GradientKind : std::uint8_t { exact, unbiased, biased };
+std::string_view to_string(GradientKind kind);
+
 struct LearningRuleInfo {
   std::string id{};     ///< the name of its file
   std::string title{};  ///< "Backpropagation through time"
   int year = 0;         ///< of its paper: the order in which they are listed
   std::string name{};   ///< in lists of the window: "BPTT"
-  /// Throws Error for a model or options that it cannot learn with.
+  GradientKind gradient = GradientKind::exact;
+  bool past_facing = true;  ///< it goes forward with the influence of the weights; else an adjoint comes back from later steps
+  bool local = false;       ///< the change of a weight is made of values of the units that it joins and of a feedback
+  /// For one sequence, of T steps of d_s entries of the state and |theta| weights: the numbers that are kept, and the operations of a step.
+  std::string memory{}, time{};
+  std::string source{};  ///< the paper and its equation
+  /// Throws Error for a model or options that it cannot learn with. Null for a rule that is a method of `online` alone.
   std::unique_ptr<LearningRule> (*make)(const LearningSetup&) = nullptr;
+  /// Throws Error for a model that it does not take. Null for a rule that is not online.
+  OnlineMethod (*online)(const OnlineSetup&) = nullptr;
 };
+/// The rule of setup.options. Throws Error for a model or options that it cannot learn with.
+std::unique_ptr<LearningRule> make_learning_rule(const LearningSetup& setup);
 
 /// All, the oldest first.
 const std::vector<LearningRuleInfo>& learning_rules();

@@ -124,7 +124,7 @@ Trainer::Trainer(Model& model, const Examples& examples, const TrainingOptions& 
   baseline_ = best_constant(held_out_);
   linear_predictor_ = reclab::linear_predictor(examples, held_out_);
 
-  rule_ = learning_rule(options_.rule).make({model, options_, examples.length(), held_out_});
+  rule_ = make_learning_rule({model, options_, examples.length(), held_out_});
   if (!rule_->whole()) judging_ = std::make_unique<BatchRollout>(model, held_out_batch(0), options_.form);
   std::int64_t largest = 1;
   for (std::size_t i = 0; i < model.weights().size(); ++i) {

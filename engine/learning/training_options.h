@@ -12,7 +12,9 @@
 namespace reclab {
 
 struct TrainingOptions {
-  std::string rule = "bptt";  ///< an id of learning_rules(): the way from a batch's loss to gradients
+  std::string rule = "bptt";    ///< an id of learning_rules(): the way from a batch's loss to gradients
+  std::int64_t snap_order = 1;  ///< of the rule snap: n, the steps over which a weight may act on an entry of the state that is kept
+  std::uint64_t seed = 1;  ///< of the signs and the feedback that a rule draws; they depend on it, on the step and on the sequence alone
   OptimiserOptions optimiser;
   RateSchedule rate;
   std::int64_t batch = 32;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "experiment/training/rule_use.h"
 #include "models/network.h"
 #include "models/registry.h"
 #include "places.h"
@@ -62,20 +63,7 @@ inline bool possible(const Preset& preset, const Settings& set) {
 }
 
 /// A preset made small, as far as it can be.
-inline Settings small_settings(const Preset& preset) {
-  Settings set;
-  for (const char* width : {"4", "8", "16"}) {
-    set.clear();
-    for (const HyperSpec& spec : builtin_registry().find(preset.architecture).hyper) {
-      if (spec.key == "width" || spec.key == "state") set.emplace_back(spec.key, width);
-      if (spec.key == "heads" || spec.key == "layers") set.emplace_back(spec.key, "2");
-      if (spec.key == "inner" || spec.key == "feed_forward" || spec.key == "mlp") set.emplace_back(spec.key, "8");
-      if (spec.key == "order" && spec.high > 64) set.emplace_back(spec.key, "4");
-    }
-    if (possible(preset, set)) return set;
-  }
-  return {};
-}
+inline Settings small_settings(const Preset& preset) { return reclab::small_settings(builtin_registry(), preset); }
 
 /// The number of sweeps over each model: RECLAB_SWEEP_COPIES, to measure how long the sweeps would take with so many times as many models.
 inline int copies() {

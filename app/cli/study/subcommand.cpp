@@ -13,7 +13,8 @@ namespace reclab::cli {
 namespace {
 
 /// The texts of the studies with a subcommand.
-const std::map<std::string, StudyText (*)()> texts{{"distil", distil_text}, {"forms", forms_text}, {"time", bench_text}};
+const std::map<std::string, StudyText (*)()> texts{
+    {"credit", credit_text}, {"distil", distil_text}, {"forms", forms_text}, {"time", bench_text}};
 
 StudyAsked usual(const StudyOptions& options, const PresetLibrary& all) {
   StudyAsked made{{builtin_registry(), all}, values_given(options)};

@@ -30,6 +30,7 @@ struct StudyText {
   std::function<void(const StudyAsked&, const StudyResult&, const StudyOutput&)> show;
 };
 StudyText bench_text();
+StudyText credit_text();
 StudyText distil_text();
 StudyText forms_text();
 

@@ -135,6 +135,11 @@ std::vector<TrainingField> made() {
   add(shown({"learning rate", "How far a step goes; the largest of the schedule", 0, 1e3, {}},
             always(real("--lr", "rate", unbounded, "Rate of learning", [](auto& plan) -> auto& { return plan.options.rate.rate; }))));
   add(rule_choice());
+  add(shown(
+      {"order of SnAp", "The influence of a weight is kept on the entries of the state that it reaches within so many steps", 1, 64, {}},
+      where([](const TrainingPlan& plan) { return plan.options.rule == "snap"; },
+            count("--snap-order", "N", "snap_order", 1, most, "Of snap: the steps within which a weight reaches the entries that are kept",
+                  [](auto& plan) -> auto& { return plan.options.snap_order; }))));
   add(optimiser_choice());
   for (const Field& option : optimiser_fields()) add(of_optimiser(option));
   add(shown({"schedule", "How the rate goes over training: it stays, or falls to 0 as half a cosine", 0, 0, {"constant", "cosine"}},

@@ -45,6 +45,7 @@ Training::Training(const Registry& registry, const TrainingRequest& request, con
   request_.options.form = form_from(run.form);
   require_form(*prepared.shape_network, request_.options.form, prepared.architecture.id);
   request_.options.rate.steps = request_.steps;
+  request_.options.seed = request_.run.seed;
   architecture_ = prepared.owner;
   model_ = std::make_unique<Model>(prepared.architecture, prepared.hyper, prepared.parameters, prepared.backend, prepared.real);
   trainer_ = std::make_unique<Trainer>(*model_, *examples_, request_.options);

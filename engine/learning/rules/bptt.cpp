@@ -123,6 +123,7 @@ class Bptt final : public LearningRule {
   }
   std::span<const DeviceArray> gradients() const override { return rollout_->device_gradients(); }
 
+  bool exact() const override { return truncate_ == length_; }
   std::int64_t parts() const override { return (length_ + advance_ - 1) / advance_; }
   std::int64_t bytes() const override {
     std::int64_t total = rollout_->bytes();
@@ -189,6 +190,12 @@ LearningRuleInfo bptt() {
   return {.title = "Backpropagation through time",
           .year = 1986,
           .name = "BPTT",
+          .past_facing = false,
+          .memory = "T d_s",
+          .time = "|θ|, d_s² for a full matrix",
+          .source =
+              "D. E. Rumelhart, G. E. Hinton, R. J. Williams, Nature 323, 1986; truncated: R. J. Williams, J. Peng, Neural "
+              "Computation 2(4), 1990",
           .make = [](const LearningSetup& setup) -> std::unique_ptr<LearningRule> { return std::make_unique<Bptt>(setup); }};
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("every study has a name of its own, and its fields keys and options of
     }
     for (const auto& [key, text] : study.in_window) CHECK_SAYS(keys.contains(key), key + " = " + text);
   }
-  for (const char* id : {"compare", "compose", "distil", "forms", "schedule", "time"}) CHECK_SAYS(ids.contains(id), id);
+  for (const char* id : {"compare", "compose", "credit", "distil", "forms", "schedule", "time"}) CHECK_SAYS(ids.contains(id), id);
 }
 
 TEST_CASE("a field says its values as a command line takes them, and refuses those that it has not") {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "experiment/training/rule_use.h"
+
+#include <algorithm>
+
+#include "array/backend.h"
+#include "experiment/prepared.h"
+#include "learning/learning_rule.h"
+#include "models/registry.h"
+
+namespace reclab {
+namespace {
+
+bool possible(const Registry& registry, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set) {
+  try {
+    hyper_of(registry, preset, set);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> small_settings(const Registry& registry, const Preset& preset) {
+  if (!preset.stack.empty()) return {};
+  for (const char* width : {"4", "8", "16"}) {
+    std::vector<std::pair<std::string, std::string>> set;
+    for (const HyperSpec& spec : registry.find(preset.architecture).hyper) {
+      if (spec.key == "width" || spec.key == "state") set.emplace_back(spec.key, width);
+      if (spec.key == "heads" || spec.key == "layers") set.emplace_back(spec.key, "2");
+      if (spec.key == "inner" || spec.key == "feed_forward" || spec.key == "mlp") set.emplace_back(spec.key, "8");
+      if (spec.key == "order" && spec.high > 64) set.emplace_back(spec.key, "4");
+    }
+    if (possible(registry, preset, set)) return set;
+  }
+  return {};
+}
+
+std::vector<RuleUse> rule_uses(const Registry& registry, const Preset& preset) {
+  RunRequest request;
+  request.preset = preset;
+  request.set = small_settings(registry, preset);
+  // One layer is not the same to all rules as a stack.
+  if (std::ranges::find(preset.hyper, std::pair<std::string, HyperValue>("layers", std::int64_t{1})) != preset.hyper.end())
+    std::erase_if(request.set, [](const auto& setting) { return setting.first == "layers"; });
+  if (!possible(registry, preset, request.set)) request.set.clear();
+  request.sequence = make_task(preset.task, preset.task_options());
+  if (request.sequence->target_kind == TargetKind::none) request.sequence = make_task("adding", {.length = 8});
+  request.loss = LossKind::task;
+  const Prepared prepared(registry, request);
+  Model model(prepared.architecture, prepared.hyper, prepared.parameters, cpu_backend(), DType::f64);
+  const std::deque<Sequence> examples{*request.sequence};
+  std::vector<RuleUse> uses;
+  for (const LearningRuleInfo& rule : learning_rules()) {
+    RuleUse& use = uses.emplace_back(rule.id);
+    if (!prepared.readout_note.empty()) {
+      use.why_not = "Its read-out is fitted to the target at once, and nothing is learned step by step.";
+      continue;
+    }
+    TrainingOptions options;
+    options.rule = rule.id;
+    options.batch = 1;
+    try {
+      use.exact = make_learning_rule({model, options, request.sequence->length, examples})->exact();
+    } catch (const Error& error) {
+      use.why_not = error.sentence();
+    }
+  }
+  return uses;
+}
+
+}  // namespace reclab

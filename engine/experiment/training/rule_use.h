@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Which learning rules a preset can be trained by: asked of the rules themselves.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiment/experiment.h"
+
+namespace reclab {
+
+struct RuleUse {
+  std::string rule;    ///< its id
+  bool exact = false;  ///< its gradients are those of backpropagation, for this model
+  Sentence why_not;    ///< empty: the preset can be trained by it
+};
+
+/// Of all rules, in their order, for the model of a preset made small, whose step has the same structure, on the preset's own sequence.
+/// Throws Error for a preset that cannot be built.
+std::vector<RuleUse> rule_uses(const Registry& registry, const Preset& preset);
+
+/// The settings that make a preset small, as far as it can be.
+std::vector<std::pair<std::string, std::string>> small_settings(const Registry& registry, const Preset& preset);
+
+}  // namespace reclab

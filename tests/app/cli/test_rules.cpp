@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `reclab rules`, `reclab credit`, and training by each rule, as a script sees them.
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "files/npz.h"
+#include "learning/learning_rule.h"
+#include "reclab.h"
+#include "scratch.h"
+#include "test.h"
+
+using namespace reclab;
+using reclab::test::contents;
+using reclab::test::flat;
+using reclab::test::good;
+using reclab::test::reclab_says;
+using reclab::test::train_refused;
+using reclab::test::trained;
+using Json = nlohmann::json;
+
+TEST_CASE("rules are listed with their gradient, cost and source, and with the presets that they take and do not") {
+  const Json all = Json::parse(good({"rules", "--json"}));
+  CHECK_EQUAL(all.size(), learning_rules().size());
+  const std::size_t presets = all[0].at("models").size() + all[0].at("not_for").size();
+  CHECK(presets > 100);
+  for (const Json& rule : all) {
+    for (const char* key : {"id", "title", "name", "gradient", "memory", "time", "source"})
+      CHECK_SAYS(!rule.at(key).get<std::string>().empty(), rule.dump());
+    CHECK(rule.at("year") > 1980 && rule.at("past_facing").is_boolean() && rule.at("local").is_boolean());
+    CHECK_EQUAL(rule.at("models").size() + rule.at("not_for").size(), presets);
+    for (const Json& none : rule.at("not_for")) CHECK(!none.at("why").get<std::string>().empty());
+  }
+  const auto takes = [](const Json& rules, const std::string& id, const std::string& preset) {
+    for (const Json& rule : rules)
+      if (rule.at("id") == id)
+        for (const Json& model : rule.at("models"))
+          if (model.at("id") == preset) return std::string(model.at("exact") == true ? "exact" : "yes");
+    return std::string("no");
+  };
+  CHECK_EQUAL(takes(all, "rtrl", "elman"), "exact");
+  CHECK_EQUAL(takes(all, "rtrl", "transformer"), "no");
+  CHECK_EQUAL(takes(all, "uoro", "lstm"), "yes");
+  CHECK_EQUAL(takes(all, "diagonal-rtrl", "lru"), "exact");
+  CHECK_EQUAL(takes(all, "diagonal-rtrl", "lstm"), "no");
+  CHECK_EQUAL(takes(all, "kf-rtrl", "mamba"), "no");
+  CHECK_EQUAL(takes(all, "rflo", "lru"), "no");
+  CHECK_EQUAL(takes(all, "bptt", "echo-state"), "no");  // its read-out is fitted
+  const Json one = Json::parse(good({"rules", "lru", "--json"}));
+  CHECK_EQUAL(one[0].at("models").size(), 1U);
+  const std::string text = flat(good({"rules", "lru"}));
+  CHECK_SAYS(text.find("diagonal-rtrl: exact for lru") != std::string::npos, text);
+  CHECK_SAYS(text.find("rflo: not for lru. Random feedback") != std::string::npos, text);
+}
+
+TEST_CASE("credit writes how near rules come to the true gradient, by step, parameter and delay") {
+  const test::Scratch scratch;
+  const std::vector<std::string> command{"credit", "elman",   "--set",     "width=6",   "--task", "mackey-glass", "--length",
+                                         "12",     "--rules", "rtrl,uoro", "--repeats", "3",      "--delays",     "5"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), command.begin(), command.end());
+    return more;
+  };
+  const Json json = Json::parse(good(with({"--json", "--export", scratch / "out"})));
+  CHECK_EQUAL(json.size(), 2U);
+  CHECK(json[0].at("rule") == "rtrl" && json[0].at("gradient") == "exact" && json[1].at("gradient") == "unbiased");
+  CHECK_CLOSE(json[0].at("cosine").get<double>(), 1.0, 1e-12);
+  CHECK(json[1].at("cosine").get<double>() < 0.999 && json[1].at("deviation").get<double>() > 0.01);
+  CHECK(json[1].at("bytes").get<double>() < json[0].at("bytes").get<double>());
+  CHECK_EQUAL(json[1].at("cosine_by_delay").size(), 5U);
+  const NpzFile arrays(scratch / "out/trace.npz");
+  CHECK_EQUAL(arrays.read("credit/uoro/cosine").real.size(), 12U);
+  CHECK_EQUAL(arrays.read("credit/uoro/ratio_by_delay").real.size(), 5U);
+  for (const char* what : {"ratio", "bias", "deviation", "cosine/0/weight_hh", "ratio/head/weight", "cosine_of_sum", "seconds", "bytes"})
+    CHECK(arrays.read("credit/uoro/" + std::string(what)).real.size() > 0);
+  const Json manifest = Json::parse(contents(scratch / "out/manifest.json"));
+  CHECK(manifest.dump().find("credit/rtrl/cosine") != std::string::npos);
+  const std::string again = manifest.at("command").get<std::string>();
+  CHECK_SAYS(again.starts_with("reclab credit elman") && again.find("--rules rtrl,uoro --repeats 3 --delays 5") != std::string::npos,
+             again);
+  CHECK(flat(good(command)).find("uoro unbiased") != std::string::npos);
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& text) {
+    const auto result = reclab_says(arguments);
+    CHECK_SAYS(result.status == 2 && result.error.find(text) != std::string::npos, result.error);
+  };
+  refused({"credit", "elman", "--rules", "bptt"}, "choose an online rule");
+  refused({"credit", "elman", "--rules", "uroo"}, "there is no learning rule \"uroo\"");
+  refused({"credit", "transformer"}, "grows with the sequence");
+}
+
+TEST_CASE("a training by each rule goes on with the bits that it would have had") {
+  const test::Scratch scratch;
+  for (const LearningRuleInfo& rule : learning_rules()) {
+    const std::string id = rule.id == "diagonal-rtrl" ? "lru" : "gru", whole = scratch / (rule.id + "-whole"),
+                      part = scratch / (rule.id + "-part");
+    const auto command = [&](const std::string& steps, const std::string& folder) {
+      return std::vector<std::string>{id,  "--set",      "width=5", "--task", "adding", "--length", "8",   "--steps",  "6",   "--batch",
+                                      "2", "--held-out", "4",       "--rule", rule.id,  "--until",  steps, "--export", folder};
+    };
+    trained(command("6", whole));
+    trained(command("3", part));
+    trained({"--resume", part});
+    for (const char* file : {"weights.npz", "optimiser.npz", "history.csv"})
+      CHECK_SAYS(contents(whole + "/" + file) == contents(part + "/" + file), rule.id + " " + file);
+  }
+  train_refused({"transformer", "--task", "adding", "--rule", "uoro", "--export", scratch / "none"}, "grows with the sequence");
+  train_refused({"mamba", "--task", "adding", "--rule", "kf-rtrl", "--export", scratch / "none"}, "choose another rule");
+}
