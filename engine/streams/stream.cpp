@@ -60,7 +60,7 @@ struct StreamRun::Learner {
       : options(asked),
         model(prepared.architecture, prepared.hyper, prepared.parameters, prepared.backend, prepared.real),
         optimiser(model, options.optimiser),
-        rule(stream_rule({model, form, options.rule, options.truncate, options.advance, reset})) {}
+        rule(stream_rule({model, form, options, reset})) {}
 
   /// Throws TrainingDiverged.
   void change(std::int64_t step) {
@@ -110,15 +110,16 @@ StreamRun::~StreamRun() = default;
 std::unique_ptr<StreamRun::Learner> StreamRun::learner(const Prepared& prepared, double rate, std::int64_t truncate, bool learns) const {
   TrainingOptions options = request_.options;
   options.rate.rate = rate;
+  options.seed = request_.run.seed;
   if (!learns) {
     options.rule = "bptt";
     options.truncate = options.advance = block_steps_;
-  } else if (options.rule == "rtrl") {
+  } else if (const LearningRuleInfo& info = learning_rule(options.rule); info.online) {
     if (truncate > 0)
-      throw Error(
-          "Real-time recurrent learning goes forward with the derivatives of all steps, so there is nothing to truncate: choose the "
-          "rule bptt, or no truncation.",
-          {.parameter = "truncate", .value = std::to_string(truncate), .range = "0"});
+      throw Error(info.title +
+                      " goes forward with the derivatives of all steps, so there is nothing to truncate: choose the rule bptt, or "
+                      "no truncation.",
+                  {.parameter = "truncate", .value = std::to_string(truncate), .range = "0"});
     options.advance = std::max<std::int64_t>(1, options.advance);
   } else {
     options.truncate = truncate > 0 ? truncate : usual_truncation;

@@ -58,7 +58,12 @@ class WindowLoss final : public Loss {
 class StreamBptt final : public StreamRule {
  public:
   explicit StreamBptt(const StreamRuleSetup& setup)
-      : model_(setup.model), form_(setup.form), truncate_(setup.truncate), advance_(setup.advance), reset_(setup.reset), loss_(form_) {
+      : model_(setup.model),
+        form_(setup.form),
+        truncate_(setup.options.truncate),
+        advance_(setup.options.advance),
+        reset_(setup.reset),
+        loss_(form_) {
     const StepMap step(model_, form_.width(), form_.outputs());
     for (const StepMap::Part& part : step.parts()) sizes_[part.name] = part.entries;
     loss_.set(&none_, 0, 0, 0);
@@ -220,10 +225,7 @@ void StreamBlock::add(const StreamStep& step) {
 }
 
 std::unique_ptr<StreamRule> stream_rule(const StreamRuleSetup& setup) {
-  if (setup.rule == "bptt") return stream_bptt(setup);
-  if (setup.rule == "rtrl") return stream_rtrl(setup);
-  throw Error("the rule " + learning_rule(setup.rule).id + " begins anew with each batch, and a stream has none: choose bptt or rtrl.",
-              {.parameter = "rule", .value = setup.rule, .range = "bptt, rtrl"});
+  return learning_rule(setup.options.rule).online ? stream_online(setup) : stream_bptt(setup);
 }
 
 }  // namespace reclab

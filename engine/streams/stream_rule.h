@@ -41,14 +41,13 @@ class StreamRule {
 struct StreamRuleSetup {
   Model& model;
   const StreamForm& form;
-  std::string rule = "bptt";
-  std::int64_t truncate = 20, advance = 1;
+  const TrainingOptions& options;
   bool reset = false;  ///< every window of backpropagation begins at rest
 };
-/// "bptt", truncated as BPTT(truncate; advance), and "rtrl". Throws Error for another rule, and for a model whose state grows, or that
-/// reads from the end.
+/// Backpropagation truncated as BPTT(truncate; advance), or an online rule. Throws Error for a rule that goes over its steps twice, for a
+/// model that the rule does not take, and for one whose state grows, or that reads from the end.
 std::unique_ptr<StreamRule> stream_rule(const StreamRuleSetup& setup);
 std::unique_ptr<StreamRule> stream_bptt(const StreamRuleSetup& setup);
-std::unique_ptr<StreamRule> stream_rtrl(const StreamRuleSetup& setup);
+std::unique_ptr<StreamRule> stream_online(const StreamRuleSetup& setup);
 
 }  // namespace reclab

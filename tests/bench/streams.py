@@ -15,6 +15,7 @@ streams = {"Synth": "--source sine --steps 36000 --burn-in 9000", "S-A": "--sour
            "S-G": "--source s-gradual --steps 5000 --burn-in 1250"}
 printed = {  # squared and absolute error
     "RNN (RTRL)": {"Synth": (9.2e-3, 0.051), "S-A": (1.373, 0.936), "S-G": (1.297, 0.900)},
+    "RNN (UORO)": {"Synth": (2.723, 0.506), "S-A": (1.373, 0.936), "S-G": (1.297, 0.900)},
     "LSTM 1": {"Synth": (4.0e-3, 0.011), "S-A": (1.222, 0.884), "S-G": (1.262, 0.888)},
     "LSTM 10": {"Synth": (2.7e-3, 0.011), "S-A": (1.230, 0.886), "S-G": (1.201, 0.864)},
     "LSTM 60": {"Synth": (1.4e-3, 0.009), "S-A": (1.216, 0.882), "S-G": (1.213, 0.868)},
@@ -26,7 +27,8 @@ printed = {  # squared and absolute error
     "Dummy": {"Synth": (3.0e-6, 1.6e-3), "S-A": (1.430, 0.951), "S-G": (1.377, 0.924)}}
 common = "--rates 0.0001,0.001,0.01"
 lstm, rnn = f"lstm --set width=16 {common} --optimiser adamw", f"elman --set width=16 {common}"
-rows = [("RNN (RTRL)", "AdamW", f"{rnn} --optimiser adamw --rule rtrl"), ("RNN (RTRL)", "gradient descent", f"{rnn} --optimiser sgd --rule rtrl")]
+rows = [("RNN (RTRL)", "AdamW", f"{rnn} --optimiser adamw --rule rtrl"), ("RNN (RTRL)", "gradient descent", f"{rnn} --optimiser sgd --rule rtrl"),
+        ("RNN (UORO)", "AdamW", f"{rnn} --optimiser adamw --rule uoro"), ("RNN (UORO)", "gradient descent", f"{rnn} --optimiser sgd --rule uoro")]
 for window in (1, 10, 60, 100):
     for name, reset in ((f"LSTM {window}", " --reset"), (f"LSTM (No Reset) {window}", "")):
         rows.append((name, "a change a step", f"{lstm} --truncate {window} --advance 1{reset}"))

@@ -78,7 +78,7 @@ std::vector<double> by_rule(const StreamRequest& request, const Parameters& begu
   Model model(prepared.architecture, prepared.hyper, begun, cpu_backend(), DType::f64);
   TrainingOptions options = request.options;
   options.batch = 1;
-  const auto rule = learning_rule(options.rule).make({model, options, request.length, all});
+  const auto rule = make_learning_rule({model, options, request.length, all});
   rule->begin(all, 1);
   const double rate = options.rate.rate * static_cast<double>(request.length) / static_cast<double>(options.advance);
   while (rule->left()) {
@@ -132,7 +132,7 @@ TEST_CASE("a stream learns what the same rule learns from its steps as one seque
   const struct {
     std::string rule;
     std::int64_t truncate, advance;
-  } cases[] = {{"bptt", 12, 12}, {"bptt", 12, 4}, {"bptt", 12, 1}, {"bptt", 1, 1}, {"rtrl", 0, 1}, {"rtrl", 0, 6}};
+  } cases[] = {{"bptt", 12, 12}, {"bptt", 12, 4}, {"bptt", 12, 1}, {"bptt", 1, 1}, {"rtrl", 0, 1}, {"rtrl", 0, 6}, {"snap", 0, 1}};
   for (const std::string id : {"elman", "lstm"})
     for (const auto& one : cases) {
       StreamRequest request = request_of(id, "recurring");
@@ -216,7 +216,11 @@ TEST_CASE("a stream goes on from a kept state with the same bits") {
   };
   add("lstm", "s-abrupt", "bptt", 20, 20).source.set = {{"hold", "70"}};
   add("lstm", "lorenz", "bptt", 20, 4).source.standardise = 100;
-  add("elman", "s-gradual", "rtrl", 0, 1);
+  for (const LearningRuleInfo& rule : learning_rules())
+    if (rule.online && rule.id != "forward-errors") {
+      StreamRequest& request = add(rule.id == "diagonal-rtrl" ? "indrnn" : "elman", "s-gradual", rule.id, 0, 1);
+      request.run.set = {{"width", "4"}};
+    }
   add("s4d", "sine", "bptt", 10, 10).run.set = {};
   add("gru", "task:copy", "bptt", 8, 1);
   StreamRequest& several = add("gru", "recurring", "bptt", 0, 0);
@@ -328,6 +332,10 @@ TEST_CASE("what cannot be streamed is refused in a sentence") {
   request.options.rule = "rtrl";
   request.options.truncate = 4;
   refused(request, "nothing to truncate");
+  request = request_of("lstm", "sine");
+  request.options.rule = "forward-errors";
+  request.options.truncate = 0;
+  refused(request, "goes over a sequence twice");
   request = request_of("lstm", "sine");
   request.truncations = {9973, 9967};
   refused(request, "divide each other");

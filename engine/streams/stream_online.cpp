@@ -1,30 +1,41 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Real-time recurrent learning (R. J. Williams, D. Zipser, Neural Computation 1(2), 1989) as it was meant: the derivatives of the state by
-// the weights, P[t] = J[t] P[t-1] + D[t], go on for ever, and the weights change as they go.
+// Online learning rules as they were meant: the influence of the weights on the state, or its estimate, goes on for ever, and the weights
+// change as it goes. The signs of a step depend on seed and step alone, so a place in them is a number.
 #include <algorithm>
 #include <cmath>
 
 #include "array/error.h"
 #include "array/host.h"
-#include "execution/step_map.h"
-#include "learning/learning_rule.h"
+#include "learning/online/influence.h"
 #include "streams/stream_rule.h"
 
 namespace reclab {
 namespace {
 
-constexpr double most_numbers = 1 << 28;  // of P, twice, in float64: 4 GiB
+constexpr double most_numbers = 1 << 28;  // in float64: 2 GiB
 
-class StreamRtrl final : public StreamRule {
+class StreamOnline final : public StreamRule {
  public:
-  explicit StreamRtrl(const StreamRuleSetup& setup)
-      : model_(setup.model), form_(setup.form), step_(setup.model, form_.width(), form_.outputs()), state_(step_.start()) {
-    if (2.0 * static_cast<double>(step_.states()) * static_cast<double>(step_.weights()) > most_numbers)
-      throw Error("Real-time recurrent learning keeps the derivatives of " + std::to_string(step_.states()) + " entries of the state by " +
-                      std::to_string(step_.weights()) + " weights, which is too much: choose a narrower model.",
-                  {.parameter = "rule", .value = "rtrl"});
-    influence_.resize(step_.states() * step_.weights());
-    moved_.resize(influence_.size());
+  explicit StreamOnline(const StreamRuleSetup& setup)
+      : model_(setup.model),
+        form_(setup.form),
+        seed_(setup.options.seed),
+        step_(setup.model, form_.width(), form_.outputs()),
+        state_(step_.start()) {
+    const LearningRuleInfo& info = learning_rule(setup.options.rule);
+    TrainingOptions options = setup.options;
+    options.advance = 0;  // of a sequence that ends
+    const OnlineMethod method = info.online({model_, options, form_.width(), form_.outputs()});
+    numbers_ = method.numbers;
+    if (numbers_ > most_numbers)
+      throw Error(info.title + " keeps the derivatives of " + std::to_string(step_.states()) + " entries of the state by " +
+                      std::to_string(step_.weights()) + " weights, which is too much: choose a narrower model, or another rule.",
+                  {.parameter = "rule", .value = info.id});
+    influence_ = method.influence();
+    if (influence_->rehearses())
+      throw Error(info.title + " goes over a sequence twice, and a stream passes once: choose another rule.",
+                  {.parameter = "rule", .value = info.id});
+    influence_->start([this] { return signs_(); });
     for (const Model::Weight& weight : model_.weights()) gradients_.emplace_back(model_.backend(), model_.real(), weight.entries());
   }
 
@@ -38,12 +49,10 @@ class StreamRtrl final : public StreamRule {
       if (!std::ranges::all_of(step_.next(), finite) || !std::ranges::all_of(step_.output(), finite))
         throw TrainingDiverged(block.first + t, "the state became non-finite", "state");
       std::ranges::copy(step_.output(), outputs.begin() + (t - from) * form_.outputs());
-      if (learn && block.counts[static_cast<std::size_t>(t)]) {
-        step_.pull_back({}, adjoint(block, t, 1.0 / static_cast<double>(counted)));
-        add(total, 1.0, step_.weight_adjoint());
-        for (std::size_t j = 0; j < step_.states(); ++j) add(total, step_.state_adjoint()[j], row(influence_, j));
-      }
-      move();
+      signs_ = signs_of(seed_, block.first + t, 0);
+      if (learn && block.counts[static_cast<std::size_t>(t)])
+        influence_->credit(step_, adjoint(block, t, 1.0 / static_cast<double>(counted)), true, total);
+      influence_->advance(step_, true);
       state_ = step_.next();
     }
     if (!learn) return false;
@@ -59,23 +68,15 @@ class StreamRtrl final : public StreamRule {
   std::span<const DeviceArray> gradients() const override { return gradients_; }
   void keep(StreamState& state) override {
     state.same("state", state_);
-    state.same("influence", influence_);
+    influence_->keep([&](const std::string& name, std::vector<double>& values) { state.same("influence/" + name, values); });
   }
   std::int64_t bytes() const override {
-    std::size_t total = 2 * influence_.size() * sizeof(double);
-    for (const DeviceArray& array : gradients_) total += array.bytes();
+    double total = numbers_ * sizeof(double);
+    for (const DeviceArray& array : gradients_) total += static_cast<double>(array.bytes());
     return static_cast<std::int64_t>(total);
   }
 
  private:
-  std::span<double> row(std::vector<double>& of, std::size_t i) const {
-    return std::span(of).subspan(i * step_.weights(), step_.weights());
-  }
-  static void add(std::span<double> to, double factor, std::span<const double> row) {
-    if (factor != 0.0)
-      for (std::size_t i = 0; i < to.size(); ++i) to[i] += factor * row[i];
-  }
-
   /// Of the step's loss by the outputs, times `weight`.
   std::vector<double> adjoint(const StreamBlock& block, std::int64_t t, double weight) const {
     const bool classes = form_.target_kind == TargetKind::classify;
@@ -87,28 +88,19 @@ class StreamRtrl final : public StreamRule {
     return slope;
   }
 
-  /// P[t] of P[t-1].
-  void move() {
-    std::vector<double> unit(step_.states());
-    for (std::size_t i = 0; i < step_.states(); ++i) {
-      unit[i] = 1.0;
-      step_.pull_back(unit, {});
-      unit[i] = 0.0;
-      std::ranges::copy(step_.weight_adjoint(), row(moved_, i).begin());
-      for (std::size_t j = 0; j < step_.states(); ++j) add(row(moved_, i), step_.state_adjoint()[j], row(influence_, j));
-    }
-    std::swap(influence_, moved_);
-  }
-
   Model& model_;
   const StreamForm form_;
+  std::uint64_t seed_;
   StepMap step_;
-  std::vector<double> state_, influence_, moved_;  // P is [state, weights]
+  std::vector<double> state_;
+  std::unique_ptr<Influence> influence_;
+  Signs signs_;
+  double numbers_ = 0.0;
   std::vector<DeviceArray> gradients_;
 };
 
 }  // namespace
 
-std::unique_ptr<StreamRule> stream_rtrl(const StreamRuleSetup& setup) { return std::make_unique<StreamRtrl>(setup); }
+std::unique_ptr<StreamRule> stream_online(const StreamRuleSetup& setup) { return std::make_unique<StreamOnline>(setup); }
 
 }  // namespace reclab
