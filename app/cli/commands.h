@@ -57,6 +57,12 @@ struct TrainOptions : ModelOptions {
 };
 int train(const TrainOptions& options, Interrupt& interrupt);
 
+struct StreamOptions : ModelOptions {
+  bool replace = false, json = false;
+  std::string folder, resume, checkpoint_every;
+};
+int stream(const StreamOptions& options, Interrupt& interrupt);
+
 struct ComplexitiesOptions {
   std::vector<std::string> ids, lengths;  ///< ids: of the presets in the tables; all where there are none
   std::string file;

@@ -170,6 +170,11 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   sub->add_option("id", check_options.ids, "Presets and primitives (all)")->type_name("ID");
   sub->add_flag("--json", check_options.json, "For scripts");
 
+  StreamOptions stream_options;
+  add_stream(*computing("stream", "A preset learns from a sequence without an end: one pass, an update a step, errors as it goes", stream,
+                        stream_options),
+             stream_options);
+
   for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
 
   try {
@@ -196,7 +201,8 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     raise(SIGPIPE);
   }
   const bool exported = !run_options.folder.empty() || !train_options.folder.empty() || !train_options.resume.empty() ||
-                        !complexities_options.file.empty() || !task_options.file.empty() ||
+                        !stream_options.folder.empty() || !stream_options.resume.empty() || !complexities_options.file.empty() ||
+                        !task_options.file.empty() ||
                         std::ranges::any_of(study_options, [](const auto& one) { return one.second.is_set("--export"); });
   return complain("standard output cannot be written; is it closed, or the disk full?" +
                   std::string(exported ? " The export is whole." : ""));

@@ -9,6 +9,7 @@
 #include "experiment/training/plan.h"
 #include "files/files.h"
 #include "sequence/format.h"
+#include "streams/stream.h"
 #include "study/subcommand.h"
 #include "text.h"
 
@@ -98,6 +99,27 @@ void add_train(CLI::App& app, TrainOptions& options) {
       ->type_name("DIR");
 }
 
+void add_stream(CLI::App& app, StreamOptions& options) {
+  app.add_option("id", options.id, "The preset; `reclab list` shows all")->type_name("ID");
+  add_fields_but(app, stream_fields(), options, {});
+  add_fields_but(app, run_fields(), options, {"state", "loss", "every", "record", "form"});
+  app.add_option("--export", options.folder, "Folder for errors, weights and what it takes to go on; written while it runs, too")
+      ->type_name("DIR");
+  app.add_option("--checkpoint-every", options.checkpoint_every, "Seconds between two writings of that folder while it runs (60)")
+      ->type_name("S");
+  app.add_flag("--replace", options.replace, "With --export: where the folder has a stream, this one takes its place");
+  app.add_option("--resume", options.resume, "Goes on from such a folder, and writes to it; --steps may be more than they were")
+      ->type_name("DIR");
+  app.add_flag("--json", options.json, "The summary for scripts");
+  std::string text = "Sources:\n";
+  for (const StreamSourceInfo& source : stream_sources()) {
+    text += "  " + source.id + (source.argument.empty() ? "" : ":" + source.argument) + "\n";
+    for (const std::string& line : wrapped(source.text + ".", page_width - 6)) text += "      " + line + "\n";
+    for (const HyperSpec& row : source.parameters) text += "      " + row.key + ": " + row.text + " (" + as_text(row.standard) + ")\n";
+  }
+  app.footer(text);
+}
+
 namespace {
 template <class Options>
 Options parsed(void (*add)(CLI::App&, Options&), std::vector<std::string> arguments, Options options = {}) {
@@ -117,6 +139,7 @@ Options parsed(void (*add)(CLI::App&, Options&), std::vector<std::string> argume
 
 RunOptions run_options(const std::vector<std::string>& arguments) { return parsed(add_run, arguments); }
 TrainOptions train_options(const std::vector<std::string>& arguments) { return parsed(add_train, arguments); }
+StreamOptions stream_options(const std::vector<std::string>& arguments) { return parsed(add_stream, arguments); }
 StudyOptions study_options(const std::string& study, const std::vector<std::string>& arguments) {
   StudyOptions options;
   options.study = study;

@@ -22,6 +22,7 @@ void add_list(CLI::App& app, const Field& field, const std::string& text, std::s
 void add_model(CLI::App& app, ModelOptions& options, const std::set<std::string_view>& without);
 void add_run(CLI::App& app, RunOptions& options);
 void add_train(CLI::App& app, TrainOptions& options);
+void add_stream(CLI::App& app, StreamOptions& options);
 void add_task(CLI::App& app, TaskOptionsText& options);
 /// The command `lesson` with its own subcommands.
 void add_lesson(CLI::App& app, LessonOptions& options, Interrupt& interrupt, int& status);
@@ -31,6 +32,7 @@ std::vector<PlanField<SequenceChoice>> task_fields();
 /// The options of the arguments after `reclab run`, `train` or the name of a study. Throws Error for arguments that CLI11 refuses.
 RunOptions run_options(const std::vector<std::string>& arguments);
 TrainOptions train_options(const std::vector<std::string>& arguments);
+StreamOptions stream_options(const std::vector<std::string>& arguments);
 StudyOptions study_options(const std::string& study, const std::vector<std::string>& arguments);
 
 /// The request of `reclab train` without --resume. Throws Error.

@@ -38,6 +38,7 @@ inline const Floors below{{"array", {}},
                           {"composer", to_studies},
                           {"distillation", to_studies},
                           {"studies", with(to_studies, {"timing", "schedule", "composer", "distillation"})},
+                          {"streams", to_studies},
                           {"measures", to_studies},
                           {"lessons", with(to_studies, {"measures"})}};
 

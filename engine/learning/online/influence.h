@@ -35,6 +35,9 @@ class Influence {
   virtual void credit(StepMap& step, std::span<const double> output_adjoint, bool acts, std::span<double> gradient);
   /// From the P of the step before to that of the step that `step` was evaluated at; D[t] = 0 where the weights do not act at it.
   virtual void advance(StepMap& step, bool acts) = 0;
+  /// The arrays that it goes on from after advance(), each by its name, to be read or set; none for a rule that rehearses.
+  using Keep = std::function<void(const std::string& name, std::vector<double>& values)>;
+  virtual void keep(const Keep& /*keep*/) {}
 
  protected:
   /// gradient += adjoint P

@@ -67,6 +67,13 @@ void SparseInfluence::advance(StepMap& step, bool acts) {
   rest_ = false;
 }
 
+void SparseInfluence::keep(const Keep& keep) {
+  std::vector<double> begun{rest_ ? 0.0 : 1.0};
+  keep("begun", begun);
+  keep("P", influence_);
+  rest_ = begun[0] == 0.0;
+}
+
 void SparseInfluence::add_product(std::span<const double> adjoint, std::span<double> gradient) const {
   if (rest_) return;
   for (std::size_t i = 0; i < adjoint.size(); ++i) {

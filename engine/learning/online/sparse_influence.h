@@ -40,6 +40,7 @@ class SparseInfluence : public Influence {
 
   void start(const Signs&) override;
   void advance(StepMap& step, bool acts) override;
+  void keep(const Keep& keep) override;
 
  protected:
   void add_product(std::span<const double> adjoint, std::span<double> gradient) const override;

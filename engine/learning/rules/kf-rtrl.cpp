@@ -69,6 +69,12 @@ class Factored final : public Influence {
       }
     }
   }
+  void keep(const Keep& keep) override {
+    for (std::size_t m = 0; m < factors_.size(); ++m) {
+      keep("u/" + std::to_string(m), factors_[m].u);
+      keep("A/" + std::to_string(m), factors_[m].A);
+    }
+  }
 
  private:
   struct Factors {

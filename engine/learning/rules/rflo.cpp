@@ -90,6 +90,10 @@ class Eligibility final : public SparseInfluence {
     if (!std::exchange(ahead_, false)) go(step, acts);
     before_ = step.next();
   }
+  void keep(const Keep& keep) override {
+    SparseInfluence::keep(keep);
+    keep("before", before_);
+  }
 
  private:
   void go(StepMap& step, bool acts) {

@@ -35,6 +35,12 @@ class WholeInfluence final : public Influence {
     std::swap(influence_, moved_);
     rows_ = states_;
   }
+  void keep(const Keep& keep) override {
+    std::vector<double> begun{rows_ > 0 ? 1.0 : 0.0};
+    keep("begun", begun);
+    keep("P", influence_);
+    rows_ = begun[0] != 0.0 ? states_ : 0;
+  }
 
  private:
   void add_product(std::span<const double> adjoint, std::span<double> gradient) const override {

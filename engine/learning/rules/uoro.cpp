@@ -26,6 +26,10 @@ class RankOneInfluence final : public Influence {
     step.pull_back(signs_, {});
     join_products(1.0, state_, weights_, 1.0, signs_, step.weight_adjoint());
   }
+  void keep(const Keep& keep) override {
+    keep("state", state_);
+    keep("weights", weights_);
+  }
 
  private:
   void add_product(std::span<const double> adjoint, std::span<double> gradient) const override {

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "array/error.h"
+#include "experiment/command/command.h"
+#include "experiment/command/run_fields.h"
+#include "parameters/typed.h"
+#include "streams/stream.h"
+
+namespace reclab {
+namespace {
+
+constexpr double unbounded = std::numeric_limits<double>::infinity();
+constexpr std::int64_t longest = std::int64_t{1} << 50, most = std::int64_t{1} << 20;
+
+using StreamField = PlanField<StreamRequest>;
+
+template <class Of>
+StreamField count(std::string argument, const std::string& key, std::int64_t low, std::int64_t high, std::string text, Of of) {
+  return count_field<StreamRequest>(flag_of(key), std::move(argument), key, low, high, std::move(text), of);
+}
+template <class Of>
+StreamField real(const std::string& key, double high, std::string text, Of of) {
+  return plan_field<StreamRequest, double>(flag_of(key), "X", hyper_real(key, {}, 0.0, 0.0, high, std::move(text)), of);
+}
+StreamField usually(std::string usual, StreamField made) {
+  made.usual = std::move(usual);
+  return made;
+}
+
+std::string source_text() {
+  std::string text = "Where the steps come from: ";
+  for (const StreamSourceInfo& source : stream_sources())
+    text += (text.ends_with(": ") ? "" : ", ") + source.id + (source.argument.empty() ? "" : ":" + source.argument);
+  return text;
+}
+
+std::string wanted_source(std::string_view text) {
+  try {
+    source_choice(text);
+    return {};
+  } catch (const Error& error) {
+    return "one of " + error.where().range + ", those of files with their name behind a colon";
+  }
+}
+
+template <class T>
+std::vector<T> numbers_of(const StreamField& field, const std::vector<std::string>& texts) {
+  std::vector<T> numbers;
+  Field one = field;
+  one.says = Field::Says::one;
+  for (const std::string& text : texts) numbers.push_back(std::get<T>(typed_value(one, text)));
+  return numbers;
+}
+
+/// A list of numbers, each checked against the row.
+template <class T>
+StreamField numbers(HyperSpec row, std::vector<T> StreamRequest::* of) {
+  StreamField made;
+  made.row = hyper_choice(row.key, {}, {}, row.text);
+  made.flag = flag_of(row.key);
+  made.argument = "A,B";
+  made.says = Field::Says::list;
+  StreamField checked;
+  checked.row = std::move(row);
+  checked.flag = made.flag;
+  made.get = [of](const StreamRequest& request) {
+    std::vector<std::string> names;
+    for (const T& number : request.*of) names.push_back(as_text(HyperValue(number)));
+    return HyperValue(list_of_names(names));
+  };
+  made.set = [of, checked](StreamRequest& request, const HyperValue& value) {
+    request.*of = numbers_of<T>(checked, names_of_list(std::get<std::string>(value)));
+  };
+  made.row.standard = made.get(StreamRequest());
+  return made;
+}
+
+std::vector<StreamField> made() {
+  std::vector<StreamField> all;
+  StreamField source = text_field<StreamRequest>(
+      flag_of("source"), "NAME", "source", source_text(),
+      [](const StreamRequest& request) {
+        return request.source.id + (request.source.argument.empty() ? "" : ":" + request.source.argument);
+      },
+      [](StreamRequest& request, const std::string& text) {
+        SourceChoice choice = source_choice(text);
+        request.source.id = choice.id;
+        request.source.argument = choice.argument;
+      });
+  source.wanted = wanted_source;
+  all.push_back(std::move(source));
+  StreamField set = list_field<StreamRequest>(
+      flag_of("source_set"), "source_set", Field::Says::texts, "A parameter of the source, as listed below",
+      [](const StreamRequest& request) { return names_of_pairs(request.source.set); },
+      [](StreamRequest& request, const std::vector<std::string>& texts) {
+        request.source.set.clear();
+        for (const std::string& text : texts) request.source.set.push_back(pair_of(text));
+      });
+  set.wanted = wanted_pair("period=100");
+  all.push_back(std::move(set));
+  all.push_back(usually("0: as they are",
+                        count("N", "standardise_by", 0, most, "Standardise by mean and deviation of the first N rows, which are read ahead",
+                              [](auto& request) -> auto& { return request.source.standardise; })));
+  all.push_back(
+      count("N", "steps", 0, longest, "Steps to go over; 0: until the source ends", [](auto& request) -> auto& { return request.length; }));
+
+  static const std::set<std::string_view> shared{"rate", "rule", "optimiser", "clip", "truncate", "advance", "snap_order"};
+  for (const TrainingField& field : training_fields()) {
+    const bool of_optimiser = std::ranges::any_of(optimiser_fields(), [&](const Field& one) { return one.row.key == field.row.key; });
+    if (!of_optimiser && !shared.contains(field.row.key)) continue;
+    StreamField own = of_derived<StreamRequest>(field);
+    if (field.row.key == "truncate") own.usual = "20";
+    all.push_back(std::move(own));
+  }
+  all.push_back(
+      numbers<double>(hyper_real("rates", {}, 0.0, 0.0, unbounded, "Several rates side by side on the one stream"), &StreamRequest::rates));
+  all.push_back(numbers<std::int64_t>(hyper_integer("truncations", {}, 1, 1, most, "Several truncations side by side, with each rate"),
+                                      &StreamRequest::truncations));
+  all.push_back(plan_field<StreamRequest, bool>(flag_of("reset"), "",
+                                                hyper_flag("reset", false, "Every window of backpropagation begins at rest"),
+                                                [](auto& request) -> auto& { return request.reset; }));
+  all.push_back(count("N", "burn_in", 0, longest, "First steps whose errors are not in the mean",
+                      [](auto& request) -> auto& { return request.errors.burn_in; }));
+  all.push_back(count("N", "window", 1, most, "Last steps that the windowed error is the mean of",
+                      [](auto& request) -> auto& { return request.errors.window; }));
+  all.push_back(real("fading", 1.0, "Factor by which the weight of a past error falls at each step",
+                     [](auto& request) -> auto& { return request.errors.fading; }));
+  all.push_back(
+      count("K", "past", 1, 256, "Last steps that the least squares beside it read", [](auto& request) -> auto& { return request.past; }));
+  all.push_back(real("forget", 1.0, "Factor by which the second of them forgets at each step",
+                     [](auto& request) -> auto& { return request.forget; }));
+  all.back().row.low = 0.5;
+  all.push_back(
+      usually("none", count("N", "offline", 0, most, "Train the same model beforehand on the first N steps, and leave it as it is",
+                            [](auto& request) -> auto& { return request.offline; })));
+  all.push_back(count("N", "offline_batches", 1, most, "Batches of 32 windows that it is trained on",
+                      [](auto& request) -> auto& { return request.offline_batches; }));
+  return all;
+}
+
+const std::set<std::string_view> not_of_streams{"state", "loss", "every", "record", "form"};
+
+CommandLine line_of(const StreamRequest& request) {
+  CommandLine line;
+  line.word(request.run.preset.id);
+  line.fields(run_fields(), request.run, not_of_streams);
+  line.fields(stream_fields(), request);
+  return line;
+}
+
+}  // namespace
+
+const std::vector<StreamField>& stream_fields() {
+  static const std::vector<StreamField> all = made();
+  return all;
+}
+
+std::vector<std::string> arguments_of(const StreamRequest& request) { return line_of(request).words(); }
+std::string command_of(const StreamRequest& request) { return line_of(request).text("reclab stream"); }
+
+}  // namespace reclab
