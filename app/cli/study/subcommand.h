@@ -31,6 +31,7 @@ struct StudyText {
 };
 StudyText bench_text();
 StudyText distil_text();
+StudyText evaluate_text();
 StudyText forms_text();
 
 /// Options for fields.
