@@ -37,7 +37,8 @@ inline const Floors below{{"array", {}},
                           {"checks", to_studies},
                           {"composer", to_studies},
                           {"distillation", to_studies},
-                          {"studies", with(to_studies, {"timing", "schedule", "composer", "distillation"})},
+                          {"evaluation", to_studies},
+                          {"studies", with(to_studies, {"timing", "schedule", "composer", "distillation", "evaluation"})},
                           {"measures", to_studies},
                           {"lessons", with(to_studies, {"measures"})}};
 

@@ -247,7 +247,7 @@ SWEEP_PRESETS("it is judged as it runs alone, beside any number of others", pres
   RunRequest request;
   request.preset = preset;
   if (preset.stack.empty())
-    for (const auto& one : small_settings(preset)) request.set.push_back(one);
+    for (const auto& one : test::small_settings(preset)) request.set.push_back(one);
   SequenceChoice choice = preset.own_sequence();
   choice.make.length = std::min<std::int64_t>(choice.make.length, std::max<std::int64_t>(30, shortest_task(choice.task, choice.make.set)));
   request.sequence = load_sequence(choice);
@@ -255,7 +255,7 @@ SWEEP_PRESETS("it is judged as it runs alone, beside any number of others", pres
     EvaluationPlan plan;
     plan.sequences = 5;
     plan.batch = batch;
-    return evaluate(builtin_registry(), shipped(), request, plan, {}, {});
+    return evaluate(builtin_registry(), test::shipped(), request, plan, {}, {});
   };
   if (request.sequence->target_kind == TargetKind::none) {
     CHECK_ERROR(judged(1), "has no target, so there is nothing to judge by");
