@@ -14,7 +14,7 @@ namespace {
 
 /// The texts of the studies with a subcommand.
 const std::map<std::string, StudyText (*)()> texts{
-    {"distil", distil_text}, {"evaluate", evaluate_text}, {"forms", forms_text}, {"time", bench_text}};
+    {"capacity", capacity_text}, {"distil", distil_text}, {"evaluate", evaluate_text}, {"forms", forms_text}, {"time", bench_text}};
 
 StudyAsked usual(const StudyOptions& options, const PresetLibrary& all) {
   StudyAsked made{{builtin_registry(), all}, values_given(options)};
@@ -56,7 +56,7 @@ void add_study(CLI::App& app, StudyOptions& options) {
   std::set<std::string_view> without{"every", "record"};
   if (!of.takes_form) without.insert("form");
   if (!of.takes_loss) without.insert("loss");
-  add_model(app, options, without);
+  if (of.takes_model) add_model(app, options, without);
   add_fields(app, of.fields, options.given);
 }
 

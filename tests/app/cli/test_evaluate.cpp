@@ -64,6 +64,19 @@ TEST_CASE("evaluate of a file tells the error by horizon") {
   for (const Json& row : json["rows"]) CHECK(row["by"] != "horizon");
 }
 
+TEST_CASE("capacity needs no model, and its table, JSON and CSV say the same") {
+  const Scratch scratch;
+  const std::string file = (scratch / "capacity.csv").string();
+  const Json json = Json::parse(good({"capacity", "--key", "6", "--maps", "relu,dpfp-2", "--draws", "3", "--json", "--export", file}));
+  CHECK_EQUAL(json["knees"].size(), 2U);
+  CHECK_EQUAL(json["knees"][1]["high"], 24);
+  CHECK_EQUAL(static_cast<std::size_t>(std::ranges::count(contents(file), '\n')), json["rows"].size() + 1);
+  const std::string table = flat(good({"capacity", "--key", "6", "--maps", "relu,dpfp-2", "--draws", "3"}));
+  CHECK_SAYS(table.find("delta rule") != std::string::npos && table.find("dpfp-2") != std::string::npos, table);
+  refused({"capacity", "--maps", "relo"}, "relu");
+  refused({"capacity", "--key", "0"}, "--key");
+}
+
 TEST_CASE("evaluate refuses with a line") {
   const Scratch scratch;
   const std::string file = scratch.file("v.csv", "v\n1\n2\n3\n").string();
