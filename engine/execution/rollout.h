@@ -4,6 +4,7 @@
 // the checkpoints.
 #pragma once
 
+#include <algorithm>
 #include <complex>
 #include <cstdint>
 #include <functional>
@@ -54,7 +55,7 @@ class Rollout {
     /// the parameters' gradients stay on the device.
     bool timing_only = false;
     GradientsOn gradients = GradientsOn::host;
-    /// Nothing goes back: of the states at the segments' starts only those that the next segment needs are kept, so that a sequence of any
+    /// Nothing goes back: of the states at the segments' starts the first and the last alone are kept, so that a sequence of any
     /// length takes the memory of its input and of one segment. No backward and no revisit may follow.
     bool forward_only = false;
     /// The model's network of sampled_steps(length) steps, where there is one already. If it is one of these options and nobody runs it,
@@ -137,7 +138,7 @@ class Rollout {
   void require_equal_lengths(const Batch& batch) const;
   LossNode& loss_of(const Network& network) { return &network == full_.get() ? full_loss_ : tail_loss_; }
   /// The checkpoint of the state at the start of a segment.
-  std::size_t slot(std::size_t segment) const { return forward_only_ && segment > 0 ? 1 + segment % 2 : segment; }
+  std::size_t slot(std::size_t segment) const { return forward_only_ ? std::min<std::size_t>(segment, 1) : segment; }
   std::vector<double> outputs_of(const std::vector<double>& all, std::int64_t b, std::int64_t steps, std::int64_t width) const;
   void upload_losses(const Network& network, std::int64_t index);
   void add_units(Var like, const void* x, int scale, void* to, int& power) const;
