@@ -54,6 +54,7 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
       length_(batch.length()),
       timing_only_(options.timing_only),
       on_device_(options.timing_only || options.gradients == GradientsOn::device),
+      forward_only_(options.forward_only),
       elapsed_(model.backend()),
       weights_seen_(model.changes()) {
   NetworkOptions build;
@@ -254,7 +255,7 @@ void Rollout::continue_states() {
                       "known yet, so no batch can be continued.",
                   {.model = model_.architecture().id});
   // All are looked at before one is changed.
-  const auto& last = checkpoints_[last_checkpoint_];
+  const auto& last = checkpoints_[slot(last_checkpoint_)];
   for (std::size_t i = 0; i < full_->states().size(); ++i) {
     const auto& state = full_->states()[i];
     if (last[i].bytes() == checkpoints_[0][i].bytes()) continue;
@@ -290,7 +291,7 @@ void Rollout::bind(Network& network, std::int64_t index) {
   for (std::size_t i = 0; i < weights.size(); ++i) network.graph().bind(network.parameters()[i].var, weights[i].values.data());
   for (std::size_t i = 0; i < network.states().size(); ++i) {
     const auto& state = network.states()[i];
-    const void* checkpoint = checkpoints_[static_cast<std::size_t>(index)][i].data();
+    const void* checkpoint = checkpoints_[slot(static_cast<std::size_t>(index))][i].data();
     network.graph().bind(state.initial, checkpoint);
     if (state.unscaled_initial) network.graph().bind(state.unscaled_initial, checkpoint);
   }
@@ -340,11 +341,9 @@ std::optional<Divergence> Rollout::first_divergence(Network& network, std::int64
   return bad;
 }
 
-/// The first outputs of one sequence in a segment, [steps, width].
-std::vector<double> Rollout::outputs_of(const Network& network, std::int64_t b, std::int64_t steps) const {
-  const std::int64_t size = batch_.size(), width = network.output().dim(-1);
-  const auto all = to_double(backend_, real_, network.graph().value(network.output()), steps * size * width);
-  if (size == 1) return all;
+/// The first outputs of one sequence in a segment, [steps, width], from those of all, [segment, batch, width].
+std::vector<double> Rollout::outputs_of(const std::vector<double>& all, std::int64_t b, std::int64_t steps, std::int64_t width) const {
+  const std::int64_t size = batch_.size();
   std::vector<double> own(static_cast<std::size_t>(steps * width));
   for (std::int64_t t = 0; t < steps; ++t) std::copy_n(all.begin() + (t * size + b) * width, width, own.begin() + t * width);
   return own;
@@ -361,11 +360,13 @@ void Rollout::add_losses(Network& network, std::int64_t first) {
   loss_value_ += of_segment;
   const bool looks_for_step = !std::isfinite(loss_value_) && loss_step_ < 0;
   std::vector<std::vector<double>> outputs(losses_.size());  // of the sequences that go on, where they are looked at
+  std::vector<double> all;
   for (std::size_t b = 0; b < outputs.size(); ++b) {
     const Example& example = batch_.examples()[b];
     const std::int64_t own = std::clamp<std::int64_t>(example.sequence->length - first, 0, steps);
     if (own == 0 || (!looks_for_step && !example.loss->sees_outputs())) continue;
-    outputs[b] = outputs_of(network, static_cast<std::int64_t>(b), own);
+    if (all.empty()) all = to_double(backend_, real_, network.graph().value(network.output()), steps * batch_.size() * width);
+    outputs[b] = outputs_of(all, static_cast<std::int64_t>(b), own, width);
     if (example.loss->sees_outputs()) example.loss->see(first, own, width, outputs[b]);
   }
   double so_far = 0.0;
@@ -380,11 +381,11 @@ void Rollout::add_losses(Network& network, std::int64_t first) {
 
 /// The states after a segment, where segment `index` begins.
 void Rollout::keep_states(const Network& network, std::size_t index) {
-  if (checkpoints_.size() <= index) checkpoints_.emplace_back(network.states().size());
+  while (checkpoints_.size() <= slot(index)) checkpoints_.emplace_back(network.states().size());
   for (std::size_t i = 0; i < network.states().size(); ++i) {
     const auto& state = network.states()[i];
     if (!state.final_state) continue;
-    DeviceArray& kept = checkpoints_[index][i];
+    DeviceArray& kept = checkpoints_[slot(index)][i];
     kept.resize(backend_, state.final_state.dtype(), count(state.final_state.shape()));
     backend_.copy(kept.data(), network.graph().value(state.final_state), kept.bytes());
   }
@@ -414,7 +415,7 @@ std::map<std::string, std::vector<std::complex<double>>> Rollout::final_states()
   std::map<std::string, std::vector<std::complex<double>>> states;
   for (std::size_t i = 0; i < full_->states().size(); ++i) {
     const auto& state = full_->states()[i];
-    const DeviceArray& last = checkpoints_[last_checkpoint_][i];
+    const DeviceArray& last = checkpoints_[slot(last_checkpoint_)][i];
     if (last || state.growing)
       states[state_key(state)] = to_complex(backend_, state.initial.dtype(), last.data(),
                                             static_cast<std::int64_t>(last.bytes() / bytes_of(state.initial.dtype())));
@@ -501,6 +502,7 @@ void Rollout::add_units(Var like, const void* x, int scale, void* to, int& power
 }
 
 std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::stop_token stop) {
+  RECLAB_DEMAND(!forward_only_);
   constexpr int none = no_exponent;
   std::optional<Divergence> bad;
   gradients_.clear();
@@ -629,6 +631,7 @@ void Rollout::visit_first(const Visit& visit, std::stop_token stop) {
 }
 
 void Rollout::revisit(const Visit& visit, std::stop_token stop, Order order) {
+  RECLAB_DEMAND(!forward_only_);
   for (std::int64_t i = 0; i < segments_; ++i) {
     const std::int64_t index = order == Order::first_first ? i : segments_ - 1 - i;
     Network& network = run_segment(index, stop);

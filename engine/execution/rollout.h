@@ -4,6 +4,7 @@
 // the checkpoints.
 #pragma once
 
+#include <algorithm>
 #include <complex>
 #include <cstdint>
 #include <functional>
@@ -54,6 +55,9 @@ class Rollout {
     /// the parameters' gradients stay on the device.
     bool timing_only = false;
     GradientsOn gradients = GradientsOn::host;
+    /// Nothing goes back: of the states at the segments' starts the first and the last alone are kept, so that a sequence of any
+    /// length takes the memory of its input and of one segment. No backward and no revisit may follow.
+    bool forward_only = false;
     /// The model's network of sampled_steps(length) steps, where there is one already. If it is one of these options and nobody runs it,
     /// the memory of a step is read off it, and if it is of all steps and they are one segment, the rollout runs it; otherwise networks are
     /// built.
@@ -133,7 +137,9 @@ class Rollout {
   void set_clocks(std::span<const double> values);
   void require_equal_lengths(const Batch& batch) const;
   LossNode& loss_of(const Network& network) { return &network == full_.get() ? full_loss_ : tail_loss_; }
-  std::vector<double> outputs_of(const Network& network, std::int64_t b, std::int64_t steps) const;
+  /// The checkpoint of the state at the start of a segment.
+  std::size_t slot(std::size_t segment) const { return forward_only_ ? std::min<std::size_t>(segment, 1) : segment; }
+  std::vector<double> outputs_of(const std::vector<double>& all, std::int64_t b, std::int64_t steps, std::int64_t width) const;
   void upload_losses(const Network& network, std::int64_t index);
   void add_units(Var like, const void* x, int scale, void* to, int& power) const;
   std::optional<Divergence> look_back(Network& network, std::int64_t first, int scale) const;
@@ -145,14 +151,14 @@ class Rollout {
   std::int64_t segment_ = 0, segments_ = 0;
   DType real_;
   std::int64_t length_;
-  bool timing_only_, on_device_;
+  bool timing_only_, on_device_, forward_only_;
   std::shared_ptr<Network> full_, tail_;
   LossNode full_loss_, tail_loss_;
   ElapsedTimes elapsed_;
   DeviceArray input_;                                  // [steps, batch, width] of all steps
   DeviceArray loss_weights_, targets_;                 // [steps, batch, ...] of a segment,
   std::int64_t losses_of_segment_ = -1;                // the segment of loss_weights_ and targets_
-  std::vector<std::vector<DeviceArray>> checkpoints_;  // [segment][state]
+  std::vector<std::vector<DeviceArray>> checkpoints_;  // [slot][state]
   std::size_t last_checkpoint_ = 0;                    // the last of them that belongs to this forward pass
   std::vector<DeviceArray> carried_;                   // adjoints of the next segment's initial states,
   std::vector<std::optional<int>> carried_units_;      // in units of 2^this; none where this pass has written none

@@ -11,6 +11,12 @@
 namespace reclab {
 namespace {
 
+/// A sequence of a part of those that a task's seed gives.
+Sequence made(const std::string& name, TaskOptions options, const char* part, std::int64_t step, std::int64_t index) {
+  options.seed = Rng(options.seed).split(part).split(std::to_string(step)).split(std::to_string(index)).bits();
+  return make_task(name, options);
+}
+
 class TaskExamples final : public Examples {
  public:
   TaskExamples(std::string name, TaskOptions options) : name_(std::move(name)), options_(std::move(options)) {
@@ -25,11 +31,7 @@ class TaskExamples final : public Examples {
   }
 
  private:
-  Sequence made(const char* part, std::int64_t step, std::int64_t index) const {
-    TaskOptions options = options_;
-    options.seed = Rng(options_.seed).split(part).split(std::to_string(step)).split(std::to_string(index)).bits();
-    return make_task(name_, options);
-  }
+  Sequence made(const char* part, std::int64_t step, std::int64_t index) const { return reclab::made(name_, options_, part, step, index); }
   std::string name_;
   TaskOptions options_;
   std::int64_t length_ = 0;
@@ -173,6 +175,10 @@ class WindowExamples final : public Examples {
 
 std::unique_ptr<Examples> task_examples(const std::string& name, const TaskOptions& options) {
   return std::make_unique<TaskExamples>(name, options);
+}
+
+Sequence evaluation_sequence(const std::string& name, const TaskOptions& options, std::int64_t index) {
+  return made(name, options, "evaluation", 0, index);
 }
 
 std::int64_t longest_window(std::int64_t steps, bool own_target, const WindowOptions& options) {

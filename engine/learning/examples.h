@@ -28,6 +28,10 @@ class Examples {
 /// A task, made anew for each example: no sequence is learned from twice. Each has a seed of its own, drawn from `options.seed`, its step
 /// and its place. Throws Error for a task or options that there are none of.
 std::unique_ptr<Examples> task_examples(const std::string& name, const TaskOptions& options);
+/// The `index`-th sequence of a task that weights are evaluated on once they are trained. Its seed is of a stream of its own, so it is
+/// drawn by no training, and held out by none, whatever their seeds; a task of which there are few different sequences may still make an
+/// equal one.
+Sequence evaluation_sequence(const std::string& name, const TaskOptions& options, std::int64_t index);
 
 /// Windows of a long sequence as it was measured (not standardised). Its first steps are learned from, the rest is held out, and no window
 /// of the one part reads a step of the other, nor has it as target.

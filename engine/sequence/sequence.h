@@ -92,6 +92,7 @@ struct Sequence {
   std::vector<double> target;
   std::vector<double> mask;               ///< one a step: 1 where the target counts
   std::vector<std::string> target_names;  ///< one a column of target, where they have names
+  std::vector<std::int64_t> shown;  ///< of a task that knows it, one a step: the step that last showed the target of this one; -1: none
 
   // Its origin, for a command that makes it again.
   std::string task;  ///< the task's name; empty for a file

@@ -4,6 +4,7 @@
 // the floor only.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,8 +32,10 @@ void set_width(Sequence& sequence, std::vector<std::string> names);
 void add_target(Sequence& sequence, TargetKind kind, std::int64_t width);
 /// A channel a token, 1 at the steps that show it: their names are `name` and the token's number.
 void one_hot(Sequence& sequence, const std::vector<std::int64_t>& tokens, std::int64_t channels, const std::string& name);
-/// The class that is the target at a step, of so many.
-void answer(Sequence& sequence, std::size_t step, std::int64_t wanted, std::int64_t classes);
+/// The target of a step was shown at an earlier one.
+void shown_at(Sequence& sequence, std::size_t step, std::size_t shown);
+/// The class that is the target at a step, of so many; `shown`: the step that showed it, where there is one.
+void answer(Sequence& sequence, std::size_t step, std::int64_t wanted, std::int64_t classes, std::optional<std::size_t> shown = {});
 /// One-hot: symbols 1 to `alphabet` at the given steps, blanks (0) elsewhere, and at the end as many markers, at which the symbols are the
 /// target.
 void recall(Sequence& sequence, const Rng& rng, const std::vector<std::size_t>& places, std::int64_t alphabet);

@@ -139,7 +139,13 @@ void one_hot(Sequence& sequence, const std::vector<std::int64_t>& tokens, std::i
     sequence.input[t * static_cast<std::size_t>(channels) + static_cast<std::size_t>(tokens[t])] = 1.0;
 }
 
-void answer(Sequence& sequence, std::size_t step, std::int64_t wanted, std::int64_t classes) {
+void shown_at(Sequence& sequence, std::size_t step, std::size_t shown) {
+  sequence.shown.resize(static_cast<std::size_t>(sequence.length), -1);
+  sequence.shown[step] = static_cast<std::int64_t>(shown);
+}
+
+void answer(Sequence& sequence, std::size_t step, std::int64_t wanted, std::int64_t classes, std::optional<std::size_t> shown) {
+  if (shown) shown_at(sequence, step, *shown);
   if (sequence.target_kind == TargetKind::none) add_target(sequence, TargetKind::classify, 1);
   sequence.classes = classes;
   sequence.target[step] = static_cast<double>(wanted);
@@ -162,6 +168,7 @@ void recall(Sequence& sequence, const Rng& rng, const std::vector<std::size_t>& 
     shown[end] = marker;
     sequence.target[end] = static_cast<double>(shown[places[i]]);
     sequence.mask[end] = 1.0;
+    shown_at(sequence, end, places[i]);
   }
   for (std::size_t t = 0; t < length; ++t) sequence.input[t * channels + shown[t]] = 1.0;
 }

@@ -34,6 +34,7 @@ struct Study {
   std::vector<Field> fields{};                          ///< in the order of the command line
   FieldTexts in_window{};                               ///< where a window begins otherwise than with the defaults
   bool takes_model = true;                              ///< false: it is of a model of its own
+  bool takes_form = false;                              ///< it runs in the form of the run, and not in one or all of its own
   bool takes_loss = false;                              ///< its result depends on the loss of the run
   Kinds fills{};                                        ///< the kinds of a trace that its result has; none: it is of a type of its own
   bool measures = false;                                ///< time: nothing is to compute beside it

@@ -14,7 +14,8 @@ namespace {
 
 /// The texts of the studies with a subcommand.
 const std::map<std::string, StudyText (*)()> texts{
-    {"credit", credit_text}, {"distil", distil_text}, {"forms", forms_text}, {"time", bench_text}};
+    {"capacity", capacity_text}, {"credit", credit_text}, {"distil", distil_text}, {"evaluate", evaluate_text},
+    {"forms", forms_text},       {"time", bench_text}};
 
 StudyAsked usual(const StudyOptions& options, const PresetLibrary& all) {
   StudyAsked made{{builtin_registry(), all}, values_given(options)};
@@ -53,9 +54,10 @@ FieldTexts values_given(const StudyOptions& options) {
 
 void add_study(CLI::App& app, StudyOptions& options) {
   const Study& of = study(options.study);
-  std::set<std::string_view> without{"form", "every", "record"};
+  std::set<std::string_view> without{"every", "record"};
+  if (!of.takes_form) without.insert("form");
   if (!of.takes_loss) without.insert("loss");
-  add_model(app, options, without);
+  if (of.takes_model) add_model(app, options, without);
   add_fields(app, of.fields, options.given);
 }
 

@@ -30,8 +30,10 @@ struct StudyText {
   std::function<void(const StudyAsked&, const StudyResult&, const StudyOutput&)> show;
 };
 StudyText bench_text();
+StudyText capacity_text();
 StudyText credit_text();
 StudyText distil_text();
+StudyText evaluate_text();
 StudyText forms_text();
 
 /// Options for fields.

@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "array/error.h"
+#include "evaluation/evaluation.h"
 #include "execution/rollout.h"
-#include "experiment/experiment.h"
+#include "experiment/prepared.h"
 #include "models/registry.h"
 #include "sweep.h"
 #include "test.h"
@@ -240,4 +241,59 @@ SWEEP_PRESETS("a batch that is continued from its own final states is the whole 
     CHECK_SAYS(forward(parts) == std::vector<double>(output.begin(), output.begin() + static_cast<std::ptrdiff_t>(output.size() / 2)),
                what);
   }
+}
+
+SWEEP_PRESETS("it is judged as it runs alone, beside any number of others", preset) {
+  RunRequest request;
+  request.preset = preset;
+  if (preset.stack.empty())
+    for (const auto& one : test::small_settings(preset)) request.set.push_back(one);
+  SequenceChoice choice = preset.own_sequence();
+  choice.make.length = std::min<std::int64_t>(choice.make.length, std::max<std::int64_t>(30, shortest_task(choice.task, choice.make.set)));
+  request.sequence = load_sequence(choice);
+  const auto judged = [&](std::int64_t batch) {
+    EvaluationPlan plan;
+    plan.sequences = 5;
+    plan.batch = batch;
+    return evaluate(builtin_registry(), test::shipped(), request, plan, {}, {});
+  };
+  if (request.sequence->target_kind == TargetKind::none) {
+    CHECK_ERROR(judged(1), "has no target, so there is nothing to judge by");
+    choice = {.task = "adding", .make = {.length = 30}};
+    request.sequence = load_sequence(choice);
+  }
+  const EvaluationTable table = judged(5);
+  CHECK_SAYS(table.missing.empty(), table.missing[0].why.terminal_text());
+  const auto of_model = [&](const EvaluationTable& of) {
+    std::vector<double> all;
+    for (const EvaluationRow& row : of.rows)
+      if (row.model == preset.id) all.insert(all.end(), {row.loss.mean, row.metric.mean, row.loss.high, static_cast<double>(row.from)});
+    return all;
+  };
+  const auto together = of_model(table), alone = of_model(judged(1));
+  CHECK_EQUAL(together.size(), alone.size());
+  for (std::size_t i = 0; i < together.size(); ++i)
+    CHECK_SAYS(together[i] == alone[i], "number " + std::to_string(i) + " is another alone");
+
+  request.dtype = "f32";
+  CHECK(of_model(judged(5)) == of_model(judged(1)));
+  request.dtype = "f64";
+
+  RunRequest single = request;
+  const auto examples = task_examples(choice.task, choice.make);
+  single.sequence = examples->training(0, 0);
+  single.loss = LossKind::task;
+  const Prepared prepared(builtin_registry(), single);
+  const Model model(prepared.architecture, prepared.hyper, prepared.parameters, prepared.backend, prepared.real);
+  double mean = 0.0;
+  for (std::int64_t i = 0; i < 5; ++i) {
+    const Sequence sequence = evaluation_sequence(choice.task, choice.make, i);
+    const SequenceLoss loss(LossKind::task, sequence);
+    Rollout rollout(model, Batch(sequence, loss), {.record = false});
+    CHECK(!rollout.forward({}, {}));
+    mean += rollout.loss() / 5.0;
+  }
+  const auto row = std::ranges::find(table.rows, preset.id, &EvaluationRow::model);
+  CHECK(row != table.rows.end());
+  CHECK_CLOSE(row->loss.mean, mean, 1e-10 * std::max(1.0, std::abs(mean)));
 }

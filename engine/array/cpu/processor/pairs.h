@@ -3,7 +3,6 @@
 // of neighbours.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <complex>
 #include <cstdint>
@@ -52,37 +51,44 @@ struct Pairs {
   static I larger(I x, I y) { return x > y ? x : y; }
 };
 
+/// Calls f(i, size) for the first of each whole vector of n complex numbers, and once for the rest of them.
+template <class R, class F>
+void each_vector(std::int64_t n, const F& f) {
+  std::int64_t i = 0;
+  for (; i + Pairs<R>::lanes <= 2 * n; i += Pairs<R>::lanes) f(i, std::integral_constant<std::int64_t, Pairs<R>::lanes>());
+  if (i < 2 * n) f(i, 2 * n - i);
+}
+/// Of so many numbers, the others 0: each entry is rounded alike wherever it stands. The compiler's own product of complex numbers is
+/// rounded as the loop around it happens to be translated.
+template <class R, class Size>
+typename Pairs<R>::V load_some(const R* p, Size size) {
+  typename Pairs<R>::V v{};
+  std::memcpy(&v, p, static_cast<std::size_t>(size) * sizeof(R));
+  return v;
+}
+template <class R, class Size>
+void store_some(R* p, typename Pairs<R>::V v, Size size) {
+  std::memcpy(p, &v, static_cast<std::size_t>(size) * sizeof(R));
+}
+
 /// out = a x + y, n complex numbers; out may be x.
 template <class R>
 void multiply_add(std::int64_t n, const std::complex<R>* a_, const std::complex<R>* x_, const std::complex<R>* y_, std::complex<R>* out_) {
-  using P = Pairs<R>;
   const R *a = reinterpret_cast<const R*>(a_), *x = reinterpret_cast<const R*>(x_), *y = reinterpret_cast<const R*>(y_);
   R* out = reinterpret_cast<R*>(out_);
-  std::int64_t i = 0;
-  for (; i + P::lanes <= 2 * n; i += P::lanes) P::store(out + i, P::product(P::load(x + i), P::load(a + i), false) + P::load(y + i));
-  i /= 2;
-  // No run-time check of the distance between the arrays, on which the rounding would depend: entries are independent of each other.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC ivdep
-#endif
-  for (; i < n; ++i) out_[i] = a_[i] * x_[i] + y_[i];
+  each_vector<R>(n, [&](std::int64_t i, auto size) {
+    store_some(out + i, Pairs<R>::product(load_some(x + i, size), load_some(a + i, size), false) + load_some(y + i, size), size);
+  });
 }
 
-/// x *= a, or x *= conj(a): n complex numbers, each rounded alike wherever it stands. The compiler's own product of complex numbers is
-/// rounded as the loop around it happens to be translated.
+/// x *= a, or x *= conj(a), n complex numbers.
 template <class R>
 void multiply(std::int64_t n, const std::complex<R>* a_, bool conjugate, std::complex<R>* x_) {
-  using P = Pairs<R>;
   const R* a = reinterpret_cast<const R*>(a_);
   R* x = reinterpret_cast<R*>(x_);
-  std::int64_t i = 0;
-  for (; i + P::lanes <= 2 * n; i += P::lanes) P::store(x + i, P::product(P::load(x + i), P::load(a + i), conjugate));
-  if (i == 2 * n) return;
-  R rest[P::lanes] = {}, by[P::lanes] = {};
-  std::copy(x + i, x + 2 * n, rest);
-  std::copy(a + i, a + 2 * n, by);
-  P::store(rest, P::product(P::load(rest), P::load(by), conjugate));
-  std::copy(rest, rest + (2 * n - i), x + i);
+  each_vector<R>(n, [&](std::int64_t i, auto size) {
+    store_some(x + i, Pairs<R>::product(load_some(x + i, size), load_some(a + i, size), conjugate), size);
+  });
 }
 
 }  // namespace reclab::cpu

@@ -14,6 +14,7 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
   for (std::size_t t = delay; t < sequence.input.size(); ++t) {
     sequence.target[t] = sequence.input[t - delay];
     sequence.mask[t] = 1.0;
+    shown_at(sequence, t, t - delay);
   }
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+
 #include "sequence/task.h"
 
 namespace reclab::tasks_by_name {
@@ -26,7 +28,8 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
     sequence.names[static_cast<std::size_t>(key)] = key == 0 ? "blank" : "key " + std::to_string(key - 1);
   for (std::int64_t value = 0; value < values; ++value)
     sequence.names[static_cast<std::size_t>(1 + keys + value)] = "value " + std::to_string(value);
-  answer(sequence, tokens.size() - 1, value_of[static_cast<std::size_t>(asked - 1)], values);
+  const auto last = static_cast<std::size_t>(std::find(tokens.rbegin() + 1, tokens.rend(), asked).base() - tokens.begin());
+  answer(sequence, tokens.size() - 1, value_of[static_cast<std::size_t>(asked - 1)], values, last);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
   tokens[place] = tokens.back() = alphabet;
   one_hot(sequence, tokens, alphabet + 1, "token");
   sequence.names.back() = "special";
-  answer(sequence, tokens.size() - 1, tokens[place + 1], alphabet);
+  answer(sequence, tokens.size() - 1, tokens[place + 1], alphabet, place + 1);
 }
 
 }  // namespace

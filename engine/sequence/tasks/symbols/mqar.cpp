@@ -54,7 +54,7 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
     sequence.input[i * static_cast<std::size_t>(sequence.width) + static_cast<std::size_t>(1 + keys + value[i])] = 1.0;
   for (std::int64_t k = 0; k <= keys; ++k) sequence.names[static_cast<std::size_t>(k)] = k == 0 ? "blank" : "key " + std::to_string(k - 1);
   for (std::int64_t v = 0; v < values; ++v) sequence.names[static_cast<std::size_t>(1 + keys + v)] = "value " + std::to_string(v);
-  for (std::size_t i = 0; i < key.size(); ++i) answer(sequence, shown + 2 * places[i], value[i], values);
+  for (std::size_t i = 0; i < key.size(); ++i) answer(sequence, shown + 2 * places[i], value[i], values, pair * i + pair - 1);
 }
 
 }  // namespace

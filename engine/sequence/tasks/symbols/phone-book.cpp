@@ -28,7 +28,8 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
   sequence.names[0] = "blank";
   for (std::int64_t i = 0; i < 10; ++i) sequence.names[static_cast<std::size_t>(first_digit + i)] = "digit " + std::to_string(i);
   for (std::int64_t i = 0; i < entries; ++i) sequence.names[static_cast<std::size_t>(first_name + i)] = "name " + std::to_string(i);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(digits); ++i) answer(sequence, query + i, tokens[asked + 1 + i] - first_digit, 10);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(digits); ++i)
+    answer(sequence, query + i, tokens[asked + 1 + i] - first_digit, 10, asked + 1 + i);
 }
 
 }  // namespace

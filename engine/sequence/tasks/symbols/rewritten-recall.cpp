@@ -31,11 +31,12 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
   // Every key as often as every other, in random order; no key gets the value that it holds.
   const std::vector<std::int64_t> order = shuffled(rng.split("writes"), writes);
   Rng draw = rng.split("values");
-  std::vector<std::int64_t> held(static_cast<std::size_t>(keys), -1);
+  std::vector<std::int64_t> held(static_cast<std::size_t>(keys), -1), written(held);
   for (std::int64_t t = 0; t < writes; ++t) {
     const std::int64_t key = order[static_cast<std::size_t>(t)] % keys;
     std::int64_t& value = held[static_cast<std::size_t>(key)];
     value = value < 0 ? draw.integer(values) : (value + 1 + draw.integer(values - 1)) % values;
+    written[static_cast<std::size_t>(key)] = t;
     on(t, 1 + key);
     on(t, 1 + keys + value);
   }
@@ -46,7 +47,8 @@ void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
   const std::vector<std::int64_t> asked = shuffled(rng.split("queries"), keys);
   for (std::size_t i = 0; i < asked.size(); ++i) {
     on(writes + places[i], 1 + asked[i]);
-    answer(sequence, static_cast<std::size_t>(writes + places[i]), held[static_cast<std::size_t>(asked[i])], values);
+    const auto key = static_cast<std::size_t>(asked[i]);
+    answer(sequence, static_cast<std::size_t>(writes + places[i]), held[key], values, static_cast<std::size_t>(written[key]));
   }
   for (std::int64_t t = writes, i = 0; t < sequence.length; ++t)
     if (i < keys && writes + places[static_cast<std::size_t>(i)] == t)
