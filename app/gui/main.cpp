@@ -14,7 +14,10 @@
 #include <cstdio>
 
 #include "array/error.h"
+#include "files/files.h"
+#include "gui/lessons/print_lesson.h"
 #include "gui/look/look.h"
+#include "gui/sessions/session_file.h"
 #include "gui/start/options.h"
 #include "gui/window/main_window.h"
 #include "scene/vtk_frame.h"
@@ -66,7 +69,8 @@ int main(int argc, char** argv) {
     std::fputs(qUtf8Printable(options.text), stdout);
     return 0;
   }
-  if (!options.figures.isEmpty() && qEnvironmentVariableIsEmpty("DISPLAY") && qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY") &&
+  const bool draws = !options.figures.isEmpty() || !options.print.isEmpty();
+  if (draws && qEnvironmentVariableIsEmpty("DISPLAY") && qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY") &&
       qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM"))
     qputenv("QT_QPA_PLATFORM", "offscreen");
   // Without a session Qt takes this folder by itself, but says so on standard error, where a script looks for one line.
@@ -83,8 +87,7 @@ int main(int argc, char** argv) {
   QSettings::setDefaultFormat(QSettings::IniFormat);
 
   reclab::Look look;
-  look.apply(options.theme.value_or(options.figures.isEmpty() ? reclab::themeChoice(QSettings().value("theme").toString())
-                                                              : reclab::ThemeChoice::light));
+  look.apply(options.theme.value_or(draws ? reclab::ThemeChoice::light : reclab::themeChoice(QSettings().value("theme").toString())));
   QApplication::setWindowIcon(QIcon(":/recurrence-lab.svg"));
   if (!options.figures.isEmpty()) return reclab::drawFigures(options);
 
@@ -97,6 +100,13 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
     return 2;
   }
+  if (!options.session.isEmpty()) try {
+      reclab::readSession(QByteArray::fromStdString(reclab::read_file(options.session.toStdString())), options.session);
+    } catch (const reclab::Error& error) {
+      std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
+      return 2;
+    }
+  if (!options.print.isEmpty()) return reclab::printLesson(options);
   if (options.named()) try {
       first = reclab::loadedBeginning(options);
     } catch (const reclab::Error& error) {

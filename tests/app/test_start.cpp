@@ -87,6 +87,13 @@ class TestStart : public QObject {
         << QStringList{"lstm", "--device", "tpu"} << "--device is \"tpu\"; give auto or cpu or cuda.";
     QTest::newRow("a loss that there is not") << QStringList{"lstm", "--loss", "least"} << "--loss is \"least\"";
     QTest::newRow("two sequences") << QStringList{"--task", "noise", "--input", "a.csv"} << "--input";
+    QTest::newRow("a session that there is not") << QStringList{"/nowhere/at/all.reclab"} << "/nowhere/at/all.reclab";
+    const QString none = folder_.filePath("none.reclab");
+    QVERIFY(QFile::copy(gaps, none));
+    QTest::newRow("a session that is none") << QStringList{none} << "none.reclab is no session: at byte";
+    QTest::newRow("two sessions") << QStringList{"a.reclab", "b.reclab"} << "a.reclab and b.reclab are two sessions";
+    QTest::newRow("a session and a model") << QStringList{"lstm", "a.reclab"} << "a.reclab is a session, which has its models";
+    QTest::newRow("a link to a file") << QStringList{"reclab:run?lstm&--input&/etc/passwd"} << "The link has --input";
     QTest::newRow("two models") << QStringList{"lstm", "gru"} << "gru";
     QTest::newRow("a format that there is not") << QStringList{"--figures", "x", "--format", "gif"} << "gif";
     QTest::newRow("a panel that there is not") << QStringList{"--figures", "x", "--panels", "gradients,gates"}

@@ -30,6 +30,8 @@
 using namespace reclab;
 namespace fs = std::filesystem;
 
+void fuzz_session(const fs::path& folder, std::string_view bytes);  // session.cpp
+
 namespace {
 
 fs::path folder;  // in memory, of this process
@@ -135,10 +137,12 @@ void cache(std::string_view bytes) {
   keep_pace(file, "cpu", 0.01, nullptr);
 }
 
+void session(std::string_view bytes) { fuzz_session(folder, bytes); }
+
 constexpr std::pair<std::string_view, void (*)(std::string_view)> targets[] = {
-    {"table", table},       {"npy", npy},        {"npz", npz},       {"safetensors", safetensors},
-    {"sequence", sequence}, {"sound", sequence}, {"preset", preset}, {"weights", weights},
-    {"state", state},       {"cache", cache}};
+    {"table", table},       {"npy", npy},        {"npz", npz},        {"safetensors", safetensors},
+    {"sequence", sequence}, {"sound", sequence}, {"preset", preset},  {"weights", weights},
+    {"state", state},       {"cache", cache},    {"session", session}};
 void (*target)(std::string_view) = nullptr;
 
 std::uint64_t number(const std::uint8_t* bytes, int width) {
@@ -204,6 +208,7 @@ int LLVMFuzzerInitialize(int*, char***) {
   folder = made;
   ::setenv("XDG_CACHE_HOME", folder.c_str(), 1);
   if (target == weights || target == state) requests();  // reads all presets, which is no time of an input
+  put("data.csv", "t,x\n1,2\n2,3\n");
   std::atexit([] {
     std::error_code ignored;
     fs::remove_all(folder, ignored);

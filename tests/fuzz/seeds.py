@@ -79,6 +79,8 @@ def main(reclab, out):
 
     for preset in (checkout / 'presets').glob('*/*.json'):
         keep('preset', preset.name, preset.read_bytes())
+    for session in (checkout / 'tests/app/sessions').glob('*/*.reclab'):
+        keep('session', session.parent.name + '-' + session.name, session.read_bytes())
     keep('cache', 'pace', json.dumps({'machine': 'x', 'yardstick_seconds': {'cpu': [0.01, 0.02]}}))
 
     for width in (1, 2, 3):

@@ -104,6 +104,8 @@ class TestPlot : public QObject {
     QCOMPARE(number(0.0), QStringLiteral("0"));
     QCOMPARE(number(-12.5), QStringLiteral("−12.5"));
     QCOMPARE(number(12345), QStringLiteral("12345"));
+    QCOMPARE(number(99.7, 2), QStringLiteral("100"));
+    QCOMPARE(number(-99999.7), QStringLiteral("−100000"));
     QCOMPARE(number(1e-12), QStringLiteral("10⁻¹²"));
     QCOMPARE(number(2.5e300), QStringLiteral("2.5×10³⁰⁰"));
     QCOMPARE(number(std::numeric_limits<double>::quiet_NaN()), QStringLiteral("none"));

@@ -7,6 +7,7 @@
 
 #include "plot/plot.h"
 #include "plot/theme.h"
+#include "plot/type_scale.h"
 #include "trace/input_scale.h"
 
 namespace reclab {
@@ -149,7 +150,7 @@ void drawInFigure(QPainter* painter, const QRectF& box, const QString& text, con
   drawParts(painter, QPointF(box.left(), box.center().y() + (metrics.ascent() - metrics.descent()) / 2.0), partsOf(text), metrics);
 }
 
-double FigureStyle::scale() const { return forPrint() ? fontSize / smallest_text : 1.0; }
+double FigureStyle::scale() const { return forPrint() ? fontSize / (smallest_text * typeScale()) : 1.0; }
 
 int FigureStyle::pixels(int dpi) const { return static_cast<int>(std::lround(width / mm_of_an_inch * dpi / scale())); }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plot/type_scale.h"
 #include "plot/value_axis.h"
 
 namespace reclab {
@@ -96,6 +97,7 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent), step_ticker_(new StepTicker) 
   connect(&timer_, &QTimer::timeout, this, &Plot::flush);
   since_flush_.start();
   connect(this, &QCustomPlot::afterLayout, this, &Plot::tellTimeSpan);
+  connect(this, &QCustomPlot::beforeReplot, this, [this] { scaleLines(this); });
   applyTheme();
 }
 
@@ -255,6 +257,7 @@ void Plot::flush() {
     replot(rpQueuedRefresh);
   } else if (now_dirty_) {
     now_dirty_ = false;
+    scaleLines(this);
     layer(QStringLiteral("now"))->replot();
     layer(QStringLiteral("overlay"))->replot();
   }
@@ -298,7 +301,7 @@ void Plot::applyTheme() {
 
 void Plot::changeEvent(QEvent* event) {
   QCustomPlot::changeEvent(event);
-  if (event->type() != QEvent::PaletteChange && event->type() != QEvent::ApplicationFontChange) return;
+  if (event->type() != QEvent::PaletteChange && event->type() != QEvent::FontChange) return;
   applyTheme();
   emit themeChanged();
   redraw();

@@ -10,6 +10,8 @@
 #include <initializer_list>
 #include <vector>
 
+#include "plot/type_scale.h"
+
 namespace reclab {
 
 namespace {
@@ -66,9 +68,9 @@ Theme Theme::of(const QPalette& palette, const QFont& family) {
   theme.accent = palette.color(QPalette::Active, QPalette::Highlight);
   for (int i = 0; i < 20 && contrast(theme.accent, theme.base) < 3.0; ++i) theme.accent = mixed(theme.accent, theme.text, 0.9);
   theme.small = theme.normal = theme.large = family;
-  theme.small.setPointSizeF(smallest_text);
-  theme.normal.setPointSizeF(10);
-  theme.large.setPointSizeF(12);
+  theme.small.setPointSizeF(smallest_text * typeScale());
+  theme.normal.setPointSizeF(10 * typeScale());
+  theme.large.setPointSizeF(12 * typeScale());
   return theme;
 }
 
@@ -116,9 +118,12 @@ QString number(double value, int digits) {
     const QString power = QStringLiteral("10") + superscript(QString::number(written.mid(e + 1).toInt()));
     text = mantissa == u"1" ? power : mantissa == u"-1" ? QStringLiteral("-") + power : mantissa + QStringLiteral("×") + power;
   } else {
-    // 'g' would turn to an exponent before five digits are full.
-    const int whole = size >= 1.0 ? static_cast<int>(std::floor(std::log10(size))) + 1 : 0;
-    text = QString::number(value, 'g', std::max(digits, whole));
+    // 'g' would turn to an exponent before five digits are full, and where 99.7 is rounded to three digits before the point.
+    const auto shown = [digits](double one) {
+      const int whole = std::abs(one) >= 1.0 ? static_cast<int>(std::floor(std::log10(std::abs(one)))) + 1 : 0;
+      return QString::number(one, 'g', std::max(digits, whole));
+    };
+    text = shown(shown(value).toDouble());
   }
   return text.replace(u'-', QStringLiteral("−"));
 }
@@ -182,11 +187,12 @@ QString mathText(const QString& plain) {
 QString mathHtml(const std::string& text) {
   static const QRegularExpression low("_(?:\\{([^}]*)\\}|([^\\W_\\x{1d40}²³¹]+))", QRegularExpression::UseUnicodePropertiesOption);
   static const QRegularExpression high("\\^(?:\\{([^}]*)\\}|(\\([^)]*\\)|[^\\W_]+))", QRegularExpression::UseUnicodePropertiesOption);
-  // Rich text shows indices at two thirds of their size: 9 pt.
+  // Rich text shows indices at two thirds of their size: the smallest.
+  const QString size = QString::number(1.5 * smallest_text * typeScale());
   return QString::fromStdString(text)
       .toHtmlEscaped()
-      .replace(low, "<sub style='font-size:13.5pt'>\\1\\2</sub>")
-      .replace(high, "<sup style='font-size:13.5pt'>\\1\\2</sup>")
+      .replace(low, "<sub style='font-size:" + size + "pt'>\\1\\2</sub>")
+      .replace(high, "<sup style='font-size:" + size + "pt'>\\1\\2</sup>")
       .replace("t-1", QString::fromUtf8("t−1"));
 }
 

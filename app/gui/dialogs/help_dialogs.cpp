@@ -98,6 +98,7 @@ void showShortcuts(QWidget* parent) {
       {QObject::tr("Space"), QObject::tr("Play or pause")},
       {QObject::tr("← →"), QObject::tr("One step back or forward; on the time line also Page Up and Down, Home and End")},
       {QObject::tr("F5"), QObject::tr("Run once more")},
+      {QObject::tr("Shift+F5"), QObject::tr("A lecture: large type, and a clicker's Page Up and Down through the steps of a lesson")},
       {QObject::tr("Esc"), QObject::tr("Stop what is running, and pause what trains")},
       {QObject::tr("Ctrl+O"), QObject::tr("Open a sequence")},
       {QObject::tr("Ctrl+E"), QObject::tr("Export the run")},

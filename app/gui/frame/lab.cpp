@@ -150,12 +150,27 @@ void Lab::setArranging(std::function<Arranged()> read, std::function<void(const 
   putArranged_ = std::move(put);
 }
 
+void Lab::arrange(const Arranged& value) {
+  if (held_)
+    *held_ = value;
+  else
+    putArranged_(value);
+}
+
+void Lab::holdArrangement(bool hold) {
+  if (hold == held_.has_value()) return;
+  if (hold)
+    held_ = readArranged_();
+  else
+    putArranged_(*std::exchange(held_, {}));
+}
+
 LabState Lab::state() const {
   LabState state;
   state.setup = session_->setup();
   state.follows = session_->followsTraining();
   state.pins = pins_->value();
-  state.arranged = readArranged_();
+  state.arranged = arranged();
   state.time = awaitedTime_.value_or(TimeView{time_->step(), time_->first(), time_->last(), time_->length()});
   for (const PanelDock* dock : area_->docks())
     if (dock->inSight()) state.panels[dock->panel()->id()] = setIn(*dock->panel());
@@ -179,7 +194,7 @@ QString Lab::textOf(const LabState& before, const LabState& after) const {
 void Lab::setState(const LabState& state) {
   putting_ = true;
   const LabState now = this->state();
-  if (!(state.arranged == now.arranged)) putArranged_(state.arranged);
+  if (!(state.arranged == now.arranged)) arrange(state.arranged);
   setChoices(state);
   if (state.pins != now.pins) pins_->setValue(state.pins);
   if (state.setup != now.setup || state.follows != now.follows) session_->restore(state.setup, state.follows);
@@ -205,13 +220,13 @@ void Lab::setTime(const TimeView& time) {
   time_->setStep(time.step);
 }
 
-QJsonObject Lab::written() const {
+QJsonObject Lab::written(const PutLearned& put) const {
   LabState state = this->state();
   for (const PanelDock* dock : area_->docks())
     if (!dock->inSight()) state.panels[dock->panel()->id()] = setIn(*dock->panel(), false);
   if (awaited_ && !session_->trace()) state.panels = awaited_->panels;  // before a run there is nothing to be set to
   QJsonObject json = toJson(
-      state, [this](const LearnedPtr& weights) { return session_->putLearned(weights); },
+      state, put ? put : [this](const LearnedPtr& weights) { return session_->putLearned(weights); },
       [this](std::uint64_t run) { return session_->idOfTraining(session_->trainingOf(run)); });
   json["together"] = QJsonArray::fromStringList(session_->trainedTogether());
   return json;
@@ -227,13 +242,37 @@ void Lab::restoreView(const QJsonObject& json) {
   setChoices(state);
 }
 
-std::optional<QStringList> Lab::restoreRuns(const QJsonObject& json) {
+QStringList Lab::ids() const {
+  QStringList ids;
+  for (const PanelDock* dock : area_->docks()) ids << dock->panel()->id();
+  for (const LabPart& part : parts_) ids << part.id;
+  return ids;
+}
+
+std::optional<QStringList> Lab::open(const QJsonObject& json, const LoadedSequencePtr& sequence) {
+  undo_->clear();
+  touched_.clear();
+  if (const auto arranged = viewOf(json).arranged) putArranged_(*arranged);
+  auto unlearned = restoreRuns(json, sequence);
+  if (!unlearned) return unlearned;
+  // What the state does not name is as it is in a new window.
+  for (const PanelDock* dock : area_->docks())
+    if (const QString id = dock->panel()->id(); !awaited_->panels.contains(id)) awaited_->panels[id] = {};
+  for (const LabPart& part : parts_)
+    if (!awaited_->parts.contains(part.id)) awaited_->parts[part.id] = {};
+  setChoices(*awaited_);
+  *now_ = state();
+  told_ = true;
+  return unlearned;
+}
+
+std::optional<QStringList> Lab::restoreRuns(const QJsonObject& json, const LoadedSequencePtr& sequence) {
   const std::optional<WrittenRuns> runs =
       runsOf(json, *session_->library(), [this](const QJsonObject& weights) { return session_->getLearned(weights); });
   if (!runs) return {};
   const WrittenView view = viewOf(json);
   Setup setup = runs->shown.setup;
-  setup.sequence = session_->sequenceOf(*runs->shown.sequence);
+  setup.sequence = sequence ? sequence : session_->sequenceOf(*runs->shown.sequence);
   session_->restore(setup, runs->follows);
   pins_->setValue(runs->pins);
   for (const auto& [pin, training] : runs->trainings) session_->follow(pin, training);
@@ -254,6 +293,7 @@ void Lab::put(const Kept& state) {
   told_ = true;
   awaited_ = *state;
   setState(*state);
+  emit changed();
 }
 
 void Lab::change(const QString& text, const std::function<void()>& does, int gesture, Aside aside) {
@@ -275,6 +315,7 @@ void Lab::change(const QString& text, const std::function<void()>& does, int ges
 void Lab::push(const QString& text, int gesture, LabState after, Aside aside) {
   const Kept before = std::exchange(now_, std::make_shared<LabState>(std::move(after)));
   undo_->push(new Step(this, text, gesture, before, now_, std::move(aside)));
+  emit changed();
 }
 
 void Lab::act(const std::function<void()>& does) {
@@ -299,10 +340,9 @@ void Lab::compare() {
   for (auto panel = after.panels.begin(); panel != after.panels.end(); ++panel)
     if (!touched.contains(panel.key())) now_->panels[panel.key()] = panel.value();
   const QString text = std::exchange(told_, false) ? QString() : textOf(*now_, after);
-  if (text.isEmpty())
-    *now_ = std::move(after);
-  else
-    push(text, 0, std::move(after), {});
+  if (!text.isEmpty()) return push(text, 0, std::move(after), {});
+  *now_ = std::move(after);
+  emit changed();
 }
 
 bool Lab::eventFilter(QObject* watched, QEvent* event) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "gui/frame/lab_state.h"
+#include "gui/session/kept_setup.h"
 
 class QUndoStack;
 
@@ -35,13 +36,17 @@ class Lab : public QObject {
   /// moving the cursor to look is no step.
   void setState(const LabState& state);
 
-  /// The state as JSON, with the panels that are behind others. Weights that were learned are written into files of their own.
-  QJsonObject written() const;
+  /// The state as JSON, with the panels that are behind others. Weights that were learned are written into files of their own, unless
+  /// `put` says where they lie.
+  QJsonObject written(const PutLearned& put = {}) const;
   /// Restores the parts that need no model, as the window opens: panels and parts, and the arrangement where there is one.
   void restoreView(const QJsonObject& json);
   /// Restores the runs and the view of them: nothing where a model is none that there is. Returns the names of those whose learned weights
-  /// are there no more. A sequence that no training has is loaded.
-  std::optional<QStringList> restoreRuns(const QJsonObject& json);
+  /// are there no more. `sequence`: the one that they are of; else one that no training has is loaded.
+  std::optional<QStringList> restoreRuns(const QJsonObject& json, const LoadedSequencePtr& sequence = {});
+  /// Restores all of a state in an open window, with the sequence of its runs, in place of what is there; nothing of it can be undone.
+  std::optional<QStringList> open(const QJsonObject& json, const LoadedSequencePtr& sequence);
+  QStringList ids() const;  ///< of panels and parts, as they are named in the JSON
 
   /// Further effects of an undone change (a training that is forgotten), and of one that is made again.
   struct Aside {
@@ -58,10 +63,17 @@ class Lab : public QObject {
 
   void add(LabPart part) { parts_.push_back(std::move(part)); }
   void putPart(const QString& id, const QVariantMap& choices);
-  Arranged arranged() const { return readArranged_(); }
-  void arrange(const Arranged& value) { putArranged_(value); }
+  Arranged arranged() const { return held_ ? *held_ : readArranged_(); }
+  void arrange(const Arranged& value);
+  /// While the window shows other places for a time, as in a lecture, those before are the state: undo and the next start have them, and an
+  /// arrangement that is put waits. They are put back when it ends.
+  void holdArrangement(bool hold);
+  bool holdsArrangement() const { return held_.has_value(); }
   /// Sets the functions that read and restore the places of docks and panels.
   void setArranging(std::function<Arranged()> read, std::function<void(const Arranged&)> put);
+
+ signals:
+  void changed();  ///< by a hand, or by undo: a state that was kept may be out of date
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -84,6 +96,7 @@ class Lab : public QObject {
   std::vector<LabPart> parts_;
   std::function<Arranged()> readArranged_ = [] { return Arranged(); };
   std::function<void(const Arranged&)> putArranged_ = [](const Arranged&) {};
+  std::optional<Arranged> held_;
   Kept now_ = std::make_shared<LabState>();  ///< shared by the step before and the step after
   std::optional<LabState> awaited_;          ///< the state that was put back, until a hand changes something: runs are still to come
   std::optional<TimeView> awaitedTime_;      ///< of a state that was written

@@ -33,7 +33,7 @@ class StatusLine;
 class TimeLink;
 
 /// The places of features' actions among those of the window.
-enum class ActionPlace { barTrain, barCompare, fileExport, edit, view, runTrain, runCompare };
+enum class ActionPlace { barTrain, barCompare, fileSession, fileExport, edit, view, runTrain, runCompare };
 
 class WindowFrame : public QObject {
   Q_OBJECT

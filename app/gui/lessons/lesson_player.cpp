@@ -95,7 +95,20 @@ void LessonPlayer::read() {
   }
 }
 
+void LessonPlayer::setLecture(bool is) {
+  if (is == own_.has_value()) return;
+  if (is)
+    own_ = std::exchange(answers_, Answers{answers_.name});
+  else
+    answers_ = *std::exchange(own_, {});
+  deeds_.clear();
+  judgedOf_.clear();
+  emit blocksChanged();
+  soon_.start();
+}
+
 void LessonPlayer::keep() {
+  if (own_) return;
   QDir().mkpath(QFileInfo(answersFile()).path());
   const QString why = writeText(answersFile(), QString::fromStdString(text_of(answers_)));
   if (!why.isEmpty()) frame_->say(why, Tone::warning);

@@ -73,6 +73,8 @@ class LessonPlayer : public QObject {
   void setName(const QString& name);
   void forget(const QString& lesson);  ///< its answers
   static QString answersFile();
+  /// In a lecture questions begin without answers, and those that are given are forgotten at its end: a lecturer's clicks are no student's.
+  void setLecture(bool is);
 
  signals:
   void opened();         ///< another lesson, another step or none
@@ -119,6 +121,7 @@ class LessonPlayer : public QObject {
   WindowFrame* frame_;
   LessonLibrary library_;
   Answers answers_;
+  std::optional<Answers> own_;  ///< those outside of the lecture
   const Lesson* lesson_ = nullptr;
   std::size_t step_ = 0;
   std::map<const LabSetup*, Known> known_;

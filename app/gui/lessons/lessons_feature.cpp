@@ -2,10 +2,13 @@
 #include "gui/lessons/lessons_feature.h"
 
 #include <QAction>
+#include <QCoreApplication>
 #include <QDesktopServices>
+#include <QDir>
 #include <QFileInfo>
 #include <QMenu>
 #include <QMenuBar>
+#include <QProcess>
 #include <QSettings>
 #include <QUrl>
 #include <algorithm>
@@ -14,6 +17,7 @@
 #include "gui/docks/panel_area.h"
 #include "gui/frame/lab.h"
 #include "gui/frame/window_frame.h"
+#include "gui/lessons/lecture.h"
 #include "gui/lessons/lesson_player.h"
 #include "gui/lessons/lesson_view.h"
 #include "gui/lessons/pointer.h"
@@ -38,6 +42,12 @@ LessonsFeature::LessonsFeature(WindowFrame* frame)
   });
   shows->setToolTip(tr("Lessons beside the lab: each step sets it up, and asks what the picture answers"));
   menu_->addAction(shows);
+  lecture_ = new Lecture(frame_, player_, view_, dock_);
+  QAction* lectures =
+      frame_->add("lecture", {}, tr("Lecture"), QKeySequence(tr("Shift+F5")), [this] { lecture_->setActive(!lecture_->active()); });
+  lectures->setToolTip(tr("On the whole screen and in large type; Page Down and Page Up go through the steps, Esc ends it"));
+  menu_->addAction(lectures);
+  connect(lecture_, &Lecture::changed, this, &LessonsFeature::arrangeLecture);
   connect(player_, &LessonPlayer::opened, this, &LessonsFeature::show);
   connect(player_, &LessonPlayer::aboutToOpen, this, &LessonsFeature::makeRoom);
   connect(player_, &LessonPlayer::closed, this, &LessonsFeature::restore);
@@ -87,10 +97,16 @@ void LessonsFeature::buildMenu() {
     menu_->addAction(frame_->add("lesson." + id, {}, buttonText(QString::fromStdString(lesson.title)), {}, [this, id] { open(id); }));
   }
   menu_->addSeparator();
+  menu_->addAction(frame_->add("printStep", {}, tr("Print this step…"), {}, [this] {
+    if (const Lesson* lesson = player_->lesson()) print(QString::fromStdString(lesson->steps[player_->step()].id));
+  }));
+  menu_->addAction(frame_->add("printLesson", {}, tr("Print the lesson…"), {}, [this] { print({}); }));
+  menu_->addSeparator();
   menu_->addAction(frame_->add("saveAnswers", {}, tr("Save my answers…"), {}, [this] { save(); }));
   menu_->addAction(frame_->add("forgetAnswers", {}, tr("Forget my answers of this lesson"), {}, [this] {
     if (const Lesson* lesson = player_->lesson()) player_->forget(QString::fromStdString(lesson->id));
   }));
+  for (const char* name : {"printStep", "printLesson", "forgetAnswers"}) frame_->action(name)->setEnabled(player_->lesson() != nullptr);
 }
 
 void LessonsFeature::begin(const QString& lesson) {
@@ -106,7 +122,7 @@ void LessonsFeature::open(const QString& id) {
 
 void LessonsFeature::show() {
   const bool is = player_->lesson() != nullptr;
-  frame_->action("forgetAnswers")->setEnabled(is);
+  for (const char* name : {"printStep", "printLesson", "forgetAnswers"}) frame_->action(name)->setEnabled(is);
   pointAt({}, {});
   if (is == aside_) return;
   aside_ = is;
@@ -126,6 +142,7 @@ void LessonsFeature::makeRoom() {
 
 /// Where a hand closes it everything is as it was before, but for the list with what is left to do.
 void LessonsFeature::restore() {
+  lecture_->setActive(false);
   if (before_) {
     frame_->lab()->arrange(*before_);
   } else {
@@ -138,7 +155,21 @@ void LessonsFeature::restore() {
   dock_->show();
 }
 
-/// The panels of a step, and no others: one, two under each other, or two rows.
+/// These and no others: one, two under each other, or two rows.
+void LessonsFeature::arrangePanels(const QStringList& ids) {
+  PanelArea* area = frame_->area();
+  QStringList shown = area->visiblePanels(), wanted = ids;
+  shown.sort();
+  wanted.sort();
+  if (ids.isEmpty() || shown == wanted) return;
+  PanelLayout layout;
+  for (qsizetype i = 0; i < ids.size(); i += ids.size() > 2 ? 2 : 1) layout.rows.push_back(ids.mid(i, ids.size() > 2 ? 2 : 1));
+  const int index = std::clamp(frame_->lab()->arranged().layout, 0, static_cast<int>(area->layouts().size()) - 1);
+  area->arrange(layout);
+  area->takeOver(area->layouts()[static_cast<std::size_t>(index)], area->fit(), true);
+}
+
+/// The panels of a step, and of a control that it points at the name and words.
 void LessonsFeature::arrange(const LabSetup& lab) {
   PanelArea* area = frame_->area();
   QStringList ids;
@@ -146,16 +177,8 @@ void LessonsFeature::arrange(const LabSetup& lab) {
     const QString id = QString::fromStdString(place).section(':', 0, 0);
     if (area->dock(id) != nullptr && !ids.contains(id)) ids << id;
   }
-  QStringList shown = area->visiblePanels(), wanted = ids;
-  shown.sort();
-  wanted.sort();
-  if (!ids.isEmpty() && shown != wanted) {
-    PanelLayout layout;
-    for (qsizetype i = 0; i < ids.size(); i += ids.size() > 2 ? 2 : 1) layout.rows.push_back(ids.mid(i, ids.size() > 2 ? 2 : 1));
-    const int index = std::clamp(frame_->lab()->arranged().layout, 0, static_cast<int>(area->layouts().size()) - 1);
-    area->arrange(layout);
-    area->takeOver(area->layouts()[static_cast<std::size_t>(index)], area->fit(), true);
-  }
+  if (lecture_->active()) ids = ids.mid(0, 2);
+  arrangePanels(ids);
   for (const std::string& id : lab.hide)
     if (PanelDock* dock = area->dock(QString::fromStdString(id))) dock->hide();
   const QString preset = QString::fromStdString(frame_->session()->setup().preset);
@@ -170,6 +193,57 @@ void LessonsFeature::arrange(const LabSetup& lab) {
     for (const ProseSpan& span : *words) words_ += QString::fromStdString(span.text);
 }
 
+/// A lecture has the panels of the step that is open; after it the panels are those of before, or of the step that it ended at.
+void LessonsFeature::arrangeLecture(bool begins) {
+  const Lesson* lesson = player_->lesson();
+  if (begins) lectured_ = player_->step();
+  if (lesson == nullptr || (!begins && lectured_ == player_->step())) return;
+  if (const LabSetup* lab = lab_at(*lesson, player_->step(), player_->shownBlocks() - 1)) {
+    arrange(*lab);
+    lab_ = lab;
+    point();
+  } else if (begins) {
+    arrangePanels(frame_->area()->visiblePanels().mid(0, 2));  // until the picture comes
+  }
+}
+
+/// Another process of the program draws the pages, as it does for who types the command.
+void LessonsFeature::print(const QString& step) {
+  const Lesson* lesson = player_->lesson();
+  if (lesson == nullptr) return;
+  if (printing_) return frame_->say(tr("A lesson is being printed; print this one when it is there."));
+  const QString id = QString::fromStdString(lesson->id), title = step.isEmpty() ? tr("Print the lesson") : tr("Print this step");
+  const QString file =
+      frame_->chooser()->save(frame_->window(), title, (step.isEmpty() ? id : id + '-' + step) + ".pdf", tr("PDF (*.pdf)"));
+  if (file.isEmpty()) return;
+  const QString beside = QDir(QCoreApplication::applicationDirPath()).filePath("recurrence-lab"), name = QDir::toNativeSeparators(file);
+  QStringList arguments{"--lesson", id, "--print", file};
+  if (!step.isEmpty()) arguments << "--step" << step;
+  printing_ = new QProcess(this);
+  QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+  environment.insert("QT_QPA_PLATFORM", "offscreen");
+  environment.remove("QT_SCALE_FACTOR");
+  printing_->setProcessEnvironment(environment);
+  const auto ended = [this, name, process = printing_.data()](bool good) {
+    if (process != printing_) return;
+    QString why = QString::fromUtf8(process->readAllStandardError()).trimmed().section('\n', -1).remove("recurrence-lab: ");
+    if (why.isEmpty()) why = process->errorString() + '.';
+    if (good)
+      frame_->say(tr("The pages are in %1.").arg(name));
+    else
+      frame_->say(tr("Nothing was printed: %1").arg(why), Tone::warning);
+    printing_ = nullptr;
+    process->deleteLater();
+  };
+  connect(printing_, &QProcess::finished, this,
+          [ended](int code, QProcess::ExitStatus how) { ended(how == QProcess::NormalExit && code == 0); });
+  connect(printing_, &QProcess::errorOccurred, this, [ended](QProcess::ProcessError error) {
+    if (error == QProcess::FailedToStart) ended(false);
+  });
+  frame_->say(tr("Drawing the pages of %1…").arg(name));
+  printing_->start(QFileInfo(beside).isExecutable() ? beside : QCoreApplication::applicationFilePath(), arguments);
+}
+
 void LessonsFeature::point() {
   if (lab_ != nullptr && lab_->step && frame_->time()->length() > *lab_->step) frame_->time()->setStep(*lab_->step);
   const bool first = std::exchange(lab_, nullptr) != nullptr;
@@ -181,6 +255,7 @@ void LessonsFeature::pointAt(const QString& target, const QString& words) {
   target_ = target;
   words_ = words;
   if (target.isEmpty()) return pointer_->pointAt(nullptr, {});
+  lecture_->makeRoomFor(target);
   QWidget* found = targetOf(frame_, target);
   if (found == nullptr || !bringToSight(frame_, found)) {
     pointer_->pointAt(nullptr, {});

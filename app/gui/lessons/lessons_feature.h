@@ -11,10 +11,12 @@
 
 class QAction;
 class QMenu;
+class QProcess;
 
 namespace reclab {
 
 class FlatDock;
+class Lecture;
 class LessonPlayer;
 class LessonView;
 class Pointer;
@@ -27,6 +29,7 @@ class LessonsFeature : public QObject {
   LessonPlayer* player() const { return player_; }
   LessonView* view() const { return view_; }
   Pointer* pointer() const { return pointer_; }
+  Lecture* lecture() const { return lecture_; }
   QMenu* menu() const { return menu_; }
   FlatDock* dock() const { return dock_; }
   void begin(const QString& lesson);  ///< once the presets are read; with this lesson where it is not empty
@@ -36,9 +39,12 @@ class LessonsFeature : public QObject {
   void read();
   void buildMenu();
   void show();
+  void arrangeLecture(bool begins);
+  void print(const QString& step);
   void makeRoom();
   void restore();
   void arrange(const LabSetup& lab);
+  void arrangePanels(const QStringList& ids);
   void point();
   void pointAt(const QString& target, const QString& words);
   void follow(const QString& link);
@@ -49,11 +55,14 @@ class LessonsFeature : public QObject {
   LessonView* view_;
   FlatDock* dock_;
   Pointer* pointer_;
+  Lecture* lecture_;
   QMenu* menu_;
   bool read_ = false, aside_ = false;
   std::optional<Arranged> before_;  ///< the arrangement before the lesson
   QString target_, words_;          ///< of the arrow
-  const LabSetup* lab_ = nullptr;   ///< whose time and arrow are still to be set, when its run is there
+  QPointer<QProcess> printing_;
+  std::size_t lectured_ = 0;       ///< the step at which the lecture began
+  const LabSetup* lab_ = nullptr;  ///< whose time and arrow are still to be set, when its run is there
 };
 
 }  // namespace reclab

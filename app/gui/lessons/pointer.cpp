@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "gui/lessons/lesson_text.h"
+#include "plot/type_scale.h"
 
 namespace reclab {
 
@@ -56,7 +57,7 @@ void Pointer::place() {
       seen &= QRect(one->mapTo(window, QPoint()), one->size());
   }
   if (seen.isEmpty()) return hide();
-  const QFontMetrics metrics(lessonFont(1.0));
+  const QFontMetrics metrics(lessonFont(typeScale()));
   const QSizeF words = words_.isEmpty() ? QSizeF(0, 0) : QSizeF(metrics.size(0, words_)) + QSizeF(16, 10);
   // It comes from the side with the most room, at the middle of that edge.
   const QRect all = window->rect();
@@ -108,7 +109,7 @@ void Pointer::paintEvent(QPaintEvent*) {
   if (words_.isEmpty()) return;
   painter.drawRoundedRect(box_, 4, 4);
   painter.setPen(palette().color(QPalette::HighlightedText));
-  painter.setFont(lessonFont(1.0));
+  painter.setFont(lessonFont(typeScale()));
   painter.drawText(box_, Qt::AlignCenter, words_);
 }
 

@@ -18,9 +18,13 @@
 #include <QSvgRenderer>
 #include <QToolTip>
 #include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
 
 #include "plain_text.h"
 #include "plot/theme.h"
+#include "plot/type_scale.h"
 
 void loadResources() { Q_INIT_RESOURCE(lab); }
 
@@ -128,10 +132,47 @@ void Look::apply(ThemeChoice choice) {
   QString sheet = QString::fromUtf8(resource("themes/lab.qss"));
   for (const char* name : {"down", "up", "right"}) sheet.replace("@" + QString(name) + "@", arrow(name, colour("muted")));
   sheet.replace("@check@", arrow("check", colour("accentText")));
+  const double mark = std::round(12 * typeScale());
+  for (const auto& [name, value] :
+       {std::pair{"@closeTabs@", 8.0 * typeScale()}, {"@mark@", mark}, {"@markRadius@", std::floor(mark / 2) + 1}})
+    sheet.replace(name, QString::number(value));
   for (auto entry = named.begin(); entry != named.end(); ++entry) sheet.replace("@" + entry.key() + "@", entry.value().toString());
   Q_ASSERT(!sheet.contains(QRegularExpression("@[a-zA-Z]+@")));
   qApp->setStyleSheet(sheet);
   emit changed();
+}
+
+void Look::setScale(double scale) {
+  if (scale == typeScale()) return;
+  const double times = scale / typeScale();
+  const auto sized = [times](double points) { return std::round(points * times * 100.0) / 100.0; };
+  std::vector<std::pair<QWidget*, double>> given;  // read before the style sheet is applied, which puts fonts back
+  for (QWidget* one : QApplication::allWidgets())
+    if (one->testAttribute(Qt::WA_SetFont) && (one->font().resolveMask() & QFont::SizeResolved) != 0 && one->font().pointSizeF() > 0)
+      given.emplace_back(one, sized(one->font().pointSizeF()));
+  setTypeScale(scale);
+  QApplication::setFont(uiFont());
+  apply(choice_);
+  for (const auto& [one, points] : given) {
+    QFont font = one->font();
+    font.setPointSizeF(points);
+    one->setFont(font);
+  }
+  static const QRegularExpression index("<(su[bp]) style='font-size:([\\d.]+)pt'>");  // as mathHtml() writes them
+  QEvent derived(QEvent::FontChange);  // a theme has sizes of its own, also where the font of the widget stays
+  for (QWidget* one : QApplication::allWidgets()) {
+    QApplication::sendEvent(one, &derived);
+    auto* words = qobject_cast<QLabel*>(one);
+    if (words == nullptr || !words->text().contains(index)) continue;
+    QString text;
+    qsizetype at = 0;
+    for (const QRegularExpressionMatch& match : index.globalMatch(words->text())) {
+      text += words->text().mid(at, match.capturedStart() - at) +
+              QString("<%1 style='font-size:%2pt'>").arg(match.captured(1)).arg(sized(match.captured(2).toDouble()));
+      at = match.capturedEnd();
+    }
+    words->setText(text + words->text().mid(at));
+  }
 }
 
 QIcon icon(const QString& name) { return icon(name, QPalette::ButtonText); }
@@ -139,13 +180,13 @@ QIcon icon(const QString& name, QPalette::ColorRole role) { return QIcon(new Pal
 
 QFont uiFont() {
   QFont font(family());
-  font.setPointSizeF(9.5);
+  font.setPointSizeF(9.5 * typeScale());
   return font;
 }
 
 QFont smallFont() {
   QFont font(family());
-  font.setPointSizeF(9.0);
+  font.setPointSizeF(smallest_text * typeScale());
   return font;
 }
 
@@ -153,7 +194,7 @@ QFont numberFont() { return smallFont(); }  // every family of the list has tabu
 
 QFont monoFont() {
   QFont font = QFontDatabase::systemFont(QFontDatabase::FixedFont);
-  font.setPointSizeF(9.0);
+  font.setPointSizeF(smallest_text * typeScale());
   return font;
 }
 

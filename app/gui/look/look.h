@@ -30,6 +30,8 @@ class Look : public QObject {
   explicit Look(QObject* parent = nullptr);
   void apply(ThemeChoice choice);
   ThemeChoice choice() const { return choice_; }
+  /// The size of type and lines, next to that for reading at a desk, 1. Fonts that widgets were given grow with it.
+  void setScale(double scale);
 
  signals:
   void changed();
@@ -46,7 +48,7 @@ QIcon icon(const QString& name);
 /// The same icon in a colour of its own, for a button on the accent.
 QIcon icon(const QString& name, QPalette::ColorRole role);
 
-QFont uiFont();      ///< 10 pt
+QFont uiFont();      ///< 9.5 pt at scale 1
 QFont smallFont();   ///< 9 pt, the smallest there is
 QFont numberFont();  ///< 9 pt, tabular figures
 QFont monoFont();

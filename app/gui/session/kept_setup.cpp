@@ -27,7 +27,8 @@ QJsonObject toObject(const std::map<std::string, std::filesystem::path>& files) 
 std::map<std::string, std::filesystem::path> filesOf(const QJsonObject& object) {
   std::map<std::string, std::filesystem::path> files;
   for (auto entry = object.begin(); entry != object.end(); ++entry)
-    if (const QString file = entry.value().toString(); QFileInfo(file).isFile()) files[entry.key().toStdString()] = file.toStdString();
+    if (const QString file = entry.value().toString(); QFileInfo(fileWithoutPart(file)).isFile())
+      files[entry.key().toStdString()] = file.toStdString();
   return files;
 }
 
@@ -136,6 +137,24 @@ std::optional<KeptSetup> keptSetup(const QJsonObject& json, const Library& libra
   kept.setup = *setup;
   if (const QJsonObject sequence = json["sequence"].toObject(); !sequence.isEmpty()) kept.sequence = sequenceOf(sequence);
   return kept;
+}
+
+QJsonObject withFiles(QJsonObject setup, const std::function<QString(const QString& file)>& place) {
+  if (QJsonObject sequence = setup.value("sequence").toObject(); !sequence["file"].toString().isEmpty()) {
+    sequence["file"] = place(sequence["file"].toString());
+    setup["sequence"] = sequence;
+  }
+  for (const QLatin1String key : {QLatin1String("weights"), QLatin1String("states")}) {
+    QJsonObject files = setup.value(key).toObject();
+    for (auto file = files.begin(); file != files.end(); ++file) file.value() = place(file.value().toString());
+    if (!files.isEmpty()) setup[key] = files;
+  }
+  return setup;
+}
+
+QString fileWithoutPart(const QString& path) {
+  const auto colon = path.lastIndexOf(':');
+  return colon <= 0 || QFileInfo::exists(path) ? path : path.left(colon);
 }
 
 QStringList recentFiles() { return QSettings().value("recentFiles").toStringList().mid(0, 8); }

@@ -26,6 +26,11 @@ QJsonObject toJson(const Setup& setup, const PutLearned& put = {});
 /// Nothing where it is none, or its model or a value is none that there is: anything may come back from a file.
 std::optional<KeptSetup> keptSetup(const QJsonObject& json, const Library& library, const GetLearned& get = {});
 
+/// A setup that was written, with each of its files as `place` says: the file of its sequence, weights and initial states.
+QJsonObject withFiles(QJsonObject setup, const std::function<QString(const QString& file)>& place);
+/// Of a part of a file of weights, "weights.safetensors:part", the file; else the path itself.
+QString fileWithoutPart(const QString& path);
+
 /// The files that were opened, the last first; at most eight.
 QStringList recentFiles();
 void noteRecentFile(const QString& file);

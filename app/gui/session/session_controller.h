@@ -137,7 +137,12 @@ class SessionController : public QObject {
   // Trainings from one start of the window to the next.
   /// Writes them; a sentence where that cannot be.
   QString keepTrainings();
-  QJsonObject putLearned(const LearnedPtr& weights);  ///< of a setup or pin, as kept_setup.h has it
+  const std::vector<std::shared_ptr<Learner>>& trainings() const { return trainings_.all(); }
+  QString folderOfTrainings() const { return store_.folder(); }
+  /// Leaves the trainings that there are, as keepTrainings() wrote them, for these, as a window that opens does.
+  void beginWith(const KeptTrainings& kept);
+  QJsonObject putLearned(const LearnedPtr& weights);         ///< of a setup or pin, as kept_setup.h has it
+  QJsonObject nameLearned(const LearnedPtr& weights) const;  ///< the same, with no file written
   LearnedPtr getLearned(const QJsonObject& weights);
   void keepNoOtherWeights() { store_.removeOthers(written_); }     ///< than those that were put
   QStringList oldestTrainings() const { return store_.oldest(); }  ///< on the disk, of more than are kept unasked

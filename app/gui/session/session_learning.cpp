@@ -238,20 +238,36 @@ QString SessionController::keepTrainings() {
   return trainings_.keepNow();
 }
 
-QJsonObject SessionController::putLearned(const LearnedPtr& weights) {
+void SessionController::beginWith(const KeptTrainings& kept) {
+  following_ = false;
+  trainsNext_ = nullptr;
+  trainings_.leaveAll();
+  gotten_.clear();
+  ran_.clear();
+  takeBack(kept);
+}
+
+QJsonObject SessionController::nameLearned(const LearnedPtr& weights) const {
   const QString training = trainings_.idOf(weights->training);
   QJsonObject object{{"training", training},
                      {"step", QString::number(weights->step)},
                      {"from", QString::fromStdString(weights->from)},
                      {"command", QString::fromStdString(weights->command)},
                      {"folder", QString::fromStdString(weights->folder)}};
-  if (training.isEmpty() || weights->bytes() > TrainingStore::largest) return object;
-  const QString name = QStringLiteral("%1-%2.npz").arg(training).arg(weights->step);
+  if (!training.isEmpty() && weights->bytes() <= TrainingStore::largest)
+    object["file"] = QStringLiteral("%1-%2.npz").arg(training).arg(weights->step);
+  return object;
+}
+
+QJsonObject SessionController::putLearned(const LearnedPtr& weights) {
+  QJsonObject object = nameLearned(weights);
+  const QString name = object["file"].toString();
+  if (name.isEmpty()) return object;
   try {
     if (!written_.contains(name)) writeWeights(store_.fileOf(name).toStdString(), weights->values);
     written_.insert(name);
-    object["file"] = name;
   } catch (const Error& error) {
+    object.remove("file");
     emit said(windowText(error), Tone::warning);
   }
   return object;

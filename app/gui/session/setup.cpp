@@ -9,7 +9,6 @@
 #include <limits>
 
 #include "models/registry.h"
-#include "plot/theme.h"
 
 namespace reclab {
 
@@ -115,12 +114,10 @@ void Setup::setValue(const std::string& key, const std::string& text) {
     found->second = text;
 }
 
-namespace {
 std::filesystem::path fileOf(const std::map<std::string, std::filesystem::path>& files, const std::string& preset) {
   const auto found = files.find(preset);
   return found == files.end() ? std::filesystem::path() : found->second;
 }
-}  // namespace
 
 LearnedPtr Setup::learnedWeights() const {
   const auto found = learned.find(preset);
@@ -148,12 +145,6 @@ bool isTrained(const Setup& setup, const Preset& preset) {
   return preset.trained && !setup.learnedWeights() && fileOf(setup.weights, preset.id) == preset.trained->weights;
 }
 
-QString weightsInWords(const Setup& setup) {
-  if (const LearnedPtr learned = setup.learnedWeights())
-    return QCoreApplication::translate("Setup", "%1 steps of training").arg(grouped(learned->step));
-  return QString::fromStdString(fileOf(setup.weights, setup.preset).string());
-}
-
 bool isOwnRun(const Setup& setup, const Preset& preset) {
   const bool trained = isTrained(setup, preset);
   if (setup.learnedWeights() || !fileOf(setup.states, preset.id).empty() || setup.seed != 1 || setup.loss != LossKind::automatic)
@@ -162,37 +153,6 @@ bool isOwnRun(const Setup& setup, const Preset& preset) {
   const Preset as = trained ? as_trained(preset) : preset;
   if (!setup.sequence || !(setup.sequence->choice == as.own_sequence())) return false;
   return hyper_of(builtin_registry(), preset, setup.settings()) == hyper_of(builtin_registry(), as);
-}
-
-QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now) {
-  if (its.sameRun(now)) return {};
-  QStringList words{QString::fromStdString(run.title.empty() ? run.preset : run.title)};
-  if (its.preset == now.preset) {
-    const auto valueIn = [](const Settings& values, const std::string& key) {
-      const auto found = std::find_if(values.begin(), values.end(), [&](const auto& one) { return one.first == key; });
-      return found == values.end() ? std::string() : found->second;
-    };
-    const Settings mine = its.settings(), others = now.settings();
-    for (const auto& [key, value] : run.hyper)
-      if (valueIn(mine, key) != valueIn(others, key)) words << QString::fromStdString(key + " = " + value).replace('_', ' ');
-    if (const LearnedPtr mineLearned = its.learnedWeights(); mineLearned != now.learnedWeights())
-      words << (mineLearned ? QCoreApplication::translate("Setup", "after %1 steps of training").arg(grouped(mineLearned->step))
-                            : QCoreApplication::translate("Setup", "not trained"));
-    else if (const auto file = fileOf(its.weights, its.preset); file != fileOf(now.weights, now.preset))
-      words << (file.empty() ? QCoreApplication::translate("Setup", "drawn weights")
-                             : QCoreApplication::translate("Setup", "weights %1").arg(QString::fromStdString(file.filename().string())));
-    if (const auto file = fileOf(its.states, its.preset); file != fileOf(now.states, now.preset))
-      words << (file.empty() ? QCoreApplication::translate("Setup", "own initial state")
-                             : QCoreApplication::translate("Setup", "begun from %1").arg(QString::fromStdString(file.filename().string())));
-  }
-  if (its.seed != now.seed) words << QCoreApplication::translate("Setup", "seed %1").arg(run.seed);
-  if (its.sequence != now.sequence) words << QString::fromStdString(run.input_name);
-  if (its.form != now.form) words << QCoreApplication::translate("Setup", "form %1").arg(QString::fromStdString(run.form));
-  if (its.device != now.device) words << QString::fromStdString(run.device);
-  if (its.dtype != now.dtype) words << QString::fromStdString(run.dtype);
-  if (its.loss != now.loss)
-    words << QCoreApplication::translate("Setup", "loss %1").arg(QString::fromStdString(run.loss).section(':', 0, 0));
-  return words.join(QStringLiteral(", "));
 }
 
 QString dataFile(const QString& name) {

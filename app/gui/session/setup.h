@@ -64,22 +64,18 @@ struct Setup : RunSettings {
   std::map<std::string, std::filesystem::path>& files(FileKind kind) { return kind == FileKind::weights ? weights : states; }
 };
 
+/// The file of a preset, of such that are loaded; empty where it has none.
+std::filesystem::path fileOf(const std::map<std::string, std::filesystem::path>& files, const std::string& preset);
+
 /// Takes the trained weights that the preset brings, with its values, in place of the weights, state and values that there were; the
 /// sequence stays.
 void useTrained(Setup& setup, const Preset& preset);
 /// Whether the weights are those that came trained with the preset.
 bool isTrained(const Setup& setup, const Preset& preset);
 
-/// Where its weights come from that are not drawn, a file or a training; empty where they are drawn.
-QString weightsInWords(const Setup& setup);
-
 /// Whether it is the run that the sentences of the preset's card were measured on: the preset's values, weights and sequence, or those of
 /// its training.
 bool isOwnRun(const Setup& setup, const Preset& preset);
-
-/// The name of a run whose setup is not the present one, in the words of the window: its model and the differences. Empty when there are
-/// none.
-QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now);
 
 /// Everything that there is to choose from.
 struct Library {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/session/shown.h"
 
+#include <QCoreApplication>
 #include <QLocale>
 #include <QStringList>
 #include <algorithm>
 
+#include "plot/theme.h"
 #include "trace/input_scale.h"
 #include "window_text.h"
 
@@ -63,6 +65,43 @@ QString Shown::summary() const {
     if (std::none_of(run.note_kinds.begin(), run.note_kinds.end(), [&](const auto& about) { return about.second == note; }))
       words << windowText(note);
   return words.join(". ");
+}
+
+QString weightsInWords(const Setup& setup) {
+  if (const LearnedPtr learned = setup.learnedWeights())
+    return QCoreApplication::translate("Setup", "%1 steps of training").arg(grouped(learned->step));
+  return QString::fromStdString(fileOf(setup.weights, setup.preset).string());
+}
+
+QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now) {
+  if (its.sameRun(now)) return {};
+  QStringList words{QString::fromStdString(run.title.empty() ? run.preset : run.title)};
+  if (its.preset == now.preset) {
+    const auto valueIn = [](const Settings& values, const std::string& key) {
+      const auto found = std::find_if(values.begin(), values.end(), [&](const auto& one) { return one.first == key; });
+      return found == values.end() ? std::string() : found->second;
+    };
+    const Settings mine = its.settings(), others = now.settings();
+    for (const auto& [key, value] : run.hyper)
+      if (valueIn(mine, key) != valueIn(others, key)) words << QString::fromStdString(key + " = " + value).replace('_', ' ');
+    if (const LearnedPtr mineLearned = its.learnedWeights(); mineLearned != now.learnedWeights())
+      words << (mineLearned ? QCoreApplication::translate("Setup", "after %1 steps of training").arg(grouped(mineLearned->step))
+                            : QCoreApplication::translate("Setup", "not trained"));
+    else if (const auto file = fileOf(its.weights, its.preset); file != fileOf(now.weights, now.preset))
+      words << (file.empty() ? QCoreApplication::translate("Setup", "drawn weights")
+                             : QCoreApplication::translate("Setup", "weights %1").arg(QString::fromStdString(file.filename().string())));
+    if (const auto file = fileOf(its.states, its.preset); file != fileOf(now.states, now.preset))
+      words << (file.empty() ? QCoreApplication::translate("Setup", "own initial state")
+                             : QCoreApplication::translate("Setup", "begun from %1").arg(QString::fromStdString(file.filename().string())));
+  }
+  if (its.seed != now.seed) words << QCoreApplication::translate("Setup", "seed %1").arg(run.seed);
+  if (its.sequence != now.sequence) words << QString::fromStdString(run.input_name);
+  if (its.form != now.form) words << QCoreApplication::translate("Setup", "form %1").arg(QString::fromStdString(run.form));
+  if (its.device != now.device) words << QString::fromStdString(run.device);
+  if (its.dtype != now.dtype) words << QString::fromStdString(run.dtype);
+  if (its.loss != now.loss)
+    words << QCoreApplication::translate("Setup", "loss %1").arg(QString::fromStdString(run.loss).section(':', 0, 0));
+  return words.join(QStringLiteral(", "));
 }
 
 }  // namespace reclab

@@ -33,4 +33,11 @@ class Shown {
   std::vector<std::pair<std::weak_ptr<const Trace>, std::shared_ptr<const Setup>>> setups_;
 };
 
+/// Where its weights come from that are not drawn, a file or a training; empty where they are drawn.
+QString weightsInWords(const Setup& setup);
+
+/// What a run was of, in the words of the window, where that is not what is set now: its model and what of it differs. Empty when nothing
+/// does.
+QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now);
+
 }  // namespace reclab

@@ -3,6 +3,7 @@
 
 #include <QCommandLineParser>
 #include <QFileInfo>
+#include <QUrl>
 #include <algorithm>
 #include <iterator>
 
@@ -10,6 +11,7 @@
 #include "files/files.h"
 #include "gui/docks/layouts.h"
 #include "gui/session/session_controller.h"
+#include "gui/start/link.h"
 #include "lessons/lesson.h"
 #include "models/registry.h"
 #include "parameters/typed.h"
@@ -30,10 +32,16 @@ std::string nameOf(const Field& field) { return field.flag.substr(2); }
 }  // namespace
 
 Options readOptions(const QStringList& arguments) {
+  if (arguments.size() == 2 && isLink(arguments[1])) {
+    const Options options = readOptions(QStringList{arguments[0]} + argumentsOf(arguments[1]));
+    if (options.given.contains("--input") || !options.session.isEmpty())
+      throw Error("The link names a file, which no link may; it was not opened.");
+    return options;
+  }
   QCommandLineParser parser;
   parser.setApplicationDescription("See how recurrent sequence models remember and forget.");
   parser.addPositionalArgument("ID", "The model to begin with, as `reclab list` names it.", "[ID]");
-  parser.addPositionalArgument("FILE", "The sequence, as of --input.", "[FILE]");
+  parser.addPositionalArgument("FILE", "The sequence, as of --input; or a session, NAME.reclab; or a link, reclab:run?...", "[FILE]");
   const auto help = parser.addHelpOption();
   const auto version = parser.addVersionOption();
   const std::vector<Field> fields = beginningFields();
@@ -46,6 +54,8 @@ Options readOptions(const QStringList& arguments) {
   }
   parser.addOption({"layout", "Which panels are shown, by a name of the box Layout: Explore, Learn, \"First steps\".", "NAME"});
   parser.addOption({"lesson", "The lesson to begin with, as `reclab lesson list` names it.", "ID"});
+  parser.addOption({"print", "Draw the pages of the lesson into this PDF, without a window.", "FILE"});
+  parser.addOption({"step", "Of the lesson: print this one alone, by the name behind its title.", "ID"});
   parser.addOption({"theme", "light, dark or system.", "NAME"});
   parser.addOption({"figures", "Draw every panel into this folder, without a window.", "DIR"});
   parser.addOption({"panels", "Draw these alone, with commas between them: gradients,spectrum.", "ID,ID"});
@@ -65,15 +75,22 @@ Options readOptions(const QStringList& arguments) {
   if (options.help) options.text = parser.helpText().replace("<executable_name>", "recurrence-lab");
   if (options.version) options.text = "recurrence-lab " RECLAB_VERSION "\n";
   QString file;
-  for (const QString& given : parser.positionalArguments()) {
+  for (const QString& argument : parser.positionalArguments()) {
+    const QUrl url(argument);
+    const QString given = url.isLocalFile() ? url.toLocalFile() : argument;  // file managers give either
+    if (given.endsWith(QStringLiteral(".reclab"), Qt::CaseInsensitive)) {
+      if (!options.session.isEmpty()) refuse(options.session + " and " + given + " are two sessions; give one of them.");
+      options.session = given;
+      continue;
+    }
     const bool isFile = given.contains('.') || given.contains('/') || QFileInfo(given).isFile();  // no model has such a name
     QString& one = isFile ? file : options.model;
     if (!one.isEmpty() && &one == &file) refuse(one + " and " + given + " are two sequences; give one of them.");
     if (!one.isEmpty()) refuse("One model is looked at at a time, and " + given + " is a second; pin it for comparison in the window.");
     one = given;
   }
-  for (const char* name :
-       {"layout", "lesson", "theme", "figures", "panels", "format", "width", "font-size", "with"})  // a shell variable that is not set
+  for (const char* name : {"layout", "lesson", "print", "step", "theme", "figures", "panels", "format", "width", "font-size",
+                           "with"})  // a shell variable that is not set
     if (parser.isSet(name) && parser.value(name).isEmpty()) refuse(QString("--%1 is empty; give a value, or leave it out.").arg(name));
   for (const Field& field : fields) {
     const QString name = QString::fromStdString(nameOf(field));
@@ -105,9 +122,17 @@ Options readOptions(const QStringList& arguments) {
   for (const Field& field : sequence_fields())
     if (!asked && options.given.contains(field.flag))
       usage_error(field.flag, "belongs to a sequence that is named; give --task or --input, or a model.");
+  if (!options.session.isEmpty() && options.named())
+    refuse(options.session + " is a session, which has its models and their values; give it alone.");
   options.figures = parser.value("figures");
+  if (!options.session.isEmpty() && !options.figures.isEmpty()) refuse("--figures draws a run, and " + options.session + " is a session.");
   options.layout = parser.value("layout");
   options.lesson = parser.value("lesson");
+  options.print = parser.value("print");
+  options.step = parser.value("step");
+  if (!options.print.isEmpty() && options.lesson.isEmpty()) refuse("--print belongs to --lesson; name the lesson that is printed.");
+  if (!options.step.isEmpty() && options.print.isEmpty()) refuse("--step belongs to --print.");
+  if (!options.print.isEmpty() && !options.figures.isEmpty()) refuse("--print and --figures are two things to draw; give one of them.");
   if (parser.isSet("theme")) {
     const QString name = parser.value("theme");
     if (name != "light" && name != "dark" && name != "system") refuse("--theme is " + name + "; it is light, dark or system.");

@@ -16,9 +16,12 @@ namespace reclab {
 struct Options {
   QString model;                             ///< a preset's id; empty: the start
   std::map<std::string, std::string> given;  ///< of the fields of a sequence and of a run, by flag: "--length"
+  QString session;                           ///< a file NAME.reclab to open; empty: none
   QString figures;
   QString layout;  ///< its name; empty: as it was left
   QString lesson;  ///< its id; empty: none
+  QString print;   ///< a file for the pages of the lesson; empty: the window
+  QString step;    ///< of the lesson, that is printed alone
   std::optional<ThemeChoice> theme;
   Panel::Format format = Panel::Format::svg;
   FigureStyle style;
@@ -28,7 +31,8 @@ struct Options {
   QString text;  ///< the text of --help or --version
 };
 
-/// Reads the arguments (the first is the program). Throws Error with one sentence for arguments that are not understood.
+/// Reads the arguments (the first is the program): options, or a link or session alone. Throws Error with one sentence for arguments that
+/// are not understood.
 Options readOptions(const QStringList& arguments);
 
 /// Throws Error for a layout that there is not. The layouts are those of panels, so there is an application already.

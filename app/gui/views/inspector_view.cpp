@@ -175,6 +175,12 @@ void InspectorView::build() {
   trained_ = tab("trained.trained", tr("trained"), tr("The weights that came with this preset, on the task that they learned"), true);
   rows_->addWidget(trainedRow_);
   showTrained();
+  weightsText_ = label({}, "muted");
+  weightsText_->setObjectName("weightsText");
+  weightsText_->setWordWrap(true);
+  weightsText_->setFont(smallFont());
+  weightsText_->setTextFormat(Qt::PlainText);
+  rows_->addWidget(weightsText_);
 
   if (model_) {
     for (const HyperSpec& spec : model_->hyper.table()) {
@@ -319,6 +325,8 @@ void InspectorView::setWeights(const QString& file) {
 void InspectorView::showWeights() {
   const bool drawn = weights_.isEmpty();
   const QString why = whyNotDrawn(weights_);
+  weightsText_->setVisible(!drawn && model_);
+  weightsText_->setText(tr("Weights of %1. Values in grey are for drawn weights.").arg(QFileInfo(weights_).fileName()));
   seedLabel_->setToolTip(safeTip(drawn ? tr("What the weights are drawn from: the same seed, model and device give the same bits.") : why));
   seed_->setToolTip(safeTip(seedLabel_->toolTip()));
   dice_->setToolTip(safeTip(drawn ? tr("Another seed") : why));

@@ -89,7 +89,7 @@ class InspectorView : public QScrollArea {
   QList<QWidget*> more_;  ///< hidden where there are few
   bool few_ = false;
   WholeBox* seed_ = nullptr;
-  QLabel *seedLabel_ = nullptr, *lossText_ = nullptr;
+  QLabel *seedLabel_ = nullptr, *lossText_ = nullptr, *weightsText_ = nullptr;
   QToolButton* dice_ = nullptr;
   QComboBox* loss_ = nullptr;
   QWidget* trainedRow_ = nullptr;

@@ -38,7 +38,7 @@ Arrangement::Arrangement(WindowFrame* frame, RunBar* bar) : QObject(frame), fram
   soon_.setSingleShot(true);
   soon_.setInterval(0);
   connect(&soon_, &QTimer::timeout, this, [this] {
-    if (!own_ && isNarrow() != narrow_) arrangeSides();
+    if (!own_ && isNarrow() != narrow_ && !frame_->lab()->holdsArrangement()) arrangeSides();
   });
 }
 

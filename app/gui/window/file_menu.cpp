@@ -48,6 +48,8 @@ void addTitle(QMenu* menu, const QString& text) {
 }  // namespace
 
 FileMenu::FileMenu(WindowFrame* frame) : QMenu(tr("&File"), frame->window()), frame_(frame) {
+  addActions(frame_->offered(ActionPlace::fileSession));
+  addSeparator();
   addAction(frame_->add("open", "open", tr("Open sequence…"), QKeySequence::Open, [this] {
     const QString path = frame_->chooser()->open(frame_->window(), tr("Open a sequence"), filterOf(tr("Sequences"), sequence_suffixes()));
     if (!path.isEmpty()) emit fileWanted(path);

@@ -14,13 +14,20 @@
 #include "gui/frame/window_frame.h"
 #include "gui/session/files.h"
 #include "gui/session/sentences.h"
+#include "gui/sessions/restoring.h"
+#include "gui/sessions/sessions_feature.h"
 #include "gui/views/status_line.h"
 #include "window_text.h"
 
 namespace reclab {
 
-LastSession::LastSession(WindowFrame* frame, Options options, std::optional<Setup> first)
-    : QObject(frame), frame_(frame), session_(frame->session()), options_(std::move(options)), first_(std::move(first)) {
+LastSession::LastSession(WindowFrame* frame, SessionsFeature* sessions, Options options, std::optional<Setup> first)
+    : QObject(frame),
+      frame_(frame),
+      session_(frame->session()),
+      sessions_(sessions),
+      options_(std::move(options)),
+      first_(std::move(first)) {
   QFile kept(file());
   if (kept.open(QIODevice::ReadOnly)) written_ = QJsonDocument::fromJson(kept.readAll()).object();
   if (const int version = written_["version"].toInt(); kept.exists() && version != labVersion) {
@@ -35,20 +42,35 @@ LastSession::LastSession(WindowFrame* frame, Options options, std::optional<Setu
 
 QString LastSession::file() { return QStandardPaths::writableLocation(QStandardPaths::AppLocalDataLocation) + "/lab.json"; }
 
-void LastSession::open() { session_->open(!options_.named() && !first_ && !QSettings().contains("session/restoring")); }
+void LastSession::open() {
+  const bool unasked = !options_.named() && options_.session.isEmpty() && !first_;
+  restores_ = unasked && !written_.isEmpty();
+  const bool refused = restores_ && !beginRestoring(file());
+  if (refused) {
+    restores_ = false;
+    const QString aside = file() + ".not-restored";  // closing writes another one
+    QFile::remove(aside);
+    QFile::rename(file(), aside);
+    sayLater(twiceEnded(aside));
+  }
+  session_->open(unasked && !refused);
+}
 
 void LastSession::begin() {
+  sessions_->adopt({});
+  sessions_->offerLeft();
+  if (!options_.session.isEmpty()) return sessions_->open(options_.session);
   try {
     const Library& library = *session_->library();
-    QSettings settings;
-    // Where the note is still there, the last start ended while it restored this.
-    const bool restores = !options_.named() && !first_ && !settings.contains("session/restoring");
-    settings.setValue("session/restoring", true);
-    settings.sync();
-    if (const auto unlearned = restores ? frame_->lab()->restoreRuns(written_) : std::nullopt) {
+    if (const auto unlearned = restores_ ? frame_->lab()->restoreRuns(written_) : std::nullopt) {
       restored_ = true;
-      return sayUnlearned(*unlearned);
+      sessions_->adopt(written_["session"].toObject());
+      if (!unlearned->isEmpty())
+        sayLater(tr("Weights that were learned are there no more, of: %1. These runs are untrained now, with weights drawn from the seed.")
+                     .arg(unlearned->join(QStringLiteral(", "))));
+      return;
     }
+    beginRestoring(QStringLiteral("start"));  // who starts it sees when it has had its first pictures
     const Setup setup = first_ ? *first_ : beginning(options_, library);
     session_->apply(setup, false);
     if (!options_.model.isEmpty()) emit frame_->modelPicked(QString::fromStdString(setup.preset));
@@ -58,17 +80,16 @@ void LastSession::begin() {
   }
 }
 
-void LastSession::sayUnlearned(const QStringList& runs) {
-  if (runs.isEmpty()) return;
+void LastSession::sayLater(const QString& sentence) {
   connect(
-      session_, &SessionController::runEnded, this,
-      [this, runs] {
-        frame_->say(
-            tr("Weights that were learned are there no more, of: %1. These runs are untrained now, with weights drawn from the seed.")
-                .arg(runs.join(QStringLiteral(", "))),
-            Tone::warning);
-      },
-      Qt::SingleShotConnection);
+      session_, &SessionController::runEnded, this, [this, sentence] { frame_->say(sentence, Tone::warning); }, Qt::SingleShotConnection);
+}
+
+void LastSession::beginWithout() {
+  if (session_->setup().sequence || options_.session.isEmpty()) return;
+  options_.session.clear();
+  sayLater(frame_->banner()->sentence());
+  begin();
 }
 
 void LastSession::beginAnew() {
@@ -85,7 +106,9 @@ void LastSession::beginAnew() {
 QString LastSession::keep() const {
   if (!session_->setup().sequence) return {};
   QDir().mkpath(QFileInfo(file()).path());  // the write itself reports the reason
-  const QString why = writeText(file(), QString::fromUtf8(QJsonDocument(frame_->lab()->written()).toJson()));
+  QJsonObject lab = frame_->lab()->written();
+  if (const QJsonObject session = sessions_->kept(); !session.isEmpty()) lab["session"] = session;
+  const QString why = writeText(file(), QString::fromUtf8(QJsonDocument(lab).toJson()));
   if (why.isEmpty()) session_->keepNoOtherWeights();
   return why;
 }
@@ -105,9 +128,8 @@ bool LastSession::mayClose(bool asks) const {
 /// The restored state survived the first pictures: its marks are removed.
 void LastSession::end() {
   QSettings settings;
-  if (!settings.contains("window/restoring") && !settings.contains("session/restoring")) return;
+  if (!settings.contains("window/restoring")) return;
   settings.remove("window/restoring");
-  settings.remove("session/restoring");
   settings.sync();
 }
 

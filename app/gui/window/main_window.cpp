@@ -22,6 +22,7 @@
 #include "gui/opening/opening_feature.h"
 #include "gui/palette/palette_feature.h"
 #include "gui/session/pins.h"
+#include "gui/sessions/sessions_feature.h"
 #include "gui/views/card_view.h"
 #include "gui/views/first_hint.h"
 #include "gui/views/inspector_view.h"
@@ -59,6 +60,7 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   comparing_ = new ComparingFeature(frame_);
   training_ = new TrainingFeature(frame_);
   lessons_ = new LessonsFeature(frame_);
+  sessions_ = new SessionsFeature(frame_);
   addToolBarBreak(Qt::BottomToolBarArea);
   addToolBar(Qt::BottomToolBarArea, scrubber_);
   bar_ = new RunBar(frame_);
@@ -66,7 +68,7 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   keys_ = std::make_unique<Keys>(frame_, scrubber_);
   arrangement_ = new Arrangement(frame_, bar_);
   lookAt_ = new LookAt(frame_);
-  lastSession_ = new LastSession(frame_, std::move(options), std::move(first));
+  lastSession_ = new LastSession(frame_, sessions_, std::move(options), std::move(first));
   new WaysOut(frame_);
   opening_ = new OpeningFeature(frame_);
   connect(opening_, &OpeningFeature::fileWanted, this, &MainWindow::openFile);
@@ -137,6 +139,7 @@ void MainWindow::connectViews() {
 
 void MainWindow::connectSession() {
   connect(session_, &SessionController::libraryReady, this, &MainWindow::begin);
+  connect(sessions_, &SessionsFeature::refused, lastSession_, &LastSession::beginWithout);
   connect(session_, &SessionController::setupChanged, this, &MainWindow::showSetup);
   connect(session_, &SessionController::modelDescribed, this, &MainWindow::showModel);
   connect(session_, &SessionController::traceChanged, this, &MainWindow::showTrace);
@@ -281,6 +284,7 @@ void MainWindow::nameModel() {
 }
 
 void MainWindow::openFile(const QString& file) {
+  if (isSessionFile(file)) return sessions_->open(file);
   if (opening_->open(file)) return;
   SequenceChoice choice;
   choice.file = file.toStdString();
@@ -311,8 +315,9 @@ void MainWindow::resizeEvent(QResizeEvent* event) {
 
 void MainWindow::closeEvent(QCloseEvent* event) {
   session_->stop();
-  if (!training_->mayClose(asks_) || !lastSession_->mayClose(asks_)) return event->ignore();
+  if (!training_->mayClose(asks_) || !sessions_->mayClose(asks_) || !lastSession_->mayClose(asks_)) return event->ignore();
   lastSession_->end();
+  sessions_->close();
   QMainWindow::closeEvent(event);
 }
 

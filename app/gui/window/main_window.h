@@ -33,6 +33,7 @@ class PaletteFeature;
 class RunBar;
 class Scrubber;
 class SequenceView;
+class SessionsFeature;
 class SideBySide;
 class TrainingBar;
 class TrainingFeature;
@@ -55,6 +56,7 @@ class MainWindow : public QMainWindow {
   SequenceView* sequenceView() const { return sequence_; }
   Scrubber* scrubber() const { return scrubber_; }
   TrainingBar* trainingBar() const;
+  SessionsFeature* sessions() const { return sessions_; }
   PanelArea* area() const { return area_; }
   SideBySide* sideBySide() const;  ///< null until it was asked for
   QMenu* compareMenu() const;
@@ -71,7 +73,8 @@ class MainWindow : public QMainWindow {
   /// Closes as when the session of the desktop ends, or the process is asked to: all that can be kept is kept, and nothing is asked.
   void closeUnasked();
 
-  /// Opens a file as a drop does, by its content: a sequence, weights or a state, a preset, or the folder of an export.
+  /// Opens a file as a drop does: a session by its name; by its content a sequence, weights or a state, a preset, or the folder of an
+  /// export.
   void openFile(const QString& file);
 
  protected:
@@ -108,6 +111,7 @@ class MainWindow : public QMainWindow {
   TrainingFeature* training_ = nullptr;
   OpeningFeature* opening_ = nullptr;
   PaletteFeature* palette_ = nullptr;
+  SessionsFeature* sessions_ = nullptr;
   SequenceView* sequence_ = nullptr;
   CardView* card_ = nullptr;
   InspectorView* inspector_ = nullptr;

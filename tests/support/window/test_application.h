@@ -19,7 +19,7 @@ class TestApplication {
     QSettings::setDefaultFormat(QSettings::IniFormat);
     const QString own = settings.isEmpty() ? folder_.path() : settings;
     QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, own);
-    qputenv("XDG_DATA_HOME", own.toLocal8Bit());
+    for (const char* home : {"XDG_DATA_HOME", "XDG_STATE_HOME"}) qputenv(home, own.toLocal8Bit());
     QApplication::setOrganizationName("recurrence-lab");
     QApplication::setApplicationName(name);
   }

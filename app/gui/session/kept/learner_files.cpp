@@ -131,8 +131,28 @@ void writeWeights(const std::filesystem::path& file, const Parameters& weights) 
   out.commit();
 }
 
-bool Learner::keep(const QString& folder) {
+std::string learnerWithFiles(const std::string& manifest, const std::function<QString(const QString& file)>& place) {
+  std::optional<std::string> twice;
+  try {
+    Json json = parse_json<Json>(manifest, twice);
+    std::string& setup = json.at("setup").get_ref<std::string&>();
+    setup = QJsonDocument(withFiles(QJsonDocument::fromJson(QByteArray::fromStdString(setup)).object(), place))
+                .toJson(QJsonDocument::Compact)
+                .toStdString();
+    return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  } catch (const Json::exception&) {
+    return manifest;  // its reader says what is wrong
+  }
+}
+
+bool Learner::keep(const QString& folder, const std::function<void()>& whole) {
   const std::lock_guard training(training_mutex_);
+  if (!writeAll(folder)) return false;
+  if (whole) whole();
+  return true;
+}
+
+bool Learner::writeAll(const QString& folder) {
   if (!training_) return !resumes_.empty();  // the folder on disk is up to date
   try {
     updateHistory(true);

@@ -33,10 +33,8 @@ TrainingStore::TrainingStore(const QString& folder) : folder_(folder) {
   mine_ = lock_->tryLock(0);
 }
 
-KeptTrainings TrainingStore::read(const QString& folder, const LibraryPtr& library) {
+KeptTrainings TrainingStore::readTrainings(const QStringList& folders, const LibraryPtr& library) {
   KeptTrainings kept;
-  QFileInfoList newest = foldersIn(folder).mid(0, static_cast<qsizetype>(mostShown));
-  std::ranges::reverse(newest);
   std::vector<std::pair<SequenceChoice, LoadedSequencePtr>> sequences;  // of several trainings on one it is one
   const auto load = [&](const SequenceChoice& choice) {
     const auto found = std::ranges::find(sequences, choice, &std::pair<SequenceChoice, LoadedSequencePtr>::first);
@@ -51,11 +49,18 @@ KeptTrainings TrainingStore::read(const QString& folder, const LibraryPtr& libra
     while (taken(before)) ++before;
     return before;
   };
-  for (const QFileInfo& one : newest) try {
-      kept.learners.push_back(Learner::kept(one.filePath(), number, library, load));
+  for (const QString& one : folders) try {
+      kept.learners.push_back(Learner::kept(one, number, library, load));
     } catch (...) {
       kept.problems << sentenceOf(std::current_exception());
     }
+  return kept;
+}
+
+KeptTrainings TrainingStore::read(const QString& folder, const LibraryPtr& library) {
+  QStringList newest;
+  for (const QFileInfo& one : foldersIn(folder).mid(0, static_cast<qsizetype>(mostShown))) newest.prepend(one.filePath());
+  KeptTrainings kept = readTrainings(newest, library);
   for (const QFileInfo& file : QDir(folder + "/weights").entryInfoList({"*.npz"}, QDir::Files)) try {
       kept.weights.emplace(file.fileName(), readWeights(file.filePath().toStdString()));
     } catch (...) {

@@ -8,6 +8,7 @@
 #include <QSet>
 #include <QString>
 #include <QStringList>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -21,6 +22,9 @@ class Learner;
 /// Weights as they are on a card, in a file of their own. Throws Error.
 void writeWeights(const std::filesystem::path& file, const Parameters& weights);
 Parameters readWeights(const std::filesystem::path& file);
+
+/// The manifest of a training that was kept, window/learner.json, with each file of its setup as `place` says.
+std::string learnerWithFiles(const std::string& manifest, const std::function<QString(const QString& file)>& place);
 
 /// The contents of a store.
 struct KeptTrainings {
@@ -44,6 +48,8 @@ class TrainingStore {
   bool isMine() const { return mine_; }
   /// Reads the store, in any thread.
   static KeptTrainings read(const QString& folder, const LibraryPtr& library);
+  /// Reads these trainings, a folder each, without weights of setups.
+  static KeptTrainings readTrainings(const QStringList& folders, const LibraryPtr& library);
   /// Removes trainings that were forgotten.
   void remove(const QStringList& ids) const;
   /// The oldest, where there are more than `most` and no other window has them.

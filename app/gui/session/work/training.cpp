@@ -552,6 +552,24 @@ void TrainingWork::takeBack(const std::vector<std::shared_ptr<Learner>>& learner
   if (!learners.empty()) emit moved();
 }
 
+void TrainingWork::leaveAll() {
+  const bool ran = running();
+  pause_->store(true);
+  patience_.stop();
+  keepsSoon_.stop();
+  job_.drop();
+  all_.clear();
+  together_.clear();
+  current_.reset();
+  forgotten_.clear();
+  forgottenNumbers_.clear();
+  ids_.clear();
+  newest_ = 0;
+  round_->store(0.0);
+  emit moved();
+  if (ran) emit runningChanged(false);
+}
+
 QStringList TrainingWork::together() const {
   QStringList ids;
   if (current_) ids << current_->id();

@@ -49,7 +49,8 @@ class Learner {
   /// Writes the folder of the training. Throws Error.
   void write(const QString& folder);
   /// Writes the files that kept() reads, where it changed since; false where it has learned nothing yet. Throws Error.
-  bool keep(const QString& folder);
+  /// `whole` is called then, while nothing changes them.
+  bool keep(const QString& folder, const std::function<void()>& whole = {});
   /// Restores a training that was kept, under the number that `number` makes of the one that it had; the training itself goes on from its
   /// files when it is asked to. Throws Error.
   static std::shared_ptr<Learner> kept(const QString& folder, const std::function<std::uint64_t(std::uint64_t before)>& number,
@@ -70,6 +71,7 @@ class Learner {
   bool step(std::stop_token stop);
   void updateHistory(bool keep);
   void leaveDevice(const DeviceError& error);
+  bool writeAll(const QString& folder);
   QString id_ = QUuid::createUuid().toString(QUuid::WithoutBraces);
   const std::uint64_t number_;
   std::uint64_t run_;
@@ -136,6 +138,7 @@ class TrainingWork : public QObject {
 
   /// Takes the trainings that were kept, at the start.
   void takeBack(const std::vector<std::shared_ptr<Learner>>& learners);
+  void leaveAll();  ///< has none, as at the start; those that were kept stay on the disk
   /// The ids of those that learn together, the current first; and has them learn together, of those that there are.
   QStringList together() const;
   void goOnWith(const QStringList& ids);

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Every lesson, played in the window as a student would: each step is opened, its numbers are there, a wrong answer gets its own words, the
+// right one is taken, what is to be done is done, and what the arrow points at is on the screen.
+#include <QElapsedTimer>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QRadioButton>
+#include <QUndoStack>
+#include <algorithm>
+
+#include "experiment/command/typed_run.h"
+#include "gui/docks/flat_dock.h"
+#include "gui/docks/panel_area.h"
+#include "gui/frame/lab.h"
+#include "gui/learning/training_bar.h"
+#include "gui/lessons/lesson_player.h"
+#include "gui/lessons/lesson_view.h"
+#include "gui/lessons/lessons_feature.h"
+#include "gui/lessons/pointer.h"
+#include "gui/lessons/question_box.h"
+#include "gui/lessons/targets.h"
+#include "gui/session/pins.h"
+#include "window_test.h"
+
+using namespace reclab;
+using test::patience;
+
+namespace {
+bool thorough = false;
+}
+
+class TestLessons : public test::WindowTest {
+  Q_OBJECT
+
+ private:
+  LessonsFeature& lessons() const { return *window_->lessons(); }
+  LessonPlayer& player() const { return *lessons().player(); }
+  LessonView& view() const { return *lessons().view(); }
+
+  void openWindow(QSize size = QSize(1500, 950)) {
+    test::forgetAll();
+    QFile::remove(LessonPlayer::answersFile());
+    open(onWaves(), size);
+  }
+  bool quiet() const {
+    return QTest::qWaitFor([this] { return atRest() && !window_->pins()->running(); }, patience);
+  }
+  /// The words of the question, without the marks of HTML; once they are more than the dots of what is not measured yet.
+  static QString plain(const QLabel* label) {
+    QString text = label->text();
+    text.remove(QRegularExpression("<[^>]*>|[_^{}]"));
+    return text.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").simplified();
+  }
+  static QString plain(const Prose& words) {
+    QString text;
+    for (const ProseSpan& span : words) text += QString::fromStdString(span.text);
+    return text.remove(QRegularExpression("[_^{}]")).simplified();
+  }
+  QuestionBox* boxOf(const Question& question) const {
+    for (QuestionBox* box : view().questions())
+      if (box->question().id == question.id) return box;
+    return nullptr;
+  }
+  /// A number that the question's planned wrong answer is, or the right one.
+  double truth(const Question& question, const std::string& expression) const {
+    LabRuns runs(*lab(), session().library()->presets, measured_in(*player().lesson(), *lab()));
+    return evaluate(expression.empty() ? question.measure : expression, runs.measuring());
+  }
+  const LabSetup* lab() const { return lab_measured_at(*player().lesson(), player().step()); }
+
+  void choose(const Question& question, const std::string& answer) {
+    const auto at = std::ranges::find(question.order, answer) - question.order.begin();
+    auto* button = boxOf(question)->findChild<QRadioButton*>(QString("answer.%1").arg(at));
+    QVERIFY2(button != nullptr && button->isVisible(), answer.c_str());
+    QTest::mouseClick(button, Qt::LeftButton, {}, QPoint(8, button->height() / 2));
+  }
+  void type(const Question& question, double value) {
+    auto* field = boxOf(question)->findChild<QLineEdit*>("number");
+    QVERIFY(field != nullptr);
+    field->setFocus();
+    field->selectAll();
+    QTest::keyClicks(field, QString::number(value, 'g', 10));
+    QTest::mouseClick(boxOf(question)->findChild<QPushButton*>("check"), Qt::LeftButton);
+  }
+  /// Takes the run of the lab with these options, as a hand does by its controls; and what is done in the window besides.
+  void doIt(const std::string& further) {
+    const std::size_t at = further.starts_with("view ") ? 0 : further.find(" view ");
+    const std::string options = further.substr(0, at);
+    const LabSetup& setup = *lab();
+    if (!options.empty()) {
+      const TypedRun run = with_options(setup.run, options);
+      Options typed;
+      typed.model = QString::fromStdString(run.id);
+      typed.given = run.given;
+      Setup after = beginning(typed, *session().library());
+      const Preset& preset = session().library()->presets.find(run.id);
+      const Preset of = is_given(run.given, "--trained") ? as_trained(preset) : preset;
+      after.sequence = loadChoice(sequence_of(run.given, of, of.task_length));
+      if (after.sequence->choice == session().setup().sequence->choice) after.sequence = session().setup().sequence;
+      window_->lab()->change("by the test", [&] { session().apply(after, false); });
+      QVERIFY(quiet());
+      if (run.trains) {
+        TrainingChoice choice;
+        static_cast<TrainingPlan&>(choice) = training_request_of(run.given, preset);
+        window_->trainingBar()->settings()->setChoice(choice);
+        window_->action("train")->trigger();
+        QTRY_VERIFY_WITH_TIMEOUT(session().training(), patience);
+        QTRY_VERIFY_WITH_TIMEOUT(!session().training(), 3 * patience);
+        QVERIFY(quiet());
+      }
+    }
+    if (at == std::string::npos) return;
+    PanelLayout panels;  // a row each, as a layout has them
+    for (const std::string& fact : shell_words(std::string_view(further).substr(at))) {
+      const QString name = QString::fromStdString(fact).section('=', 0, 0), value = QString::fromStdString(fact).section('=', 1);
+      if (name == "pins")
+        while (window_->pins()->pins().size() < value.toUInt()) window_->action("pin")->trigger();
+      if (name == "cursor") window_->time()->setStep(value.toLongLong());
+      if (name.startsWith("shown/") && value.toInt() > 0) panels.rows.push_back({name.section('/', 1)});
+    }
+    if (!panels.rows.empty()) window_->area()->arrange(panels);
+    QVERIFY(quiet());
+  }
+
+  void playDeed(const Question& question) {
+    for (const PlannedWrong& wrong : question.wrong) {
+      if (view().again()->isVisible()) QTest::mouseClick(view().again(), Qt::LeftButton);
+      QTRY_VERIFY_WITH_TIMEOUT(!player().wandered() && quiet(), patience);
+      doIt(wrong.such_as);
+      LabRuns runs(*lab(), session().library()->presets, measured_in(*player().lesson(), *lab()), wrong.such_as);
+      const QString expected = plain(with_numbers(prose_of(wrong.message), runs.measuring()));
+      QTRY_VERIFY2_WITH_TIMEOUT(plain(boxOf(question)->words()).contains(expected.left(30)),
+                                qPrintable(plain(boxOf(question)->words()) + " is not: " + expected), patience);
+    }
+    QVERIFY(!player().isRight(QString::fromStdString(question.id)));
+    doIt(question.answer);
+    QTRY_VERIFY2_WITH_TIMEOUT(player().isRight(QString::fromStdString(question.id)), question.id.c_str(), patience);
+    QVERIFY2(plain(boxOf(question)->words()).contains("Done."), qPrintable(plain(boxOf(question)->words())));
+    if (!question.hint.empty()) {
+      QTest::mouseClick(boxOf(question)->findChild<QPushButton*>("where"), Qt::LeftButton);
+      QVERIFY2(lessons().pointer()->target() != nullptr && lessons().pointer()->isVisible(), question.hint.c_str());
+    }
+  }
+
+  void playChoice(const Question& question) {
+    const PlannedWrong& wrong = question.wrong.front();
+    choose(question, wrong.answer);
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && boxOf(question) && boxOf(question)->words()->isVisible(), patience);
+    QVERIFY(!player().isRight(QString::fromStdString(question.id)));
+    const QString expected = plain(prose_of(wrong.message));
+    QTRY_VERIFY2_WITH_TIMEOUT(plain(boxOf(question)->words()).contains(expected.left(12)), qPrintable(expected), patience);
+    choose(question, question.right);
+    QTRY_VERIFY_WITH_TIMEOUT(player().isRight(QString::fromStdString(question.id)), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(plain(boxOf(question)->words()).contains("Right."), patience);
+  }
+
+  void playNumber(const Question& question) {
+    QVERIFY(numbersAreThere());
+    const PlannedWrong& wrong = question.wrong.front();
+    type(question, wrong.near.empty() ? (wrong.low + wrong.high) / 2.0 : truth(question, wrong.near));
+    const QString expected = plain(prose_of(wrong.message));
+    QVERIFY2(plain(boxOf(question)->words()).contains(expected.left(12)), qPrintable(plain(boxOf(question)->words())));
+    QVERIFY(!player().isRight(QString::fromStdString(question.id)));
+    type(question, truth(question, {}));
+    QVERIFY2(player().isRight(QString::fromStdString(question.id)), question.id.c_str());
+    QVERIFY(plain(boxOf(question)->words()).contains("Right."));
+  }
+
+  /// All words of the step that are shown, once nothing of them is measured any more.
+  bool numbersAreThere() const {
+    return QTest::qWaitFor(
+        [this] {
+          return player().hasMeasured() && std::ranges::none_of(view().findChildren<QLabel*>(), [](const QLabel* label) {
+                   return label->isVisible() && label->property("waits").toBool();
+                 });
+        },
+        patience);
+  }
+
+ private slots:
+  void cleanup() { close(); }
+
+  void eachIsPlayed_data() {
+    QTest::addColumn<QString>("id");
+    // Two of them, and all with --thorough.
+    for (const Lesson& lesson : lesson_library(lesson_folders()).lessons)
+      if (thorough || lesson.id == "window" || lesson.id == "vanishing")
+        QTest::newRow(lesson.id.c_str()) << QString::fromStdString(lesson.id);
+  }
+  void eachIsPlayed() {
+    QFETCH(QString, id);
+    openWindow();
+    window_->action("lesson." + id)->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(player().lesson() != nullptr, patience);
+    QVERIFY(lessons().dock()->isVisible());
+    qint64 slowest = 0;
+    for (std::size_t step = 0; step < player().lesson()->steps.size(); ++step) {
+      const LessonStep& of = player().lesson()->steps[step];
+      QVERIFY(quiet());
+      QCOMPARE(player().step(), step);
+      for (const Block& block : of.blocks) {
+        if (std::holds_alternative<LabSetup>(block)) {
+          const auto& setup = std::get<LabSetup>(block);
+          QTRY_VERIFY2_WITH_TIMEOUT(quiet() && session().setup().preset == setup.run.id, setup.line.c_str(), patience);
+          for (const std::string& place : setup.look) {
+            PanelDock* dock = window_->area()->dock(QString::fromStdString(place).section(':', 0, 0));
+            QVERIFY2(dock != nullptr && dock->inSight(), place.c_str());
+            QTRY_VERIFY2_WITH_TIMEOUT(dock->panel()->emptyReason().isEmpty(),
+                                      qPrintable(id + ", " + QString::fromStdString(place) + ": " + dock->panel()->emptyReason()),
+                                      patience);
+          }
+          if (!setup.point.empty())
+            QTRY_VERIFY2_WITH_TIMEOUT(lessons().pointer()->target() != nullptr && lessons().pointer()->isVisible(), setup.point.c_str(),
+                                      patience);
+          QCOMPARE(window_->pins()->pins().size(), setup.pins.size());
+        }
+        const auto* question = std::get_if<Question>(&block);
+        if (question == nullptr) continue;
+        QVERIFY2(boxOf(*question) != nullptr, question->id.c_str());
+        if (question->kind == Question::Kind::act)
+          playDeed(*question);
+        else if (question->kind == Question::Kind::number)
+          playNumber(*question);
+        else
+          playChoice(*question);
+        if (QTest::currentTestFailed()) {
+          qWarning("in the question %s", question->id.c_str());
+          return;
+        }
+      }
+      QVERIFY2(numbersAreThere(), of.id.c_str());
+      for (const QLabel* label : view().findChildren<QLabel*>())
+        QVERIFY2(!label->text().contains("could not be measured") && !label->text().contains("cannot be measured"),
+                 qPrintable(label->text()));
+      if (step + 1 == player().lesson()->steps.size()) break;
+      const LabSetup* next = player().lesson()->steps[step + 1].lab();
+      QElapsedTimer since;
+      since.start();
+      QTest::mouseClick(view().next(), Qt::LeftButton);
+      QTRY_VERIFY_WITH_TIMEOUT(player().step() == step + 1, patience);
+      if (next != nullptr && player().shownBlocks() == player().lesson()->steps[step + 1].blocks.size()) {
+        QVERIFY(QTest::qWaitFor([this] { return atRest(); }, patience));
+        slowest = std::max(slowest, since.elapsed());
+      }
+    }
+    qInfo("%s: the slowest step was there after %lld ms", qPrintable(id), static_cast<long long>(slowest));
+    QCOMPARE(player().right(*player().lesson()), LessonPlayer::questions(*player().lesson()));
+  }
+
+  void aStepIsOneChangeThatUndoTakesBack() {
+    openWindow();
+    const Setup before = session().setup();
+    const QStringList panels = window_->area()->visiblePanels();
+    lessons().open("vanishing");
+    QTRY_VERIFY_WITH_TIMEOUT(player().lesson() != nullptr, patience);
+    const Question& question = std::get<Question>(*std::ranges::find_if(
+        player().lesson()->steps[0].blocks, [](const Block& block) { return std::holds_alternative<Question>(block); }));
+    QCOMPARE(session().setup(), before);  // the picture waits for the prediction
+    choose(question, question.right);
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && session().setup().preset == "elman", patience);
+    QTest::mouseClick(view().next(), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().step() == 1, patience);
+    const Setup second = session().setup();
+    QTest::mouseClick(view().next(), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().step() == 2, patience);
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().step() == 1, patience);
+    QVERIFY(session().setup().sameRun(second));
+    window_->undoStack()->redo();
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().step() == 2, patience);
+    while (window_->undoStack()->canUndo()) window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && session().setup() == before, patience);
+    QVERIFY(player().lesson() == nullptr);
+    QStringList now = window_->area()->visiblePanels(), then = panels;
+    now.sort();
+    then.sort();
+    QCOMPARE(now, then);
+  }
+
+  void whoWandersOffFindsBack() {
+    openWindow();
+    lessons().open("vanishing");
+    QTRY_VERIFY_WITH_TIMEOUT(player().lesson() != nullptr, patience);
+    player().go(1);
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().step() == 1, patience);
+    QVERIFY(!view().again()->isVisible());
+    const Setup step = session().setup();
+    clickModel("lstm");
+    QVERIFY(view().again()->isVisible());
+    window_->area()->dock("gradients")->hide();
+    QTest::mouseClick(view().again(), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && session().setup().sameRun(step), patience);
+    QVERIFY(!view().again()->isVisible());
+    QVERIFY(window_->area()->dock("gradients")->inSight());
+  }
+
+  void closingALessonBringsBackThePanels() {
+    openWindow();
+    QStringList before = window_->area()->visiblePanels();
+    lessons().open("vanishing");
+    QTRY_VERIFY_WITH_TIMEOUT(player().lesson() != nullptr, patience);
+    player().go(1);
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().step() == 1, patience);
+    QCOMPARE(window_->area()->visiblePanels().size(), 2);
+    player().close();
+    QTRY_VERIFY_WITH_TIMEOUT(quiet(), patience);
+    QStringList after = window_->area()->visiblePanels();
+    before.sort();
+    after.sort();
+    QCOMPARE(after, before);
+  }
+
+  void answersAreKeptAndForgotten() {
+    openWindow();
+    lessons().open("vanishing");
+    QTRY_VERIFY_WITH_TIMEOUT(player().lesson() != nullptr, patience);
+    const Question question = std::get<Question>(*std::ranges::find_if(
+        player().lesson()->steps[0].blocks, [](const Block& block) { return std::holds_alternative<Question>(block); }));
+    choose(question, question.right);
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && session().setup().preset == "elman", patience);
+    close();
+    open(Options());  // where it was left
+    QTRY_VERIFY_WITH_TIMEOUT(player().lesson() != nullptr && player().lesson()->id == "vanishing", patience);
+    QVERIFY(player().isRight(QString::fromStdString(question.id)));
+    QTRY_VERIFY_WITH_TIMEOUT(boxOf(question) && plain(boxOf(question)->words()).contains("Right."), patience);
+    // A teacher's file.
+    const QString file = folder_.filePath("mine.json");
+    FileChooser chooser;
+    chooser.save = [file](QWidget*, const QString&, const QString&, const QString&) { return file; };
+    window_->setFileChooser(chooser);
+    player().setName("Ada & Co");
+    window_->action("saveAnswers")->trigger();
+    QFile saved(file);
+    QVERIFY(saved.open(QIODevice::ReadOnly));
+    const Answers answers = answers_of(saved.readAll().toStdString(), file.toStdString());
+    QCOMPARE(answers.name, std::string("Ada & Co"));
+    QVERIFY(answers == player().answers());
+    window_->action("forgetAnswers")->trigger();
+    QVERIFY(!player().isRight(QString::fromStdString(question.id)));
+    QCOMPARE(player().right(*player().lesson()), 0);
+  }
+
+  void aDamagedFileOfAnswersIsLeftAside() {
+    test::forgetAll();
+    QDir().mkpath(QFileInfo(LessonPlayer::answersFile()).path());
+    QFile file(LessonPlayer::answersFile());
+    QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate));
+    file.write("{\"reclab answers\": 9");
+    file.close();
+    open(onWaves());
+    const QString aside = LessonPlayer::answersFile() + ".unread";
+    QVERIFY(QFileInfo::exists(aside));
+    QFile::remove(aside);
+  }
+};
+
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i)
+    if (QByteArray(argv[i]) == "--thorough") {
+      thorough = true;
+      qputenv("QTEST_FUNCTION_TIMEOUT", "3600000");
+      std::rotate(argv + i, argv + i + 1, argv + argc);
+      --argc;
+    }
+  return test::runWindowTest<TestLessons>(argc, argv, "lessons");
+}
+#include "test_lessons.moc"
