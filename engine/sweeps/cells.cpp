@@ -21,7 +21,6 @@ namespace fs = std::filesystem;
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr std::size_t digits_of_name = 16;
 
 /// "seed 3, set.width 8"
 std::string text_of(const SweepPlan& plan, std::int64_t index) {

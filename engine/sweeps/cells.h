@@ -4,6 +4,7 @@
 // NAME.lock, NAME.failed, and the checkpoint NAME/ of a training.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -18,12 +19,13 @@
 
 namespace reclab {
 
+constexpr std::size_t digits_of_name = 16;
 struct SweepCell {
   std::int64_t index = 0;
   /// 16 hexadecimal digits: the hash of its canonical line, of its preset's file and of the files that it reads. Lines that ask for the
   /// same have one name, so that what is done is used again by a plan with another axis.
   std::string name;
-  std::vector<std::string> words;  ///< the canonical line, "reclab", "train", ...
+  std::vector<std::string> words{};  ///< the canonical line, "reclab", "train", ...
 };
 
 /// Makes cells of lines; each file is hashed once.

@@ -17,6 +17,7 @@
 #include "experiment/command/command.h"
 #include "experiment/training/training.h"
 #include "files/files.h"
+#include "files/parts.h"
 #include "learning/learning_rule.h"
 #include "measures/measure.h"
 #include "models/registry.h"
@@ -206,6 +207,17 @@ CellOutcome compute_cell(const SweepFolder& folder, const SweepCell& cell, const
     } catch (const std::exception&) {  // on a full disk the outcome alone says it
     }
   return outcome;
+}
+
+void tidy(const SweepFolder& folder) noexcept try {
+  const fs::path work = folder.path() / "work";
+  parts::remove_dead_files(work, {});
+  for (const auto& entry : fs::directory_iterator(work)) {
+    const std::string file = entry.path().filename().string();
+    const SweepCell cell{.name = file.substr(file.starts_with('.') ? 1 : 0, digits_of_name)};
+    if (fs::exists(folder.place(cell) / "result.json") && !CellLock::is_taken(folder.lock(cell))) fs::remove_all(entry.path());
+  }
+} catch (const std::exception&) {  // there is none, or others take it away
 }
 
 void check_measures(const SweepPlan& plan, const PresetLibrary& presets, std::stop_token stop) {

@@ -27,6 +27,9 @@ struct CellOutcome {
 /// it is stopped. What is not done is said in the file of its failure. Throws nothing.
 CellOutcome compute_cell(const SweepFolder& folder, const SweepCell& cell, const PresetLibrary& presets, std::stop_token stop) noexcept;
 
+/// Takes away what killed processes left of cells that are done.
+void tidy(const SweepFolder& folder) noexcept;
+
 /// Throws Error where a measure of the plan cannot be taken of its first cell: of a training, with weights that have not learned yet.
 void check_measures(const SweepPlan& plan, const PresetLibrary& presets, std::stop_token stop);
 

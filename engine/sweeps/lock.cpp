@@ -106,15 +106,18 @@ CellLock::CellLock(fs::path file) : file_(std::move(file)) {
 
 bool CellLock::take() {
   // A file that is whole takes the name, or does not where another one has it.
-  const fs::path own = file_.string() + "." + host_name() + "." + std::to_string(getpid());
-  std::error_code none;
-  write_file(own, content());
+  const parts::FilePart own = parts::make_file(file_);
   struct Gone {
-    const fs::path& path;
-    ~Gone() { ::unlink(path.c_str()); }
+    const parts::FilePart& part;
+    ~Gone() {
+      ::unlink(part.path.c_str());
+      ::close(part.descriptor);
+    }
   } const gone{own};
+  const std::string text = content();
+  if (::write(own.descriptor, text.data(), text.size()) != static_cast<ssize_t>(text.size())) parts::fail_writing(file_, errno);
   for (int attempt = 0; attempt < 3; ++attempt) {
-    if (::link(own.c_str(), file_.c_str()) == 0) return true;
+    if (::link(own.path.c_str(), file_.c_str()) == 0) return true;
     if (errno != EEXIST) parts::fail_writing(file_, errno);
     // One at a time takes away what is stale, so that nobody takes away the lock that came after it.
     const parts::Turn turn(file_.parent_path());
@@ -123,7 +126,7 @@ bool CellLock::take() {
     holder_ = "process " + std::to_string(owner->pid) + " on " + owner->host;
     if (owner->alive) return false;
     ::unlink(file_.c_str());
-    if (::link(own.c_str(), file_.c_str()) == 0) return true;
+    if (::link(own.path.c_str(), file_.c_str()) == 0) return true;
   }
   return false;
 }

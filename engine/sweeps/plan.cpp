@@ -178,16 +178,18 @@ TypedRun with_value(TypedRun run, const std::string& name, const HyperValue& val
 }
 
 void check_measure(const std::string& measure, bool trains) {
-  value_of(measure, [&](const std::string& name) {
+  std::vector<std::string> known;
+  for (const auto& [one, text] : training_measures())
+    if (trains) known.push_back(one);
+  for (const MeasureInfo& one : measures()) known.push_back(one.name);
+  const Measuring checked = [&](const std::string& name) {
     const std::string first = name.substr(0, name.find(' '));
-    std::vector<std::string> known;
-    for (const auto& [one, text] : training_measures())
-      if (trains) known.push_back(one);
-    for (const MeasureInfo& one : measures()) known.push_back(one.name);
     if (std::ranges::find(known, first) == known.end())
       throw Error("there is no measure \"" + printable(first) + "\"; did you mean " + nearest_names(first, known, 1) + "?", {});
     return 1.0;
-  });
+  };
+  const bool is_name = std::ranges::all_of(measure.substr(0, measure.find(' ')), [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; });
+  is_name ? checked(measure) : value_of(measure, checked);
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ inline const Floors below{{"array", {}},
                           {"distillation", to_studies},
                           {"studies", with(to_studies, {"timing", "schedule", "composer", "distillation"})},
                           {"measures", to_studies},
-                          {"lessons", with(to_studies, {"measures"})}};
+                          {"lessons", with(to_studies, {"measures"})},
+                          {"sweeps", with(to_studies, {"measures"})}};
 
 inline const std::set<std::string> under_features{"look", "time", "session", "start", "views", "dialogs", "docks", "frame"};
 

@@ -65,6 +65,7 @@ int run_sweep(const SweepOptions& options, Interrupt& interrupt) {
   const int threads = count_of("--threads", options.threads, 1);
   const int jobs = count_of("--jobs", options.jobs, std::max(1, processors() / threads));
   const RunCounts counts = run_cells(folder, jobs, threads, interrupt.token());
+  tidy(folder);
   std::cout << counted(folder.size(), "cell") << ": " << counts.before + counts.done << " done";
   if (counts.before > 0) std::cout << ", " << counts.before << " of them before";
   if (const auto failed = counts.mistakes + counts.faults; failed > 0) std::cout << "; " << failed << " failed";

@@ -26,14 +26,14 @@ needs() {
     skip "$1 cannot be installed"
 }
 table() { "$reclab" sweep collect "$1" | sed 's/,[^,]*$//'; }  # but for the seconds
-results() { find "$1/cells" -path "*/cells/[0-9a-f]*/result.json" -printf '%p %T@\n' 2>/dev/null | sort; }
+results() { find "$1/cells" -path "*/cells/[0-9a-f]*/result.json" -printf '%p %T@\n' 2>/dev/null | sort || true; }
 counts() { "$reclab" sweep status "$1" --json | tr -d ' ,"' | grep -E "^$2:" | cut -d: -f2; }
 
 small='"base": "reclab train lstm --set width=4 --task adding --length 20 --batch 4 --held-out 8'
 
 kills() {
   [ "$(id -u)" -eq 0 ] || skip "a small disk is mounted by root alone"
-  echo "{$small --steps 200\", \"axes\": {\"seed\": {\"from\": 1, \"to\": 100, \"count\": 100, \"whole\": true}, \"set.width\": [4, 8]}, \"measure\": [\"loss\", \"metric\"]}" >"$here/plan.json"
+  echo "{$small --steps 3000\", \"axes\": {\"seed\": {\"from\": 1, \"to\": 100, \"count\": 100, \"whole\": true}, \"set.width\": [4, 8]}, \"measure\": [\"loss\", \"metric\"]}" >"$here/plan.json"
   "$reclab" sweep "$here/plan.json" --into "$here/straight"
   local begin=$(date +%s.%N)
   "$reclab" sweep run "$here/straight" --jobs 2
@@ -86,11 +86,11 @@ kills() {
 twenty_four() {
   local files=""
   for i in $(seq 0 23); do
-    { echo x; for t in $(seq 1 60); do echo "0.$(((t * (i + 3)) % 97 + 10))"; done; } >"$here/$i.csv"
+    { echo x; for t in $(seq 1 200); do echo "0.$(((t * (i + 3)) % 97 + 10))"; done; } >"$here/$i.csv"
     files="$files, \"$here/$i.csv\""
   done
   printf 'x,y\n1,"2\n' >"$here/7.csv"
-  echo "{\"base\": \"reclab train lstm --set width=8 --ahead 1 --steps $1 --batch 8\", \"axes\": {\"input\": [${files:2}]}, \"measure\": [\"loss\", \"metric\"]}" >"$here/plan.json"
+  echo "{\"base\": \"reclab train lstm --set width=8 --ahead 1 --window 10 --steps $1 --batch 8\", \"axes\": {\"input\": [${files:2}]}, \"measure\": [\"loss\", \"metric\"]}" >"$here/plan.json"
   "$reclab" sweep "$here/plan.json" --into "$here/straight"
   "$reclab" sweep "$here/plan.json" --into "$here/sweep"
   local status=0
@@ -129,7 +129,7 @@ with_slurm() {
   needs slurmctld slurmctld slurmd slurm-client munge
   for program in slurmd sbatch munged; do command -v $program >/dev/null || needs $program slurmctld slurmd slurm-client munge; done
   [ "$(id -u)" -eq 0 ] || skip "slurmd is root's"
-  twenty_four 1500
+  twenty_four 4000
   local host=$(hostname -s) port=$((20000 + RANDOM % 20000)) etc=$here/slurm
   mkdir -p "$etc"/{state,spool}
   chmod 755 "$here" "$etc"
@@ -194,14 +194,14 @@ CONF
   sleep 0.5
   scontrol requeue "$job"
   for i in $(seq 300); do [ "$(counts "$here/sweep" interrupted)" != 0 ] && task=kept && break; sleep 0.1; done
-  [ -n "$task" ] || echo "note: the requeued cell was over before its signal came"
+  [ -n "$task" ] || fail "the requeued cell has no checkpoint"
   # slurmd alone dies; its steps go on, and it takes them up again.
   kill -9 $slurmd
   sleep 1
   slurmd -D -N "$host" >>"$here/d.log" 2>&1 &
   own_processes+=($!)
-  scontrol update jobid="$job" starttime=now 2>/dev/null || true
-  scontrol release "$job" 2>/dev/null || true
+  # Slurm lets a requeued job wait for two minutes.
+  for i in $(seq 10); do scontrol update jobid="$job" starttime=now 2>/dev/null || true; sleep 1; done
   local status=0
   wait $waiting || status=$?
   echo "sbatch --wait: exit status $status after $(($(date +%s) - begin)) s; states: $(grep -o 'JobState=[A-Z_]*' "$etc/completed" | sort | uniq -c | tr '\n' ' ')"

@@ -70,7 +70,7 @@ struct Sweep {
 const std::string eight = R"("axes": {"seed": [1, 2, 3, 4], "set.width": [4, 8]}, "measure": ["loss", "metric"])";
 
 /// Of a long training, which is stopped.
-const std::string endless = R"("base": "reclab train lstm --set width=4 --task adding --length 10 --steps 400 --batch 4 --held-out 8")";
+const std::string endless = R"("base": "reclab train lstm --set width=4 --task adding --length 10 --steps 6000 --batch 4 --held-out 8")";
 
 /// The processes that a process has started.
 std::vector<pid_t> children_of(pid_t parent) {
@@ -105,7 +105,7 @@ TEST_CASE("eight cells: a row each, with the loss that reclab train has, and non
   }();
   const NpzFile history(other / "one" / "history.npz");
   std::set<std::string> names(history.names().begin(), history.names().end());
-  const auto losses = history.read("evaluation/loss").real;
+  const auto losses = history.read("held_out/loss").real;
   CHECK_EQUAL(result.at("measures").at("loss").get<double>(), losses.back());
 
   const auto before = sweep.times();
@@ -158,9 +158,16 @@ TEST_CASE("mistakes are said when the plan is made, or with the cell, and its ex
   refused("{" + small + R"(, "axes": {"seed": [1]}, "measure": ["max outputs"]})", "records no outputs");
   CHECK(reclab_says({"sweep", "run", (scratch / "no").string()}).error.find("no folder of a sweep") != std::string::npos);
 
-  // Settings of which each is good, and which do not go together: seen when the model is built.
-  const Sweep sweep(R"("axes": {"set.heads": [2, 3]})",
-                    R"("base": "reclab train transformer --set width=8 --task copy --length 10 --steps 2 --batch 2 --held-out 4")");
+  // Settings of which each is good, and which do not go together.
+  refused(R"({"base": "reclab train transformer --set width=8 --task copy", "axes": {"set.heads": [2, 3]}})",
+          "cell 1 (set.heads 3) cannot be");
+
+  // A file is read with its cell.
+  std::string rows = "x\n";
+  for (int t = 0; t < 60; ++t) rows += std::to_string(t * 7 % 11) + "\n";
+  const std::string whole = scratch.file("a.csv", rows).string(), bad_file = scratch.file("b.csv", "x,y\n1,\"2\n").string();
+  const Sweep sweep("\"axes\": {\"input\": [\"" + whole + "\", \"" + bad_file + "\"]}",
+                    R"("base": "reclab train lstm --set width=4 --ahead 1 --window 5 --steps 2 --batch 2")");
   const Result bad = sweep.says({"cell", "1"});
   CHECK_SAYS(bad.status == 2 && bad.error.starts_with("reclab: cell 1: "), std::to_string(bad.status) + bad.error);
   CHECK_EQUAL(sweep.says({"cell", "0"}).status, 0);
@@ -180,8 +187,13 @@ TEST_CASE("a signal keeps a checkpoint and exits with 75, and the end has the bi
     for (int attempt = 0; attempt < 60; ++attempt) {
       Process process(built("bin/reclab"), {"sweep", "cell", sweep.folder, "0"}, {});
       // Once the lock is there the training begins; where it is over before the signal comes, that is as good.
-      const fs::path work = fs::path(sweep.folder) / "work";
-      for (int i = 0; i < 1000 && (!fs::exists(work) || fs::is_empty(work)); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      const auto has_lock = [&] {
+        const fs::path work = fs::path(sweep.folder) / "work";
+        if (!fs::exists(work)) return false;
+        const std::set<std::string> names = listing(work);
+        return std::ranges::any_of(names, [](const std::string& name) { return name.ends_with(".lock"); });
+      };
+      for (int i = 0; i < 2000 && !has_lock(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(2));
       std::this_thread::sleep_for(std::chrono::milliseconds(30 + 10 * attempt));
       process.send(signal);
       const int status = process.wait();
@@ -258,7 +270,7 @@ TEST_CASE("a process is ended before each of its calls that change a folder: the
 TEST_CASE(
     "workers are killed at random, and the one that runs them: the table has the bits of the undisturbed one, nothing whole is lost") {
   const std::string axes = R"("axes": {"seed": {"from": 1, "to": 24, "count": 24, "whole": true}}, "measure": ["loss", "metric"])";
-  const std::string base = R"("base": "reclab train lstm --set width=4 --task adding --length 10 --steps 60 --batch 4 --held-out 8")";
+  const std::string base = R"("base": "reclab train lstm --set width=4 --task adding --length 10 --steps 1500 --batch 4 --held-out 8")";
   const Sweep straight(axes, base), sweep(axes, base);
   CHECK_EQUAL(straight.says({"run", "--jobs", "2"}).status, 0);
   std::mt19937 random(1);
