@@ -8,12 +8,12 @@ set -euo pipefail
 cd "$(dirname "$0")/../../.."
 reclab=$(realpath "$1") what=$2
 here=$(mktemp -d /tmp/reclab-room-XXXXXX)
-own_processes=() mounted=""
+own_processes=() runner="" mounted=""
 leave() {
   status=$?
   [ $status -eq 0 ] || [ $status -eq 77 ] || tail -n 5 "$here"/*.log 2>/dev/null || true
-  for process in "${own_processes[@]}"; do kill -9 "$process" 2>/dev/null || true; done
-  [ -z "$mounted" ] || umount "$mounted" || true
+  for process in $runner "${own_processes[@]}"; do kill -9 "$process" 2>/dev/null || true; done
+  [ -z "$mounted" ] || umount "$mounted" || umount --lazy "$mounted" || true
   rm -rf "$here"
 }
 trap leave EXIT
@@ -48,8 +48,7 @@ kills() {
     runs=$((runs + 1))
     [ $runs -lt 400 ] || fail "$killed kills after $runs runs"
     "$reclab" sweep run "$sweep" --jobs 2 >"$here/run.log" 2>&1 &
-    local runner=$!
-    own_processes+=($runner)
+    runner=$!
     while kill -0 $runner 2>/dev/null && [ "$killed" -lt 100 ]; do
       sleep "0.$((RANDOM % 25 + 5))"
       local all=($(cat "/proc/$runner/task/$runner/children" 2>/dev/null || true)) victim
@@ -66,6 +65,7 @@ kills() {
     done
     kill -TERM $runner 2>/dev/null || true
     wait $runner 2>/dev/null || true
+    runner=""
     # Those of a killed runner end by themselves.
     while [ "$(counts "$sweep" running)" != 0 ]; do sleep 0.1; done
     results "$sweep" >"$here/now"
@@ -129,7 +129,7 @@ with_slurm() {
   needs slurmctld slurmctld slurmd slurm-client munge
   for program in slurmd sbatch munged; do command -v $program >/dev/null || needs $program slurmctld slurmd slurm-client munge; done
   [ "$(id -u)" -eq 0 ] || skip "slurmd is root's"
-  twenty_four 4000
+  twenty_four 16000
   local host=$(hostname -s) port=$((20000 + RANDOM % 20000)) etc=$here/slurm
   mkdir -p "$etc"/{state,spool}
   chmod 755 "$here" "$etc"
