@@ -23,16 +23,16 @@ sigset_t watched() {
 
 }  // namespace
 
-void Interrupt::watch() {
+void Interrupt::watch(bool user_signal) {
   const sigset_t set = watched();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  watcher_ = std::thread([this, set] {
+  watcher_ = std::thread([this, set, user_signal] {
     const auto tell = [](std::string_view line) { static_cast<void>(!write(STDERR_FILENO, line.data(), line.size())); };
     for (int signals = 0;;) {
       int signal = 0;
       if (sigwait(&set, &signal) != 0) continue;
       if (ending_) return;
-      if (signal == SIGUSR1) continue;
+      if (signal == SIGUSR1 && !user_signal) continue;
       ++signals;
       stop_.request_stop();
       const Phase phase = phase_;

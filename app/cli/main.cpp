@@ -20,6 +20,7 @@
 #include "parameters/nearest.h"
 #include "sequence/format.h"
 #include "study/subcommand.h"
+#include "sweep/sweep.h"
 #include "terminal.h"
 #include "text.h"
 
@@ -163,6 +164,9 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
 
   LessonOptions lesson_options;
   add_lesson(app, lesson_options, interrupt, status);
+
+  SweepOptions sweep_options;
+  add_sweep(app, sweep_options, interrupt, status);
 
   CheckDeviceOptions check_options;
   sub = computing("check-device", "Every primitive and preset on the CPU and on the CUDA device: the largest relative errors", check_device,

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "algebra/columns.h"
+#include "array/cpu/processor/threads.h"
 #include "array/demand.h"
 #include "array/stop.h"
 
@@ -431,7 +432,7 @@ void eigenvalues_of_many(std::int64_t count, std::int64_t n, const std::function
   };
   {
     std::vector<std::jthread> others;
-    const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+    const std::int64_t cores = cpu::thread_count();
     try {
       for (std::int64_t i = 1; i < std::min(cores, count); ++i) others.emplace_back(work);
     } catch (const std::system_error&) {  // a limit on threads or memory: fewer do

@@ -90,41 +90,6 @@ class Object {
   std::vector<std::string> asked_;
 };
 
-std::string place_of_byte(const std::string& text, std::size_t byte) {
-  const std::string_view before = std::string_view(text).substr(0, std::min(byte > 0 ? byte - 1 : 0, text.size()));
-  const auto line = 1 + std::ranges::count(before, '\n');
-  const std::size_t start = before.rfind('\n');
-  return "line " + std::to_string(line) + ", column " +
-         std::to_string(before.size() - (start == std::string_view::npos ? 0 : start + 1) + 1);
-}
-
-Json parse(const fs::path& file) {
-  const std::string text = read_file(file);
-
-  std::optional<std::string> twice;
-  Json json;
-  try {
-    json = parse_json<Json>(text, twice);
-  } catch (const Json::parse_error& error) {
-    std::string why = error.what();  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while parsing ..."
-    if (const auto colon = why.find(": "); colon != std::string::npos) why = why.substr(colon + 2);
-    for (char& c : why)
-      if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-    constexpr std::size_t longest = 300;  // the message quotes the last token, of any length
-    if (std::size_t cut = longest; why.size() > cut) {
-      while ((static_cast<unsigned char>(why[cut]) & 0xc0) == 0x80) --cut;
-      why = why.substr(0, cut) + "...";
-    }
-    mistake(file, place_of_byte(text, error.byte), "is not valid JSON (" + why + "); correct it there.");
-  } catch (const Json::exception&) {
-    mistake(file, "", "holds a number that is too large for a double; write a smaller one.");
-  }
-  if (twice) mistake(file, *twice, "is given twice; keep one of them.");
-  if (const auto unclean = with_control_character(json))
-    mistake(file, "", "has a control character in \"" + printable(*unclean) + "\"; leave it out.");
-  return json;
-}
-
 bool is_id(const std::string& text) {
   return !text.empty() && text.front() != '-' &&
          std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
@@ -341,7 +306,7 @@ TrainedPreset read_trained(const Json& json, const Registry& registry, const Pre
 }
 
 Preset load_preset(const Registry& registry, const fs::path& file) {
-  const Json json = parse(file);
+  const Json json = json_of_text<Json>(read_file(file), file.string());
   Preset preset;
   preset.file = file;
 

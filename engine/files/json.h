@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,9 @@
 #include <unordered_set>
 #include <utility>
 #include <vector>
+
+#include "array/error.h"
+#include "files/files.h"
 
 namespace reclab {
 
@@ -125,6 +129,46 @@ Json parse_json(std::string_view text, std::optional<std::string>& twice) {
   JsonBuilder<Json> builder(root, twice);
   Json::sax_parse(text, &builder);
   return root;
+}
+
+/// "line 12, column 3" of a byte, counted from 1.
+inline std::string place_of_byte(std::string_view text, std::size_t byte) {
+  const std::string_view before = text.substr(0, std::min(byte > 0 ? byte - 1 : 0, text.size()));
+  const auto line = 1 + std::ranges::count(before, '\n');
+  const std::size_t start = before.rfind('\n');
+  return "line " + std::to_string(line) + ", column " +
+         std::to_string(before.size() - (start == std::string_view::npos ? 0 : start + 1) + 1);
+}
+
+/// The JSON of a file's text. Throws Error, with file and place, for text that is none, for a key that an object has twice, and for control
+/// characters.
+template <class Json>
+Json json_of_text(std::string_view text, const std::string& file) {
+  const auto mistake = [&](const std::string& place, const std::string& sentence) {
+    throw Error(file + ": " + printable(place) + (place.empty() ? "" : " ") + sentence, {.file = file, .place = place});
+  };
+  std::optional<std::string> twice;
+  Json json;
+  try {
+    json = parse_json<Json>(text, twice);
+  } catch (const typename Json::parse_error& error) {
+    std::string why = error.what();  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while parsing ..."
+    if (const auto colon = why.find(": "); colon != std::string::npos) why = why.substr(colon + 2);
+    for (char& c : why)
+      if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+    constexpr std::size_t longest = 300;  // the message quotes the last token, of any length
+    if (std::size_t cut = longest; why.size() > cut) {
+      while ((static_cast<unsigned char>(why[cut]) & 0xc0) == 0x80) --cut;
+      why = why.substr(0, cut) + "...";
+    }
+    mistake(place_of_byte(text, error.byte), "is not valid JSON (" + why + "); correct it there.");
+  } catch (const typename Json::exception&) {
+    mistake("", "holds a number that is too large for a double; write a smaller one.");
+  }
+  if (twice) mistake(*twice, "is given twice; keep one of them.");
+  if (const auto unclean = with_control_character(json))
+    mistake("", "has a control character in \"" + printable(*unclean) + "\"; leave it out.");
+  return json;
 }
 
 }  // namespace reclab

@@ -321,6 +321,26 @@ void NpzWriter::add_bytes(const std::string& name, const std::string& header, co
   members_.push_back(std::move(member));
 }
 
+void NpzWriter::add(const std::string& name, std::span<const std::string> texts) {
+  std::vector<std::u32string> all;
+  std::size_t longest = 1;
+  for (const std::string& text : texts) {
+    std::u32string& points = all.emplace_back();
+    for (std::size_t i = 0; i < text.size();) {
+      const auto lead = static_cast<unsigned char>(text[i++]);
+      char32_t point = lead < 0x80 ? lead : lead < 0xe0 ? lead & 0x1fu : lead < 0xf0 ? lead & 0x0fu : lead & 0x07u;
+      for (; i < text.size() && (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80; ++i)
+        point = point << 6 | (static_cast<unsigned char>(text[i]) & 0x3fu);
+      points += point;
+    }
+    longest = std::max(longest, points.size());
+  }
+  std::u32string data;
+  for (std::u32string& points : all) data += points.append(longest - points.size(), U'\0');
+  const Shape shape{static_cast<std::int64_t>(texts.size())};
+  add_bytes(name, npy_header(shape, "<U" + std::to_string(longest)), shape, data.data(), texts.size(), longest * sizeof(char32_t));
+}
+
 void NpzWriter::finish() {
   const std::uint64_t directory = file_.size() - start_;
   for (const Member& member : members_) {

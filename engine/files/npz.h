@@ -64,6 +64,8 @@ class NpzWriter {
   void add(const std::string& name, const Shape& shape, std::span<const float> data) { add_array(name, shape, data); }
   void add(const std::string& name, const Shape& shape, std::span<const std::complex<double>> data) { add_array(name, shape, data); }
   void add(const std::string& name, const Shape& shape, std::span<const std::int64_t> data) { add_array(name, shape, data); }
+  /// UTF-8 texts, as NumPy's array of type <U.
+  void add(const std::string& name, std::span<const std::string> texts);
   /// Writes the directory. The caller commits the file.
   void finish();
 

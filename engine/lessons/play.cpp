@@ -66,10 +66,7 @@ MeasuredRun run_typed(const TypedRun& typed, const PresetLibrary& presets, const
       request.form = "sequential";
     }
   } else {
-    request = request_of(typed.given, preset);
-    const SequenceChoice choice = sequence_of(typed.given, request.preset, request.preset.task_length);
-    refuse_misplaced(typed.given, sequence_fields(), choice);
-    request.sequence = load_sequence(choice);
+    request = run_request_of(typed.given, preset);
   }
   return run_measured(request, measured, stop);
 }

@@ -41,7 +41,8 @@ inline const Floors below{{"array", {}},
                           {"studies", with(to_studies, {"timing", "schedule", "composer", "distillation", "evaluation"})},
                           {"streams", to_studies},
                           {"measures", to_studies},
-                          {"lessons", with(to_studies, {"measures"})}};
+                          {"lessons", with(to_studies, {"measures"})},
+                          {"sweeps", with(to_studies, {"measures"})}};
 
 inline const std::set<std::string> under_features{"look", "time", "session", "start", "views", "dialogs", "docks", "frame"};
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "array/error.h"
+#include "experiment/command/command.h"
 #include "experiment/command/run_fields.h"
 #include "experiment/training/plan.h"
 #include "learning/optimiser.h"
@@ -118,18 +119,23 @@ std::vector<std::string> shell_words(std::string_view line) {
   return words;
 }
 
-TypedRun typed_run(std::string_view line) {
-  const std::vector<std::string> words = shell_words(line);
+TypedRun typed_run(std::string_view line) { return typed_run(shell_words(line)); }
+
+TypedRun typed_run(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) line += (line.empty() ? "" : " ") + shell_word(word);
   if (words.size() < 3 || words[0] != "reclab" || (words[1] != "run" && words[1] != "train"))
-    throw Error("\"" + std::string(line) + "\" is no line \"reclab run ID ...\" or \"reclab train ID ...\".", {});
+    throw Error("\"" + line + "\" is no line \"reclab run ID ...\" or \"reclab train ID ...\".", {});
   TypedRun run{.trains = words[1] == "train", .id = {}};
   take(run, words, 2);
-  if (run.id.empty()) throw Error("\"" + std::string(line) + "\" names no preset.", {});
+  if (run.id.empty()) throw Error("\"" + line + "\" names no preset.", {});
   return run;
 }
 
-TypedRun with_options(TypedRun run, std::string_view options) {
-  take(run, shell_words(options), 0);
+TypedRun with_options(TypedRun run, std::string_view options) { return with_options(std::move(run), shell_words(options)); }
+
+TypedRun with_options(TypedRun run, const std::vector<std::string>& words) {
+  take(run, words, 0);
   return run;
 }
 
@@ -154,6 +160,14 @@ SequenceChoice sequence_of(const Given& given, const Preset& preset, std::int64_
     if (is_given(given, field.flag)) field.set(choice, typed_value(field, given.at(field.flag)));
   if (is_given(given, "--task-set")) choice.make.set.insert(choice.make.set.begin(), own.begin(), own.end());
   return choice;
+}
+
+RunRequest run_request_of(const Given& given, const Preset& preset) {
+  RunRequest request = request_of(given, preset);
+  const SequenceChoice choice = sequence_of(given, request.preset, request.preset.task_length);
+  refuse_misplaced(given, sequence_fields(), choice);
+  request.sequence = load_sequence(choice);
+  return request;
 }
 
 TrainingRequest training_request_of(const Given& given, const Preset& preset) {

@@ -36,13 +36,18 @@ std::vector<std::string> shell_words(std::string_view line);
 
 /// "reclab run ID --length 200" taken apart; an option is one of a sequence, of a run, or of a training. Throws Error.
 TypedRun typed_run(std::string_view line);
+/// The same of its words, "reclab", "run", "ID", ...
+TypedRun typed_run(const std::vector<std::string>& words);
 /// The options with further ones of a line, "--set radius=1", which come after them: values of lists are added. Throws Error.
 TypedRun with_options(TypedRun run, std::string_view options);
+TypedRun with_options(TypedRun run, const std::vector<std::string>& words);
 
 /// The model of a preset with its options; device is auto where none is given. Throws Error.
 RunRequest request_of(const Given& given, const Preset& preset);
 /// The sequence: a file, or a task, the preset's own (of `length` steps) where none is given. Throws Error.
 SequenceChoice sequence_of(const Given& given, const Preset& preset, std::int64_t length);
+/// The request of a run with its sequence, which is read or made. Throws Error.
+RunRequest run_request_of(const Given& given, const Preset& preset);
 /// The request of a training. Throws Error.
 TrainingRequest training_request_of(const Given& given, const Preset& preset);
 

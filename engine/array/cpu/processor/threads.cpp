@@ -6,6 +6,7 @@
 #include <bit>
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -49,10 +50,12 @@ unsigned processors() {
   return std::thread::hardware_concurrency();
 }
 
+int most_threads = std::numeric_limits<int>::max();  // of limit_threads()
+
 class ThreadPool {
  public:
   ThreadPool() {
-    const unsigned all = std::max(1u, processors());
+    const unsigned all = std::clamp(processors(), 1u, static_cast<unsigned>(most_threads));
     of_ = static_cast<int>(std::min<unsigned>(all, most_parts));
     for (int i = 1; i < of_; ++i) try {
         threads_.emplace_back([this, i] { serve(i); });
@@ -164,6 +167,7 @@ ThreadPool& pool() {
 }  // namespace
 
 int thread_count() { return pool().threads(); }
+void limit_threads(int most) { most_threads = std::max(1, most); }
 void parallel(std::int64_t n, const std::function<void(std::int64_t)>& f) { pool().run(n, f); }
 
 }  // namespace reclab::cpu

@@ -12,5 +12,7 @@ namespace reclab::cpu {
 void parallel(std::int64_t n, const std::function<void(std::int64_t)>& f);
 /// The number of threads, the caller's included.
 int thread_count();
+/// No more threads than these, the caller's included; before anything is computed.
+void limit_threads(int most);
 
 }  // namespace reclab::cpu
