@@ -20,6 +20,15 @@ bool possible(const Registry& registry, const Preset& preset, const std::vector<
   }
 }
 
+/// Whether its step takes long to be looked at.
+bool is_large(const Prepared& prepared) {
+  constexpr double most = 1 << 17;  // entries of D
+  std::int64_t states = 0, weights = 0;
+  for (const Network::StateVar& state : prepared.shape_network->states()) states += count(state.shape);
+  for (const Parameters::Entry& entry : prepared.parameters.entries()) weights += std::ssize(entry.values);
+  return static_cast<double>(states) * static_cast<double>(weights) > most;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> small_settings(const Registry& registry, const Preset& preset) {
@@ -40,21 +49,23 @@ std::vector<std::pair<std::string, std::string>> small_settings(const Registry& 
 std::vector<RuleUse> rule_uses(const Registry& registry, const Preset& preset) {
   RunRequest request;
   request.preset = preset;
-  request.set = small_settings(registry, preset);
-  // One layer is not the same to all rules as a stack.
-  if (std::ranges::find(preset.hyper, std::pair<std::string, HyperValue>("layers", std::int64_t{1})) != preset.hyper.end())
-    std::erase_if(request.set, [](const auto& setting) { return setting.first == "layers"; });
-  if (!possible(registry, preset, request.set)) request.set.clear();
   request.sequence = make_task(preset.task, preset.task_options());
   if (request.sequence->target_kind == TargetKind::none) request.sequence = make_task("adding", {.length = 8});
   request.loss = LossKind::task;
-  const Prepared prepared(registry, request);
-  Model model(prepared.architecture, prepared.hyper, prepared.parameters, cpu_backend(), DType::f64);
+  auto prepared = std::make_unique<Prepared>(registry, request);
+  if (is_large(*prepared)) {
+    request.set = small_settings(registry, preset);
+    // One layer is not the same to all rules as a stack.
+    if (std::ranges::find(preset.hyper, std::pair<std::string, HyperValue>("layers", std::int64_t{1})) != preset.hyper.end())
+      std::erase_if(request.set, [](const auto& setting) { return setting.first == "layers"; });
+    if (possible(registry, preset, request.set)) prepared = std::make_unique<Prepared>(registry, request);
+  }
+  Model model(prepared->architecture, prepared->hyper, prepared->parameters, cpu_backend(), DType::f64);
   const std::deque<Sequence> examples{*request.sequence};
   std::vector<RuleUse> uses;
   for (const LearningRuleInfo& rule : learning_rules()) {
     RuleUse& use = uses.emplace_back(rule.id);
-    if (!prepared.readout_note.empty()) {
+    if (!prepared->readout_note.empty()) {
       use.why_not = "Its read-out is fitted to the target at once, and nothing is learned step by step.";
       continue;
     }

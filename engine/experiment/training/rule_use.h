@@ -15,8 +15,8 @@ struct RuleUse {
   Sentence why_not;    ///< empty: the preset can be trained by it
 };
 
-/// Of all rules, in their order, for the model of a preset made small, whose step has the same structure, on the preset's own sequence.
-/// Throws Error for a preset that cannot be built.
+/// Of all rules, in their order, for the model of a preset on its own sequence; a large one is made small, whose step has the same
+/// structure. Throws Error for a preset that cannot be built.
 std::vector<RuleUse> rule_uses(const Registry& registry, const Preset& preset);
 
 /// The settings that make a preset small, as far as it can be.

@@ -18,7 +18,6 @@ namespace reclab::rules_by_name {
 namespace {
 
 constexpr double rounding = 1e-9;
-constexpr std::size_t largest_block = 8;
 constexpr int rounds = 2;
 
 /// The recurrent weights: of each matrix the columns that are multiplied with an entry of the state.
@@ -223,7 +222,7 @@ OnlineMethod method(const OnlineSetup& setup) {
   for (std::size_t i = 0; i < n; ++i) self.set(i, i);
   const BitMatrix blocks = reached_within({remains, self}, std::numeric_limits<std::int64_t>::max()).within;
   for (std::size_t i = 0; i < n; ++i)
-    if (const std::size_t block = blocks.listed(i).size(); block > largest_block || (block > 1 && block == n && n > 2))
+    if (const std::size_t block = blocks.listed(i).size(); block > 2 && 2 * block > n)
       refuse(setup, "has units that act on one another otherwise");
   const BitMatrix kept = reached_within({remains, pattern.direct}, std::numeric_limits<std::int64_t>::max()).within;
   local->plan = std::make_shared<const SparsePlan>(pattern, kept, remains);
