@@ -46,7 +46,9 @@ class TestLessons : public test::WindowTest {
     open(onWaves(), size);
   }
   bool quiet() const {
-    return QTest::qWaitFor([this] { return atRest() && !window_->pins()->running(); }, patience);
+    const bool is = QTest::qWaitFor([this] { return atRest() && !window_->pins()->running(); }, patience);
+    QCoreApplication::processEvents();  // cursor and arrow follow the run by a queued call
+    return is;
   }
   /// The words of the question, without the marks of HTML; once they are more than the dots of what is not measured yet.
   static QString plain(const QLabel* label) {
