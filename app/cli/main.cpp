@@ -70,8 +70,12 @@ void refuse_empty_values(CLI::App& command) {
 /// CLI11's complaint in a line of ours, with the nearest name that there is.
 std::string sentence_of(const CLI::ParseError& error, CLI::App& app, int argc, char** argv) {
   CLI::App* command = &app;
-  if (const auto used = app.get_subcommands(); !used.empty()) command = used.front();
-  const std::string help = "`reclab " + (command == &app ? "" : command->get_name() + " ") + "--help`";
+  std::string name;  // "sweep run"
+  for (auto used = app.get_subcommands(); !used.empty(); used = command->get_subcommands()) {
+    command = used.front();
+    name += (name.empty() ? "" : " ") + command->get_name();
+  }
+  const std::string help = "`reclab " + name + (name.empty() ? "" : " ") + "--help`";
 
   if (command == &app) {
     std::vector<std::string> commands;
@@ -85,13 +89,12 @@ std::string sentence_of(const CLI::ParseError& error, CLI::App& app, int argc, c
     const std::string extra = extras.empty() ? "" : extras.front();
     std::vector<std::string> known;
     for (const CLI::Option* option : command->get_options())
-      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+      for (const std::string& one : option->get_lnames()) known.push_back("--" + one);
     if (extra.starts_with("-"))
-      return command->get_name() + " has no option \"" + extra + "\"; did you mean " + nearest_names(extra, known, 1) + "? See " + help +
-             ".";
-    return command->get_name() + ": \"" + extra + "\" is one argument too many; see " + help + ".";
+      return name + " has no option \"" + extra + "\"; did you mean " + nearest_names(extra, known, 1) + "? See " + help + ".";
+    return name + ": \"" + extra + "\" is one argument too many; see " + help + ".";
   }
-  return command->get_name() + ": " + std::string(error.what()) + "; see " + help + ".";
+  return name + ": " + std::string(error.what()) + "; see " + help + ".";
 }
 
 int reclab_main(int argc, char** argv, Interrupt& interrupt) {

@@ -156,6 +156,8 @@ TEST_CASE("mistakes are said when the plan is made, or with the cell, and its ex
   };
   refused("{" + small + R"(, "axes": {"set.width": [4, 0]}})", "cell 1 (set.width 0) cannot be");
   refused("{" + small + R"(, "axes": {"seed": [1]}, "measure": ["max outputs"]})", "records no outputs");
+  CHECK(reclab_says({"sweep", "run", "x", "--job", "2"})
+            .error.starts_with("reclab: sweep run has no option \"--job\"; did you mean --jobs?"));
   CHECK(reclab_says({"sweep", "run", (scratch / "no").string()}).error.find("no folder of a sweep") != std::string::npos);
 
   // Settings of which each is good, and which do not go together.
