@@ -2,6 +2,7 @@
 #include "lessons/lesson.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <set>
@@ -19,6 +20,8 @@ namespace fs = std::filesystem;
 
 namespace reclab {
 namespace {
+
+constexpr std::uintmax_t most_bytes = 1 << 20;  // of a lesson; ninety times the longest that comes with the program
 
 /// The line of a file; further words follow a colon.
 [[noreturn]] void refuse(int line, const std::string& why) { throw Error("line " + std::to_string(line) + ": " + why, {}); }
@@ -42,6 +45,13 @@ double number_of(const std::string& text, int line) {
   const std::optional<double> value = number_in(word);
   if (!value) refuse(line, "\"" + std::string(word) + "\" is no number.");
   return *value;
+}
+
+std::int64_t whole_number_of(const std::string& text, int line) {
+  const double value = number_of(text, line);
+  if (!(std::abs(value) <= 1e9) || value != std::floor(value))
+    refuse(line, "\"" + std::string(trimmed(text)) + "\" is no whole number up to 1e9.");
+  return static_cast<std::int64_t>(value);
 }
 
 struct KeyedLine {
@@ -77,6 +87,13 @@ std::vector<KeyedLine> lines_of(const std::string& text, int first) {
   refuse(line.number, "\"" + line.key + "\" is no line of " + of + "; did you mean \"" + nearest_names(line.key, keys, 1) + "\"?");
 }
 
+/// Whether a file lies in a folder once links are followed.
+bool lies_in(const fs::path& file, const fs::path& folder) {
+  std::error_code none;
+  const fs::path real = fs::weakly_canonical(file, none), home = fs::weakly_canonical(folder, none);
+  return std::ranges::mismatch(home, real).in1 == home.end();
+}
+
 /// Files of a line are relative to the lesson's folder and stay in it.
 void keep_inside(TypedRun& run, const fs::path& folder, int line) {
   for (const std::string& flag : file_flags()) {
@@ -85,10 +102,7 @@ void keep_inside(TypedRun& run, const fs::path& folder, int line) {
     const fs::path path = fs::path(found->second).lexically_normal();
     if (path.is_absolute() || *path.begin() == "..")
       refuse(line, flag + " is " + found->second + "; a lesson's files lie in its own folder.");
-    std::error_code none;
-    const fs::path real = fs::weakly_canonical(folder / path, none), home = fs::weakly_canonical(folder, none);
-    if (std::ranges::mismatch(home, real).in1 != home.end())
-      refuse(line, flag + " is " + found->second + ", a link that leads out of the lesson's folder.");
+    if (!lies_in(folder / path, folder)) refuse(line, flag + " is " + found->second + ", a link that leads out of the lesson's folder.");
     found->second = (folder / path).string();
   }
 }
@@ -142,7 +156,7 @@ LabSetup lab_of(const MarkdownBlock& block, const fs::path& folder) {
     } else if (line.key == "say") {
       lab.say = line.value;
     } else if (line.key == "step") {
-      lab.step = static_cast<std::int64_t>(number_of(line.value, line.number));
+      lab.step = whole_number_of(line.value, line.number);
     } else {
       unknown(line, keys, "a lab block");
     }
@@ -296,9 +310,9 @@ void read_front(Lesson& lesson, const FrontMatter& front) {
     else if (line.key == "about")
       lesson.about = line.value;
     else if (line.key == "minutes")
-      lesson.minutes = static_cast<int>(number_of(line.value, line.number));
+      lesson.minutes = static_cast<int>(whole_number_of(line.value, line.number));
     else if (line.key == "order")
-      lesson.order = static_cast<int>(number_of(line.value, line.number));
+      lesson.order = static_cast<int>(whole_number_of(line.value, line.number));
     else if (line.key == "needs")
       lesson.needs = list_of(line.value);
     else if (line.key == "after")
@@ -376,6 +390,10 @@ Lesson parse_lesson(std::string_view text, const std::string& id, const fs::path
 Lesson read_lesson(const fs::path& folder) {
   const fs::path file = folder / "lesson.md";
   try {
+    if (!lies_in(file, folder)) throw Error("is a link that leads out of the lesson's folder.", {});
+    std::error_code none;
+    if (fs::file_size(file, none) > most_bytes && !none)
+      throw Error("has more than " + std::to_string(most_bytes) + " bytes; a lesson has less, and its data lie beside it.", {});
     return parse_lesson(read_file(file), fs::weakly_canonical(folder).filename().string(), folder);
   } catch (const Error& error) {
     if (!error.where().file.empty()) throw;

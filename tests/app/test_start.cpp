@@ -106,6 +106,7 @@ class TestStart : public QObject {
                                            << "it can be up to 9.4 pt there";
     QTest::newRow("a part that there is not") << QStringList{"--figures", "x", "--with", "title,legend"}
                                               << "--with names legend; the parts are title, caption and cursor.";
+    QTest::newRow("a lesson and figures") << QStringList{"--lesson", "state", "--figures", "x"} << "--figures draws a run, and --lesson";
     QTest::newRow("panels of no figures") << QStringList{"--panels", "gradients"} << "--panels belongs to --figures";
     QTest::newRow("a folder that cannot be") << QStringList{"lstm", "--task", "noise", "--length", "20", "--figures", "/proc/nowhere"}
                                              << "/proc/nowhere";

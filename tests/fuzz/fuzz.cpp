@@ -31,6 +31,8 @@ using namespace reclab;
 namespace fs = std::filesystem;
 
 void fuzz_session(const fs::path& folder, std::string_view bytes);  // session.cpp
+void fuzz_lesson(const fs::path& folder, std::string_view bytes);   // lesson.cpp
+void fuzz_answers(std::string_view bytes);
 
 namespace {
 
@@ -138,11 +140,14 @@ void cache(std::string_view bytes) {
 }
 
 void session(std::string_view bytes) { fuzz_session(folder, bytes); }
+void lesson(std::string_view bytes) { fuzz_lesson(folder, bytes); }
+void answers(std::string_view bytes) { fuzz_answers(bytes); }
 
 constexpr std::pair<std::string_view, void (*)(std::string_view)> targets[] = {
-    {"table", table},       {"npy", npy},        {"npz", npz},        {"safetensors", safetensors},
-    {"sequence", sequence}, {"sound", sequence}, {"preset", preset},  {"weights", weights},
-    {"state", state},       {"cache", cache},    {"session", session}};
+    {"table", table},       {"npy", npy},        {"npz", npz},         {"safetensors", safetensors},
+    {"sequence", sequence}, {"sound", sequence}, {"preset", preset},   {"weights", weights},
+    {"state", state},       {"cache", cache},    {"session", session}, {"lesson", lesson},
+    {"answers", answers}};
 void (*target)(std::string_view) = nullptr;
 
 std::uint64_t number(const std::uint8_t* bytes, int width) {

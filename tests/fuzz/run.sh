@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . app/prepare.sh
 root=$PWD
-targets=(table npy npz safetensors sequence sound preset weights state cache session settings)
+targets=(table npy npz safetensors sequence sound preset weights state cache session lesson answers settings)
 if [ $# -gt 0 ]; then
   [[ " ${targets[*]} " == *" $1 "* ]] || { echo "there is no target $1; there are ${targets[*]}" >&2; exit 2; }
   targets=("$1")

@@ -81,6 +81,10 @@ def main(reclab, out):
         keep('preset', preset.name, preset.read_bytes())
     for session in (checkout / 'tests/app/sessions').glob('*/*.reclab'):
         keep('session', session.parent.name + '-' + session.name, session.read_bytes())
+    for lesson in (checkout / 'resources/lessons').glob('*/lesson.md'):
+        keep('lesson', lesson.parent.name, lesson.read_bytes())
+    given = [{'given': '44', 'right': False, 'at': '2026-11-28T10:00:00Z'}, {'given': 'reclab run gru view pins=1', 'right': True}]
+    keep('answers', 'two', json.dumps({'reclab answers': 1, 'name': 'Ada', 'lessons': {'state': {'product/1': given, 'span/1': given[:1]}, 'gates': {}}}))
     keep('cache', 'pace', json.dumps({'machine': 'x', 'yardstick_seconds': {'cpu': [0.01, 0.02]}}))
 
     for width in (1, 2, 3):

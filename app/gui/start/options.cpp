@@ -133,6 +133,8 @@ Options readOptions(const QStringList& arguments) {
   if (!options.print.isEmpty() && options.lesson.isEmpty()) refuse("--print belongs to --lesson; name the lesson that is printed.");
   if (!options.step.isEmpty() && options.print.isEmpty()) refuse("--step belongs to --print.");
   if (!options.print.isEmpty() && !options.figures.isEmpty()) refuse("--print and --figures are two things to draw; give one of them.");
+  if (!options.lesson.isEmpty() && !options.figures.isEmpty())
+    refuse("--figures draws a run, and --lesson begins a lesson in the window; give one of them.");
   if (parser.isSet("theme")) {
     const QString name = parser.value("theme");
     if (name != "light" && name != "dark" && name != "system") refuse("--theme is " + name + "; it is light, dark or system.");

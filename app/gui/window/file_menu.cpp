@@ -12,6 +12,7 @@
 #include "gui/frame/window_frame.h"
 #include "gui/look/look.h"
 #include "gui/session/kept_setup.h"
+#include "gui/sessions/sessions_feature.h"
 #include "gui/views/first_hint.h"
 #include "plain_text.h"
 #include "sequence/format.h"
@@ -110,7 +111,7 @@ void FileMenu::addFiles(QMenu* menu, const QStringList& paths) {
   }
 }
 
-/// For a first look: samples and files that were opened one click away.
+/// For a first look: samples, and sessions and files that were opened, one click away.
 void FileMenu::offerData() {
   auto* menu = new QMenu(frame_->window());
   menu->setProperty("repeats", true);  // other menus' actions
@@ -119,14 +120,14 @@ void FileMenu::offerData() {
     menu->clear();
     addTitle(menu, tr("Samples"));
     addFiles(menu, sampleFiles());
-    if (const QStringList recent = recentFiles(); !recent.isEmpty()) {
+    if (const QStringList recent = recentSessions() + recentFiles(); !recent.isEmpty()) {
       addTitle(menu, tr("Opened before"));
       addFiles(menu, recent);
     }
     addTitle(menu, tr("Your own"));
     menu->addActions({frame_->action("open"), frame_->action("paste")});
   });
-  frame_->hint()->addButton("open", tr("Data"), tr("Samples, files that were opened before, and your own"))->setMenu(menu);
+  frame_->hint()->addButton("open", tr("Data"), tr("Samples, sessions and files that were opened before, and your own"))->setMenu(menu);
 }
 
 void FileMenu::loadFile(FileKind kind) {

@@ -138,6 +138,48 @@ TEST_CASE("a link out of a lesson's folder is refused") {
   CHECK_EQUAL(lesson.steps[0].lab()->run.given.at("--input"), (folder / "data.csv").string());
 }
 
+TEST_CASE("a lesson of a stranger reads its own folder alone, and no file of any size") {
+  const test::Scratch scratch;
+  const fs::path folder = scratch.path() / "lesson";
+  fs::create_directories(folder);
+  std::ofstream(scratch.path() / "other.md") << front << "## A {#a}\n\nWords.\n";
+  fs::create_symlink(scratch.path() / "other.md", folder / "lesson.md");
+  CHECK_ERROR(read_lesson(folder), "leads out of");
+  fs::remove(folder / "lesson.md");
+  std::ofstream(folder / "lesson.md") << front << "## A {#a}\n\n" << std::string(2 << 20, 'a') << "\n";
+  CHECK_ERROR(read_lesson(folder), "bytes; a lesson has less");
+  for (const char* file : {"../data.csv", "/etc/passwd", "a/../../data.csv"})
+    CHECK_ERROR(lesson_of(std::string("## A {#a}\n\n```lab\nreclab run elman --input ") + file + "\n```\n", folder), "its own folder");
+  for (const char* target : {"file:///etc/passwd", "http://a.b", "javascript:a()", "reclab:run?gru", "/etc/passwd", "HTTPS://a.b"})
+    CHECK_ERROR(lesson_of(std::string("## A {#a}\n\n[words](") + target + ")\n", folder), "a link leads to");
+}
+
+TEST_CASE("markup of a stranger is words, and what is nested deep ends in a sentence") {
+  const Lesson lesson = lesson_of("## <b>A</b> {#a}\n\nIs <img src=file:///x> bold &lt;b&gt;?\n");
+  CHECK_EQUAL(lesson.steps[0].title, "<b>A</b>");
+  std::string words;
+  for (const ProseSpan& span : std::get<ProseBlock>(lesson.steps[0].blocks[0]).words) {
+    CHECK(span.kind == ProseSpan::Kind::text);
+    words += span.text;
+  }
+  CHECK_EQUAL(words, "Is <img src=file:///x> bold <b>?");
+  const auto nested = [](const std::string& one, int times) {
+    std::string text;
+    for (int i = 0; i < times; ++i) text += one;
+    return text;
+  };
+  const Measuring none = [](const std::string& measure) -> double { throw Error(measure, {}); };
+  CHECK_ERROR(evaluate(nested("(", 100'000), none), "too many brackets");
+  CHECK_ERROR(evaluate(nested("-", 100'000) + "1", none), "too many signs");
+  CHECK_ERROR(evaluate("1" + nested("^1", 100'000), none), "too many signs");
+  CHECK_ERROR(with_numbers(prose_of("{{1 | 999999999}}"), none), "no manner of writing");
+  CHECK(!prose_of(nested("- ", 5000) + "a").empty());
+  CHECK(!prose_of(nested("*", 5000) + "a" + nested("*", 5000)).empty());
+  for (const char* minutes : {"nan", "1e300", "inf", "1.5", "-1e30"})
+    CHECK_ERROR(parse_lesson(std::string("---\ntitle: A\nminutes: ") + minutes + "\n---\n## A {#a}\n\nWords.\n", "own", "/nowhere"),
+                "no whole number");
+}
+
 TEST_CASE("pinned runs are of the sequence of the run above them") {
   const Lesson lesson =
       lesson_of("## A {#a}\n\n```lab\nreclab run elman --task noise --length 50 --seed 7\npin: reclab run lstm --seed 3\n```\n");
