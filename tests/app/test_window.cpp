@@ -389,7 +389,7 @@ class TestWindow : public test::WindowTest {
     pick(precision, "float32");
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->timed && session().trace()->timed->dtype == "float32" && idle(), patience);
     QCOMPARE(lengths("sequential"), (std::vector<double>{64, 128}));
-    QVERIFY(panel->caption().startsWith("CPU, float32, batch 2, width 8"));
+    QTRY_VERIFY2_WITH_TIMEOUT(panel->caption().startsWith("CPU, float32, batch 2, width 8"), qPrintable(panel->caption()), patience);
 
     // Another model, while this one is being timed: its own curves, and its own forms and width.
     pick(panel->findChild<QComboBox*>("timingTo"), "65,536");

@@ -88,6 +88,19 @@ class TestKernels : public QObject {
         qPrintable(tip));
   }
 
+  void aPictureThatIsPutAwayFollowsTheTheme() {
+    Shown<KernelsPanel> shown(traceWith());
+    choose(shown.find<QComboBox>("view"), 1);
+    QPalette dark;
+    dark.setColor(QPalette::Base, QColor("#101418"));
+    dark.setColor(QPalette::Window, QColor("#181c20"));
+    for (const QPalette::ColorRole role : {QPalette::Text, QPalette::WindowText}) dark.setColor(role, QColor("#e8ecf0"));
+    shown->setPalette(dark);
+    const QColor seen = shown->gainRect()->axis(QCPAxis::atLeft)->labelColor();
+    QVERIFY(seen.lightness() > 128);
+    QCOMPARE(shown->kernelRect()->axis(QCPAxis::atLeft)->labelColor(), seen);
+  }
+
   void thePhaseHasTicksWhateverItsRange() {
     Shown<KernelsPanel> shown(traceWith());
     choose(shown.find<QComboBox>("view"), 1);

@@ -114,6 +114,7 @@ QCPAxisRect* Plot::makeRect(std::function<void()> shape) {
     raiseExponents(axis);
     styleAxis(axis);
   }
+  made_.append(rect);
   return rect;
 }
 
@@ -295,7 +296,10 @@ void Plot::applyTheme() {
   theme_ = Theme::of(this);
   theme_.own = own;
   setBackground(QBrush(theme_.base));
-  for (QCPAxisRect* rect : axisRects())
+  QList<QCPAxisRect*> rects = axisRects();
+  for (const QPointer<QCPAxisRect>& rect : made_)  // one that is put away for a while is in no layout
+    if (rect && !rects.contains(rect)) rects.append(rect);
+  for (QCPAxisRect* rect : rects)
     for (QCPAxis* axis : rect->axes()) styleAxis(axis);
 }
 

@@ -6,6 +6,7 @@
 #include <qcustomplot.h>
 
 #include <QElapsedTimer>
+#include <QPointer>
 #include <QSet>
 #include <QTimer>
 #include <cstdint>
@@ -241,6 +242,7 @@ class Plot : public QCustomPlot {
 
   Theme theme_;
   QList<TimeRect> time_rects_;
+  QList<QPointer<QCPAxisRect>> made_;
   QSharedPointer<StepTicker> step_ticker_;
   std::int64_t extent_first_ = 0, extent_last_ = -1, first_ = 0, last_ = 0, cursor_ = -1;
   Drag drag_ = Drag::none;

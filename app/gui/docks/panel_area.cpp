@@ -336,16 +336,24 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
   new AlignedTimes(this);
   soon_.setSingleShot(true);
   soon_.setInterval(120);
-  connect(&soon_, &QTimer::timeout, this, [this] {
-    if (own_ || enlarged_ != nullptr || fitOf(size()) == fit_) return;
-    // Panels that were raised in front of others stay there.
-    std::vector<PanelDock*> raised;
-    for (PanelDock* one : docks_)
-      if (one->inSight() && std::ranges::none_of(rows_, [one](const auto& row) { return row.contains(one); })) raised.push_back(one);
-    arrange(PanelLayout(layout_));
-    for (PanelDock* one : raised) one->raise();
-  });
+  connect(&soon_, &QTimer::timeout, this, &PanelArea::fitRoom);
   arrange(layouts().front());
+}
+
+void PanelArea::fitRoom() {
+  if (own_ || enlarged_ != nullptr || fitOf(size()) == fit_) return;
+  // Panels that were raised in front of others stay there.
+  std::vector<PanelDock*> raised;
+  for (PanelDock* one : docks_)
+    if (one->inSight() && std::ranges::none_of(rows_, [one](const auto& row) { return row.contains(one); })) raised.push_back(one);
+  arrange(PanelLayout(layout_));
+  for (PanelDock* one : raised) one->raise();
+}
+
+void PanelArea::settle() {
+  if (!soon_.isActive()) return;
+  soon_.stop();
+  fitRoom();
 }
 
 void PanelArea::setSettings(const std::vector<Panel::Setting>& settings) {

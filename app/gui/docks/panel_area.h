@@ -120,6 +120,8 @@ class PanelArea : public QMainWindow {
   };
   Places places(int version = 0) const;
   bool restorePlaces(const Places& places, int version = 0);  ///< false: they are none that Qt takes
+  /// Fits the panels now to a size that they are to be fitted to soon.
+  void settle();
   /// Sets the layout that the restored places are of, after restorePlaces().
   void takeOver(const PanelLayout& layout, QSize fit, bool own);
 
@@ -135,6 +137,7 @@ class PanelArea : public QMainWindow {
 
  private:
   bool isArranged(PanelDock* dock) const;  ///< has a place, shown or hidden
+  void fitRoom();                          ///< as many columns and rows as the size has room for
   void spread();                           ///< gives the rows and columns of the arrangement their proportions
   std::vector<PanelDock*> docks_;
   PanelLayout layout_;

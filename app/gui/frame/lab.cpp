@@ -228,6 +228,7 @@ void Lab::setTime(const TimeView& time) {
 }
 
 QJsonObject Lab::written(const PutLearned& put) const {
+  area_->settle();
   LabState state = this->state();
   for (const PanelDock* dock : area_->docks())
     if (!dock->inSight()) state.panels[dock->panel()->id()] = setIn(*dock->panel(), false);

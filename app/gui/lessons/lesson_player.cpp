@@ -241,9 +241,10 @@ std::size_t LessonPlayer::blocksBefore(const Lesson& lesson, std::size_t step) c
   return blocks.size();
 }
 
-bool LessonPlayer::touched() const {
+bool LessonPlayer::touched(const Question& question) const {
   std::map<std::string, double> now = view();
-  now["cursor"] = viewThen_.contains("cursor") ? viewThen_.at("cursor") : 0.0;  // moving it is looking
+  if (question.holds.find("view cursor") == std::string::npos && viewThen_.contains("cursor"))
+    now["cursor"] = viewThen_.at("cursor");  // moving it is looking, where it is not what is asked for
   return wandered() || viewThen_ != now;
 }
 

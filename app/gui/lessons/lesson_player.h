@@ -49,7 +49,7 @@ class LessonPlayer : public QObject {
   /// Whether what is set differs from what the step sets.
   bool wandered() const;
   /// Whether a hand changed anything of that, or moved cursor, panels or pins, since the step set the lab up.
-  bool touched() const;
+  bool touched(const Question& question) const;
   void isSetUp() { viewThen_ = view(); }  ///< its run is there, and cursor and panels are as it sets them
 
   /// How many of the step's blocks are shown: all, or those before a lab that waits for a prediction.

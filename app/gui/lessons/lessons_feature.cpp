@@ -54,6 +54,9 @@ LessonsFeature::LessonsFeature(WindowFrame* frame)
   connect(player_, &LessonPlayer::aboutToOpen, this, &LessonsFeature::makeRoom);
   connect(player_, &LessonPlayer::closed, this, &LessonsFeature::restore);
   connect(player_, &LessonPlayer::aboutToSetUp, this, [this] { pointAt({}, {}); });
+  connect(dock_, &QDockWidget::visibilityChanged, this, [this] {
+    if (dock_->isHidden()) pointAt({}, {});
+  });
   connect(player_, &LessonPlayer::setUp, this, [this](const LabSetup* lab) {
     lab_ = lab;
     arrange(*lab);

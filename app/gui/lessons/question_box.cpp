@@ -159,10 +159,10 @@ void QuestionBox::refresh() {
       return say(QString::fromUtf8("✓ ") + tr("Done."), htmlOf(answered->words.words, palette()), true);
     if (before) return say(QString::fromUtf8("✓ ") + tr("Done before."), {}, true);
     // What is wrong is said of what a hand has done.
-    return say(
-        {},
-        player_->touched() && answered && !answered->words.words.empty() ? htmlOf(answered->words.words, palette()) : tr("Not done yet."),
-        false);
+    return say({},
+               player_->touched(question_) && answered && !answered->words.words.empty() ? htmlOf(answered->words.words, palette())
+                                                                                         : tr("Not done yet."),
+               false);
   }
   if (!answered) return say({}, {}, false);
   if (choices_ != nullptr)
