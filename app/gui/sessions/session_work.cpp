@@ -125,13 +125,14 @@ SavedSession saveSession(const LabSnapshot& lab, const SessionPlan& plan) {
   session.state = withFilesOfState(lab.state, [&](const QString& file) { return data.path(file); });
   for (const auto& [name, weights] : lab.weights) session.weights[name] = putWeights(weights, files);
   for (const auto& learner : lab.learners) {
-    if (!plan.copiesTrainings) {
-      session.trainings[learner->id()] = {};
-      continue;
-    }
     const QString folder = plan.store + '/' + learner->id();
     try {
-      learner->keep(folder, [&] { session.trainings[learner->id()] = copyTraining(folder, files, data); });
+      if (plan.copiesTrainings) {
+        learner->keep(folder, [&] { session.trainings[learner->id()] = copyTraining(folder, files, data); });
+      } else {
+        session.trainings[learner->id()] = {};
+        if (!QFileInfo(folder + '/' + learnerName).isFile()) learner->keep(folder, {});  // a new one, that the store has not yet
+      }
     } catch (const Error&) {
       saved.notes << sentenceOf(std::current_exception());
     }

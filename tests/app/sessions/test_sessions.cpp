@@ -481,6 +481,7 @@ class TestSessions : public test::LabTest {
     for (int i = 0; i < kills; ++i) {
       test::forgetAll();
       QDir(Recovery::standardFolder()).removeRecursively();
+      QDir(TrainingStore::standardFolder()).removeRecursively();  // many trainings are asked about at a closing
       QTemporaryDir folder;
       QProcess process;
       process.start(QCoreApplication::applicationFilePath(),
