@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "array/error.h"
-#include "array/host.h"
 #include "learning/online/influence.h"
 #include "streams/stream_rule.h"
 
@@ -56,13 +55,7 @@ class StreamOnline final : public StreamRule {
       state_ = step_.next();
     }
     if (!learn) return false;
-    std::size_t at = 0;
-    for (DeviceArray& gradient : gradients_) {
-      const auto entries = static_cast<std::size_t>(gradient.entries());
-      const auto values = narrowed(model_.real(), std::span(total).subspan(at, entries));
-      model_.backend().upload(gradient.data(), values.data(), values.size());
-      at += entries;
-    }
+    upload_gradients(model_, total, gradients_);
     return true;
   }
   std::span<const DeviceArray> gradients() const override { return gradients_; }

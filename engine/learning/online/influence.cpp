@@ -4,9 +4,20 @@
 #include <cmath>
 
 #include "array/demand.h"
+#include "array/host.h"
 #include "array/rng.h"
 
 namespace reclab {
+
+void upload_gradients(Model& model, std::span<const double> values, std::span<DeviceArray> into) {
+  std::size_t at = 0;
+  for (DeviceArray& gradient : into) {
+    const auto entries = static_cast<std::size_t>(gradient.entries());
+    const auto narrow = narrowed(model.real(), values.subspan(at, entries));
+    model.backend().upload(gradient.data(), narrow.data(), narrow.size());
+    at += entries;
+  }
+}
 
 Signs signs_of(std::uint64_t seed, std::int64_t step, std::int64_t sequence) {
   return [rng = Rng(seed).split("signs/" + std::to_string(step) + "/" + std::to_string(sequence)), left = 0,

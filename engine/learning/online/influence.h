@@ -21,6 +21,9 @@ using Signs = std::function<double()>;
 /// The signs of one sequence of one step of training: they depend on these numbers alone.
 Signs signs_of(std::uint64_t seed, std::int64_t step, std::int64_t sequence);
 
+/// Writes dL/dtheta, all weights behind each other, into an array each, in the model's precision.
+void upload_gradients(Model& model, std::span<const double> values, std::span<DeviceArray> into);
+
 /// The influence of the weights on the state of one sequence. Vectors are those of StepMap.
 class Influence {
  public:

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "array/cpu/processor/threads.h"
-#include "array/host.h"
 #include "execution/elapsed_times.h"
 #include "learning/losses.h"
 #include "learning/online/influence.h"
@@ -91,13 +90,7 @@ class OnlineRule final : public LearningRule {
       part.counts |= own.counts;
       for (std::size_t i = 0; i < total.size(); ++i) total[i] += own.gradient[i];
     }
-    std::size_t at = 0;
-    for (DeviceArray& gradient : gradients_) {
-      const auto entries = static_cast<std::size_t>(gradient.entries());
-      const auto values = narrowed(model_.real(), std::span(total).subspan(at, entries));
-      model_.backend().upload(gradient.data(), values.data(), values.size());
-      at += entries;
-    }
+    upload_gradients(model_, total, gradients_);
     return part;
   }
   std::span<const DeviceArray> gradients() const override { return gradients_; }
