@@ -373,7 +373,8 @@ class TestWindow : public test::WindowTest {
     QCOMPARE(shown.size(), 0);
     press();
     // Where other work begins meanwhile, it is stopped and begins anew: the caption tells when it is whole.
-    QTRY_VERIFY2_WITH_TIMEOUT(idle() && panel->caption().startsWith("CPU, float64, batch 2, width 8"), qPrintable(panel->caption()), patience);
+    QTRY_VERIFY2_WITH_TIMEOUT(idle() && panel->caption().startsWith("CPU, float64, batch 2, width 8"), qPrintable(panel->caption()),
+                              patience);
     QCOMPARE(lengths("sequential"), (std::vector<double>{64, 128}));
     for (const TraceArray* array : session().trace()->matching("timing/"))
       if (QString::fromStdString(array->key).count('/') > 1)
