@@ -151,7 +151,7 @@ class TestEditors : public test::WindowTest {
     const auto said = [this] { return window_->statusLine()->sentence(); };
     const QString before = boxOf("spectral_radius")->text();
     type(boxOf("spectral_radius"), "77");
-    QCOMPARE(said(), QString("77 was not taken: spectral radius goes from 0 to 2; it is still %1.").arg(before));
+    QCOMPARE(said(), QString("77 was not taken: Spectral radius goes from 0 to 2; it is still %1.").arg(before));
     QCOMPARE(boxOf("spectral_radius")->text(), before);
     auto* length = window_->sequenceView()->findChild<QSpinBox*>("length");
     const int steps = length->value();

@@ -10,6 +10,7 @@
 #include "gui/docks/flat_dock.h"
 #include "gui/docks/panel_area.h"
 #include "gui/frame/window_frame.h"
+#include "gui/session/sentences.h"
 #include "gui/views/scrubber.h"
 #include "spoken.h"
 
@@ -76,7 +77,7 @@ QString nameOfTarget(const WindowFrame* frame, const QString& name, const QWidge
     }
   if (const auto* dock = qobject_cast<const QDockWidget*>(target)) return dock->windowTitle();
   if (name.startsWith(QLatin1String("inspector/")) && target->objectName().startsWith("setting."))
-    return name.section('/', 1).replace('_', ' ');
+    return inWords(name.section('/', 1).toStdString());
   return spokenName(target);
 }
 
