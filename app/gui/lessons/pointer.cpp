@@ -89,7 +89,7 @@ void Pointer::place() {
   const QSizeF words =
       words_.isEmpty()
           ? QSizeF(0, 0)
-          : QSizeF(metrics.boundingRect(QRect(0, 0, most, window->height()), Qt::TextWordWrap, words_).size()) + QSizeF(16, 10);
+          : QSizeF(metrics.boundingRect(QRect(0, 0, most, window->height()), Qt::TextWordWrap, words_).size()) + QSizeF(18, 10);
   // It comes from the side where it covers least, and of such from the one with most room.
   const QRect all = window->rect();
   std::vector<std::pair<int, Qt::Edge>> sides{{seen.left() - all.left(), Qt::LeftEdge},
