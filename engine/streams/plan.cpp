@@ -120,6 +120,9 @@ std::vector<StreamField> made() {
       numbers<double>(hyper_real("rates", {}, 0.0, 0.0, unbounded, "Several rates side by side on the one stream"), &StreamRequest::rates));
   all.push_back(numbers<std::int64_t>(hyper_integer("truncations", {}, 1, 1, most, "Several truncations side by side, with each rate"),
                                       &StreamRequest::truncations));
+  all.push_back(numbers<std::int64_t>(
+      hyper_integer("advances", {}, 1, 1, most, "Several numbers of steps between two changes side by side, with each of those"),
+      &StreamRequest::advances));
   all.push_back(plan_field<StreamRequest, bool>(flag_of("reset"), "",
                                                 hyper_flag("reset", false, "Every window of backpropagation begins at rest"),
                                                 [](auto& request) -> auto& { return request.reset; }));
@@ -139,6 +142,9 @@ std::vector<StreamField> made() {
                             [](auto& request) -> auto& { return request.offline; })));
   all.push_back(count("N", "offline_batches", 1, most, "Batches of 32 windows that it is trained on",
                       [](auto& request) -> auto& { return request.offline_batches; }));
+  all.push_back(usually("none", count("N", "ring", 0, most,
+                                      "Keep the last N steps with the predictions made of them, and export them as ring.npz, a sequence",
+                                      [](auto& request) -> auto& { return request.ring; })));
   return all;
 }
 

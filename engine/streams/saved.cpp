@@ -7,6 +7,7 @@
 #include "files/json.h"
 #include "files/npz.h"
 #include "files/safetensors.h"
+#include "sequence/format.h"
 #include "streams/stream.h"
 #include "trace/kinds.h"
 
@@ -17,6 +18,7 @@ using Json = nlohmann::ordered_json;
 constexpr const char* manifest = "stream.json";
 constexpr int schema = 1;
 constexpr const char* exported_files[] = {"stream.npz", "state.npz", "weights.npz", "weights.safetensors"};
+constexpr const char* ring_file = "ring.npz";  // where one is asked for
 constexpr std::uint64_t longest_manifest = std::uint64_t{1} << 20;
 
 [[noreturn]] void fail(const std::filesystem::path& file, const std::string& what) {
@@ -25,6 +27,11 @@ constexpr std::uint64_t longest_manifest = std::uint64_t{1} << 20;
 
 void add(NpzWriter& archive, const std::string& name, const std::vector<double>& values) {
   archive.add(name, {std::ssize(values)}, std::span<const double>(values));
+}
+
+/// As save_sequence() does.
+void write_sequence(const Sequence& sequence, AtomicFile& file) {
+  std::ranges::find(sequence_formats(), ".npz", &SequenceFormat::saved_as)->save(sequence, file);
 }
 
 void write_errors(const StreamRun& stream, AtomicFile& file) {
@@ -53,6 +60,15 @@ void write_errors(const StreamRun& stream, AtomicFile& file) {
             if (const double x = curve.at(row, other, PrequentialCurve::total, 0); !(x >= least)) least = std::isnan(x) ? least : x;
           return curve.at(row, p, PrequentialCurve::total, 0) - least;
         }));
+  if (stream.ring() && stream.ring()->length() > 0) {
+    const StreamRing& ring = *stream.ring();
+    const auto regimes = ring.regimes(), drifts = ring.drifts();
+    archive.add("ring/regime", {std::ssize(regimes)}, std::span<const std::int64_t>(regimes));
+    archive.add("ring/drift", {std::ssize(drifts)}, std::span<const std::int64_t>(drifts));
+    for (std::size_t p = 0; p < predictors.size(); ++p)
+      archive.add("ring/prediction/" + predictors[p].name, {ring.length(), stream.form().outputs()},
+                  std::span<const double>(ring.predictions(p)));
+  }
   const auto& drifts = stream.drifts().rows();
   std::vector<std::int64_t> steps, regimes;
   for (const DriftLog::Row& row : drifts) {
@@ -94,11 +110,13 @@ Json read_manifest(const std::filesystem::path& folder) {
     Json json = parse_json<Json>(read_file(file), twice);
     if (twice) fail(file, "has " + printable(*twice) + " twice");
     if (json.at("schema").get<int>() != schema) fail(file, "is of another version");
-    if (json.at("files").size() != std::size(exported_files)) fail(file, "does not name its files");
-    for (std::size_t i = 0; i < std::size(exported_files); ++i) {
+    std::vector<std::string> names(std::begin(exported_files), std::end(exported_files));
+    if (json.at("files").size() > names.size()) names.emplace_back(ring_file);
+    if (json.at("files").size() != names.size()) fail(file, "does not name its files");
+    for (std::size_t i = 0; i < names.size(); ++i) {
       const Json& one = json.at("files").at(i);
-      const auto path = folder / exported_files[i];
-      if (one.at("name").get<std::string>() != exported_files[i]) fail(file, "does not name " + std::string(exported_files[i]));
+      const auto path = folder / names[i];
+      if (one.at("name").get<std::string>() != names[i]) fail(file, "does not name " + names[i]);
       if (InputFile(path).size() != one.at("bytes").get<std::uint64_t>() || sha256_of_file(path) != one.at("sha256").get<std::string>())
         fail(path, "has changed since it was written");
     }
@@ -138,6 +156,8 @@ void write_stream(StreamRun& stream, AtomicFolder& out) {
     for (const auto& entry : weights.entries()) entries.push_back({entry.name, entry.shape, entry.values});
     write_safetensors(file, entries, stream.request().run.dtype == "f32");
   });
+  if (stream.ring() && stream.ring()->length() > 0)
+    write(ring_file, [&](AtomicFile& file) { write_sequence(stream.ring()->sequence(), file); });
   Json json = {{"schema", schema}, {"version", RECLAB_VERSION}, {"preset", stream.request().run.preset.id}, {"title", stream.title()}};
   json["command"] = command_of(stream.request());
   json["arguments"] = arguments_of(stream.request());
@@ -171,8 +191,10 @@ bool holds_stream(const std::filesystem::path& folder) {
     throw Error(folder.string() + " is a file: give a folder.", {.file = folder.string()});
   const auto there = [&](const char* name) { return std::filesystem::exists(std::filesystem::symlink_status(folder / name, none)); };
   if (there(manifest)) return true;
-  for (const char* name : exported_files)
-    if (there(name))
+  std::vector<std::string> names(std::begin(exported_files), std::end(exported_files));
+  names.emplace_back(ring_file);
+  for (const std::string& name : names)
+    if (there(name.c_str()))
       throw Error(folder.string() + " has a " + name + " that is of no stream: give another folder.",
                   {.file = folder.string(), .place = name});
   return false;

@@ -107,9 +107,11 @@ struct StreamRun::Learner {
 
 StreamRun::~StreamRun() = default;
 
-std::unique_ptr<StreamRun::Learner> StreamRun::learner(const Prepared& prepared, double rate, std::int64_t truncate, bool learns) const {
+std::unique_ptr<StreamRun::Learner> StreamRun::learner(const Prepared& prepared, const Pace& pace, bool learns) const {
+  const std::int64_t truncate = pace.truncate;
   TrainingOptions options = request_.options;
-  options.rate.rate = rate;
+  options.rate.rate = pace.rate;
+  options.advance = pace.advance;
   options.seed = request_.run.seed;
   if (!learns) {
     options.rule = "bptt";
@@ -130,6 +132,29 @@ std::unique_ptr<StreamRun::Learner> StreamRun::learner(const Prepared& prepared,
                   {.parameter = "advance", .value = std::to_string(options.advance), .range = "1 to " + std::to_string(options.truncate)});
   }
   return std::make_unique<Learner>(prepared, form(), options, learns && request_.reset);
+}
+
+std::vector<StreamRun::Pace> StreamRun::paces() const {
+  const auto several = [](const auto& list, auto one) { return list.empty() ? std::vector{one} : list; };
+  std::vector<Pace> all;
+  for (const double rate : several(request_.rates, request_.options.rate.rate))
+    for (const std::int64_t truncate : several(request_.truncations, request_.options.truncate))
+      for (const std::int64_t advance : several(request_.advances, request_.options.advance)) all.push_back({rate, truncate, advance});
+  return all;
+}
+
+/// By the values of which there are several.
+void StreamRun::name_learner(const Pace& pace) {
+  std::string name, text;
+  const auto add = [&](std::size_t values, const std::string& key, const std::string& value, const std::string& words) {
+    if (values < 2) return;
+    name += (name.empty() ? "" : ",") + key + "=" + value;
+    text += (text.empty() ? "" : ", ") + words;
+  };
+  add(request_.rates.size(), "rate", as_text(pace.rate), "rate " + as_text(pace.rate));
+  add(request_.truncations.size(), "truncate", std::to_string(pace.truncate), "truncated after " + std::to_string(pace.truncate));
+  add(request_.advances.size(), "advance", std::to_string(pace.advance), "changed every " + plural(pace.advance, "step"));
+  predictors_.push_back({.name = name.empty() ? "model" : name, .text = text.empty() ? title_ : text, .learns = true});
 }
 
 StreamRun::StreamRun(const Registry& registry, const StreamRequest& request, StreamState* state, std::stop_token stop)
@@ -153,28 +178,17 @@ StreamRun::StreamRun(const Registry& registry, const StreamRequest& request, Str
   title_ = run.preset.title.empty() ? prepared.architecture.title : run.preset.title;
   architecture_ = prepared.owner;
 
-  const std::vector<double> rates = request_.rates.empty() ? std::vector{request_.options.rate.rate} : request_.rates;
-  const std::vector<std::int64_t> truncations =
-      request_.truncations.empty() ? std::vector{request_.options.truncate} : request_.truncations;
-  for (const double rate : rates)
-    for (const std::int64_t truncate : truncations) {
-      learners_.push_back(learner(prepared, rate, truncate, true));
-      const auto& advance = learners_.back()->options.advance;
-      block_steps_ = std::lcm(block_steps_, advance);
-      if (block_steps_ > longest_block)
-        throw Error("the weights of these learners change together only after more than " + std::to_string(longest_block) +
-                        " steps: choose truncations that divide each other, or one advance for all.",
-                    {.parameter = "truncations"});
-      std::string name, text;
-      if (rates.size() > 1) name = "rate=" + as_text(rate), text = "rate " + as_text(rate);
-      if (truncations.size() > 1) {
-        name += (name.empty() ? "truncate=" : ",truncate=") + std::to_string(truncate);
-        text += (text.empty() ? "truncated after " : ", truncated after ") + std::to_string(truncate);
-      }
-      predictors_.push_back({.name = name.empty() ? "model" : name, .text = text.empty() ? title_ : text, .learns = true});
-    }
+  for (const Pace& pace : paces()) {
+    learners_.push_back(learner(prepared, pace, true));
+    block_steps_ = std::lcm(block_steps_, learners_.back()->options.advance);
+    if (block_steps_ > longest_block)
+      throw Error("the weights of these learners change together only after more than " + std::to_string(longest_block) +
+                      " steps: choose truncations that divide each other, or one advance for all.",
+                  {.parameter = "truncations"});
+    name_learner(pace);
+  }
   if (request_.offline > 0) {
-    learners_.push_back(learner(prepared, request_.options.rate.rate, 0, false));
+    learners_.push_back(learner(prepared, {request_.options.rate.rate, 0, 0}, false));
     predictors_.push_back(
         {.name = "offline", .text = "trained on the first " + std::to_string(request_.offline) + " steps, then left as it is"});
     if (!state) train_offline(*learners_.back(), stop);
@@ -193,6 +207,7 @@ StreamRun::StreamRun(const Registry& registry, const StreamRequest& request, Str
   }
   curve_ = PrequentialCurve(predictors_.size());
   drifts_.emplace(predictors_.size(), form().concepts.size());
+  if (request_.ring > 0) ring_.emplace(form(), request_.ring, predictors_.size());
   predictions_.resize(predictors_.size());
   if (state) keep(*state);
 }
@@ -286,6 +301,7 @@ void StreamRun::advance(std::stop_token stop) {
   for (std::size_t i = 0; i < learners_.size(); ++i) predict(i, *learners_[i]);
   ended_ = ended_ || std::ranges::none_of(predictors_, [](const Predictor& one) { return one.learns && one.diverged < 0; });
   compare();
+  if (ring_) ring_->add(block_, predictions_);
   steps_ += block_.steps;
   if (failed) std::rethrow_exception(failed);
 }
@@ -321,6 +337,7 @@ void StreamRun::keep(StreamState& state) {
   for (std::size_t i = 0; i < errors_.size(); ++i) state.in("errors/" + std::to_string(i), [&] { errors_[i].keep(state); });
   state.in("curve", [&] { curve_.keep(state); });
   state.in("drifts", [&] { drifts_->keep(state); });
+  if (ring_) state.in("ring", [&] { ring_->keep(state); });
 }
 
 }  // namespace reclab

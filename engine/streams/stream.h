@@ -16,8 +16,9 @@
 #include "learning/optimiser.h"
 #include "streams/prequential.h"
 #include "streams/ridge_online.h"
+#include "streams/ring.h"
+#include "streams/rules/stream_rule.h"
 #include "streams/source.h"
-#include "streams/stream_rule.h"
 
 namespace reclab {
 
@@ -27,15 +28,17 @@ struct StreamRequest : TrainingPlan {
   RunRequest run;
   SourceChoice source;
   std::int64_t length = 10'000;  ///< steps; 0: until the source ends
-  /// Learners side by side, one of each rate and truncation; where a list is empty, those of `options`.
+  /// Learners side by side, one of each rate, truncation and number of steps between two changes; where a list is empty, those of
+  /// `options`.
   std::vector<double> rates;
-  std::vector<std::int64_t> truncations;
+  std::vector<std::int64_t> truncations, advances;
   bool reset = false;
   PrequentialOptions errors;
   std::int64_t past = 8;  ///< steps whose inputs the ridge reads
   double ridge = 1e-6, forget = 0.99;
   std::int64_t offline = 0;  ///< the first steps that one more model is trained on beforehand; 0: none is
   std::int64_t offline_batches = 500;
+  std::int64_t ring = 0;  ///< last steps that are kept with all predictions; 0: none are
 };
 /// In the order of the command line. The seed of the weights is that of the source too.
 const std::vector<PlanField<StreamRequest>>& stream_fields();
@@ -54,7 +57,8 @@ class StreamRun {
   bool done() const { return ended_ || (request_.length > 0 && steps_ >= request_.length); }
   std::int64_t steps() const { return steps_; }
 
-  /// A predictor of which errors are kept: the learners, in the order of rates and truncations, the offline model, and the baselines.
+  /// A predictor of which errors are kept: the learners, in the order of rates, truncations and advances, the offline model, and the
+  /// baselines.
   struct Predictor {
     std::string name;  ///< as in an export: "model", "rate=0.01,truncate=20", "offline", "last", "ridge", "fading-ridge"
     std::string text;  ///< in words
@@ -65,6 +69,7 @@ class StreamRun {
   const std::vector<Prequential>& errors() const { return errors_; }
   const PrequentialCurve& curve() const { return curve_; }
   const DriftLog& drifts() const { return *drifts_; }
+  const std::optional<StreamRing>& ring() const { return ring_; }  ///< where the request asks for one
   const StreamForm& form() const { return source_->form(); }
   const StreamRequest& request() const { return request_; }
   const std::string& title() const { return title_; }
@@ -77,7 +82,13 @@ class StreamRun {
 
  private:
   struct Learner;
-  std::unique_ptr<Learner> learner(const Prepared& prepared, double rate, std::int64_t truncate, bool learns) const;
+  struct Pace {
+    double rate;
+    std::int64_t truncate, advance;
+  };
+  std::unique_ptr<Learner> learner(const Prepared& prepared, const Pace& pace, bool learns) const;
+  std::vector<Pace> paces() const;
+  void name_learner(const Pace& pace);
   void train_offline(Learner& learner, std::stop_token stop) const;
   void predict(std::size_t predictor, Learner& learner);
   void compare();
@@ -93,6 +104,7 @@ class StreamRun {
   std::vector<Prequential> errors_;
   PrequentialCurve curve_{0};
   std::optional<DriftLog> drifts_;
+  std::optional<StreamRing> ring_;
   StreamBlock block_;
   std::int64_t block_steps_ = 1, steps_ = 0;
   bool ended_ = false;
@@ -104,7 +116,8 @@ std::vector<std::string> arguments_of(const StreamRequest& request);
 std::string command_of(const StreamRequest& request);
 
 /// Writes the folder, all of it at once: stream.npz with the errors, state.npz to go on from, weights.npz and weights.safetensors of the
-/// best learner, and stream.json with the command, the summary, and size and SHA-256 of the others. Throws Error.
+/// best learner, ring.npz with the last steps where they are kept, a sequence like any other, and stream.json with the command, the
+/// summary, and size and SHA-256 of the others. Throws Error.
 void export_stream(StreamRun& stream, const std::filesystem::path& folder);
 /// Throws Error where export_stream would: everything is written beside the folder, and taken away again.
 void check_stream_export(StreamRun& stream, const std::filesystem::path& folder);

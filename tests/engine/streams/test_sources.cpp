@@ -5,10 +5,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,6 +21,7 @@
 #include "scratch.h"
 #include "streams/source.h"
 #include "test.h"
+#include "wav.h"
 
 using namespace reclab;
 
@@ -49,6 +54,18 @@ std::string refused(const std::function<void()>& f) {
     return error.what();
   }
   test::fail(__FILE__, __LINE__, "nothing was refused");
+}
+
+/// Whether the source is sound, which this build does not read.
+bool no_sound(const SourceChoice& choice) {
+  if (choice.id != "sound") return false;
+  try {
+    open_source(choice);
+    return false;
+  } catch (const Error& error) {
+    if (std::string(error.what()).find("this build has no libsndfile") == std::string::npos) throw;
+    return true;
+  }
 }
 
 std::string file_of(const test::Scratch& scratch, const std::string& name, const std::string& text) {
@@ -88,12 +105,18 @@ TEST_CASE("every source that can be begun anew goes on from a kept place with th
   const test::Scratch scratch;
   std::string rows;
   for (int t = 0; t < 5000; ++t) rows += std::to_string(std::sin(t)) + "," + std::to_string(t) + "\n";
-  const std::string file = file_of(scratch, "rows.csv", rows);
+  std::vector<std::int16_t> samples;
+  for (int t = 0; t < 10'000; ++t) samples.push_back(static_cast<std::int16_t>(t * t % 20'011 - 10'000));
+  const std::map<std::string, std::string> arguments{{"file", file_of(scratch, "rows.csv", rows)},
+                                                     {"follow", file_of(scratch, "rows.csv", rows)},
+                                                     {"sound", file_of(scratch, "sound.wav", test::wav(samples, 2, 8000))},
+                                                     {"task", "copy"}};
   for (const StreamSourceInfo& info : stream_sources()) {
     if (!info.again) continue;
     for (const std::int64_t standardise : {std::int64_t{0}, std::int64_t{50}}) {
       if (info.id == "task" && standardise) continue;
-      const auto made = choice(info.argument.empty() ? info.id : info.id + ":" + (info.id == "task" ? "copy" : file), {}, standardise);
+      const auto made = choice(info.argument.empty() ? info.id : info.id + ":" + arguments.at(info.id), {}, standardise);
+      if (no_sound(made)) continue;
       for (const std::int64_t before : {0, 1, 20, 50, 1500}) {
         const auto whole = open_source(made), continued = open_source(made);
         steps_of(*whole, before);
@@ -147,6 +170,47 @@ TEST_CASE("the sine has variance 1, the Lorenz system moves where it says") {
   const auto still = open_source(choice("lorenz", {{"from", "14"}, {"to", "14"}}));
   const StreamStep last = steps_of(*still, 3000).back();
   CHECK_CLOSE(last.input[2], (13.0 - 25.0) / 10.0, 1e-6);
+}
+
+TEST_CASE("digits that are held are of one kind after another, and come back written anew") {
+  const TaskSettings set{{"hold", "20"}, {"side", "8"}, {"size", "8"}};
+  const auto source = open_source(choice("bouncing-digits", set));
+  CHECK_EQUAL(source->form().concepts.size(), 10u);
+  const auto steps = steps_of(*source, 450);
+  for (std::size_t i = 0; i < steps.size(); ++i) {  // the regime is that of the target, the row i + 1
+    CHECK_EQUAL(steps[i].regime, static_cast<std::int64_t>((i + 1) / 20 % 10));
+    CHECK_EQUAL(steps[i].target != steps[i].input, (i + 1) % 20 == 0);
+  }
+  double apart = 0.0;
+  for (std::size_t j = 0; j < steps[0].input.size(); ++j) apart += std::abs(steps[0].input[j] - steps[200].input[j]);
+  CHECK(apart > 0.5 && apart < 20.0);
+}
+
+TEST_CASE("sound comes sample by sample, as the sequence of the same file has it, once or again and again") {
+  const test::Scratch scratch;
+  std::vector<std::int16_t> samples;
+  for (int t = 0; t < 18'000; ++t) samples.push_back(static_cast<std::int16_t>(t * 37 % 5'003 - 2'500));
+  const std::string file = file_of(scratch, "two.wav", test::wav(samples, 2, 8000));
+  if (no_sound(choice("sound:" + file))) throw test::Skip("this build has no libsndfile");
+  LoadOptions plain;
+  plain.standardise = false;
+  const Sequence whole = load_sequence(std::filesystem::path(file), plain);
+  const auto once = steps_of(*open_source(choice("sound:" + file)), 20'000);
+  CHECK_EQUAL(once.size(), 8'999u);
+  for (std::size_t t = 0; t < once.size(); ++t) {
+    CHECK_EQUAL(once[t].input[0], whole.input[2 * t]);
+    CHECK_EQUAL(once[t].target[1], whole.input[2 * t + 3]);
+  }
+  const auto again = steps_of(*open_source(choice("sound:" + file, {{"repeat", "true"}})), 20'000);
+  CHECK_EQUAL(again.size(), 20'000u);
+  for (std::size_t t = 0; t < again.size(); ++t) CHECK_EQUAL(again[t].input[1], whole.input[2 * (t % 9'000) + 1]);
+
+  const auto has = [](const std::string& sentence, const std::string& part) {
+    CHECK_SAYS(sentence.find(part) != std::string::npos && sentence.find("give a sound file") != std::string::npos, sentence);
+  };
+  has(refused([&] { open_source(choice("sound:" + file_of(scratch, "no.wav", "1,2\n3,4\n"))); }), "cannot be read as sound");
+  has(refused([&] { open_source(choice("sound:" + (scratch / "none").string())); }), "cannot be read as sound");
+  has(refused([&] { open_source(choice("sound:" + file_of(scratch, "empty.wav", test::wav({}, 1, 8000)))); }), "has no sample");
 }
 
 TEST_CASE("a standardised source has mean 0 and deviation 1 over the rows that it was told, and loses none") {

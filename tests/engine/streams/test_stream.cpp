@@ -4,10 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <fstream>
+#include <iostream>
+#include <limits>
 #include <memory>
 #include <numbers>
 #include <string>
@@ -16,7 +20,7 @@
 #include "array/error.h"
 #include "learning/learning_rule.h"
 #include "models/registry.h"
-#include "streams/stream.h"
+#include "streams/follow.h"
 #include "sweep.h"
 #include "test.h"
 
@@ -225,7 +229,9 @@ TEST_CASE("a stream goes on from a kept state with the same bits") {
   add("gru", "task:copy", "bptt", 8, 1);
   StreamRequest& several = add("gru", "recurring", "bptt", 0, 0);
   several.rates = {0.1, 1e200, 0.001};
-  several.truncations = {1, 4, 12};
+  several.advances = {1, 2};
+  several.truncations = {4, 12};
+  several.ring = 50;
   several.offline = 300;
   several.offline_batches = 3;
   add("lstm", "recurring", "bptt", 10, 10).run.dtype = "f32";
@@ -272,8 +278,133 @@ SWEEP_ARCHITECTURES("a stream carries the whole state of a model over its window
   }
 }
 
+TEST_CASE("the ring has the source's last steps, and the predictions whose errors were counted") {
+  for (const std::int64_t room : {7, 40, 100, 1000}) {
+    StreamRequest request = request_of("lstm", "recurring");
+    request.source.set = {{"hold", "30"}};
+    request.length = 250;
+    request.options.truncate = 40;  // longer than the first ring, so that a part of a block is kept
+    request.errors.window = room;
+    request.ring = room;
+    const auto stream = made(request);
+    run(*stream);
+    const StreamRing& ring = *stream->ring();
+    const std::int64_t length = std::min<std::int64_t>(room, 250), first = 250 - length;
+    CHECK_EQUAL(ring.length(), length);
+    CHECK_EQUAL(ring.first(), first);
+    const Sequence last = ring.sequence(), whole = whole_of(request);
+    CHECK(last.input == std::vector<double>(whole.input.begin() + first * whole.width, whole.input.end()));
+    CHECK(last.target == std::vector<double>(whole.target.begin() + first * whole.target_width, whole.target.end()));
+    CHECK(last.time == std::vector<double>(whole.time.begin() + first, whole.time.end()));
+    std::vector<std::int64_t> drifts;  // the target of step t is the row t + 1
+    for (std::int64_t t = first + 1; t < 250; ++t)
+      if ((t + 1) % 30 == 0) drifts.push_back(t);
+    CHECK(ring.drifts() == drifts);
+    for (std::size_t p = 0; p < stream->predictors().size(); ++p) {
+      const auto predictions = ring.predictions(p);
+      CHECK_EQUAL(std::ssize(predictions), length * stream->form().outputs());
+      double squared = 0.0;
+      for (std::size_t i = 0; i < predictions.size(); ++i)
+        squared += std::pow(predictions[i] - last.target[i], 2) / static_cast<double>(predictions.size());
+      CHECK_CLOSE(squared, stream->errors()[p].windowed()[0], 1e-12 * (1.0 + squared));
+    }
+  }
+}
+
+TEST_CASE(
+    "a run of the model on the ring has the outputs that the stream's predictions were, where the weights stay and it has all steps") {
+  StreamRequest request = request_of("lstm", "recurring");
+  request.length = request.ring = 60;
+  request.options.truncate = 20;
+  request.options.rate.rate = 0.0;
+  const auto stream = made(request);
+  run(*stream);
+  RunRequest again = request.run;
+  again.sequence = stream->ring()->sequence();
+  const RunResult result = reclab::run(builtin_registry(), again, {}, {});
+  const TraceArray* found = result.trace->find("output");
+  CHECK(found);
+  const std::vector<double>& output = *found->real;
+  const auto predictions = stream->ring()->predictions(0);
+  CHECK_EQUAL(output.size(), predictions.size());
+  for (std::size_t i = 0; i < output.size(); ++i) CHECK_CLOSE(output[i], predictions[i], 1e-13);
+}
+
+TEST_CASE("a stream that is followed shows pictures no faster than asked, and says which steps are in none") {
+  StreamRequest request = request_of("lstm", "recurring", {{"width", "32"}});
+  request.source.set = {{"hold", "3000"}};
+  request.length = 20'000;
+  request.ring = 100;
+  request.options.truncate = 20;
+  request.options.optimiser = {"adam", {}};
+  request.options.rate.rate = 0.001;
+  const auto alone = made(request);
+  const auto alone_begun = std::chrono::steady_clock::now();
+  run(*alone);
+  const std::chrono::duration<double> unwatched = std::chrono::steady_clock::now() - alone_begun;
+  const auto followed = made(request);
+  std::vector<StreamPicturePtr> pictures;
+  const auto begun = std::chrono::steady_clock::now();
+  follow_stream(*followed, std::chrono::duration<double>(1.0 / 30.0), [&](StreamPicturePtr picture) { pictures.push_back(picture); }, {});
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begun;
+  CHECK(std::ssize(pictures) <= static_cast<std::int64_t>(30.0 * seconds.count()) + 1);
+  CHECK(pictures.back()->done && pictures.back()->steps == 20'000);
+  std::int64_t before = 0, shown = 0, left_out = 0;
+  for (const StreamPicturePtr& picture : pictures) {
+    CHECK(picture->steps > before);
+    CHECK_EQUAL(picture->ring.length, std::min<std::int64_t>(100, picture->steps));
+    CHECK_EQUAL(picture->ring.time.back(), static_cast<double>(picture->steps - 1));
+    shown += std::min(picture->ring.length, picture->steps - before);
+    left_out += picture->left_out;
+    CHECK_EQUAL(picture->all_left_out, left_out);
+    CHECK_EQUAL(shown + left_out, picture->steps);
+    before = picture->steps;
+  }
+  // What is watched learns the same.
+  CHECK(numbers(pictures.back()->weights) == numbers(alone->weights(0)));
+  CHECK(numbers(followed->weights(0)) == numbers(alone->weights(0)));
+  CHECK_EQUAL(pictures.back()->predictors[0].faded[0], alone->errors()[0].faded()[0]);
+  CHECK_EQUAL(pictures.back()->curve->rows(), alone->curve().rows());
+  CHECK_EQUAL(pictures.back()->all_drifts, 6);
+  if (std::getenv("RECLAB_MEASURE"))
+    std::cout << "lstm of width 32: " << 20'000.0 / unwatched.count() << " steps/s alone, " << 20'000.0 / seconds.count() << " with "
+              << static_cast<double>(pictures.size()) / seconds.count() << " pictures/s; " << left_out << " steps in no picture\n";
+}
+
+TEST_CASE("learners side by side learn what each learns alone") {
+  StreamRequest request = request_of("gru", "recurring");
+  request.length = 120;
+  request.rates = {0.05, 0.01};
+  request.truncations = {6, 12};
+  request.advances = {1, 3, 6};
+  const auto together = made(request);
+  run(*together);
+  std::size_t at = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (const double rate : request.rates)
+    for (const std::int64_t truncate : request.truncations)
+      for (const std::int64_t advance : request.advances) {
+        StreamRequest one = request;
+        one.rates.clear();
+        one.truncations = one.advances = {};
+        one.options.rate.rate = rate;
+        one.options.truncate = truncate;
+        one.options.advance = advance;
+        const auto alone = made(one);
+        run(*alone);
+        CHECK_SAYS(numbers(alone->weights(0)) == numbers(together->weights(at)), together->predictors()[at].name);
+        CHECK_EQUAL(alone->errors()[0].total()[0], together->errors()[at].total()[0]);
+        CHECK_EQUAL(together->predictors()[at].name,
+                    "rate=" + as_text(rate) + ",truncate=" + std::to_string(truncate) + ",advance=" + std::to_string(advance));
+        least = std::min(least, alone->errors()[0].total()[0]);
+        ++at;
+      }
+  for (std::size_t i = 0; i < at; ++i) CHECK_EQUAL(together->regret(i), together->errors()[i].total()[0] - least);
+}
+
 TEST_CASE("a state that does not fit is refused with the array's name") {
-  const StreamRequest request = request_of("lstm", "sine");
+  StreamRequest request = request_of("lstm", "sine");
+  request.ring = 9;
   const auto stream = made(request);
   for (int i = 0; i < 3; ++i) stream->advance();
   const auto good = state_of(*stream);

@@ -10,7 +10,7 @@
 #include "execution/batch_rollout.h"
 #include "execution/step_map.h"
 #include "learning/learning_rule.h"
-#include "streams/stream_rule.h"
+#include "streams/rules/stream_rule.h"
 
 namespace reclab {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "array/error.h"
 #include "learning/online/influence.h"
-#include "streams/stream_rule.h"
+#include "streams/rules/stream_rule.h"
 
 namespace reclab {
 namespace {
