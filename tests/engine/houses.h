@@ -42,7 +42,7 @@ inline const Floors below{{"array", {}},
                           {"streams", to_studies},
                           {"measures", to_studies},
                           {"lessons", with(to_studies, {"measures"})},
-                          {"sweeps", with(to_studies, {"measures"})}};
+                          {"sweeps", with(to_studies, {"measures", "evaluation"})}};
 
 inline const std::set<std::string> under_features{"look", "time", "session", "start", "views", "dialogs", "docks", "frame"};
 

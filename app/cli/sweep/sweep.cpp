@@ -33,7 +33,8 @@ int count_of(const std::string& option, const std::string& text, int usual) {
 }
 
 int plan_sweep(const SweepOptions& options, Interrupt& interrupt) {
-  if (options.plan.empty()) usage_error("sweep", "needs a plan, or one of: run, cell, status, collect, emit; see `reclab sweep --help`.");
+  if (options.plan.empty())
+    usage_error("sweep", "needs a plan, or one of: run, cell, status, collect, summary, emit; see `reclab sweep --help`.");
   if (options.folder.empty()) usage_error("--into", "is missing: give the folder for the cells.");
   const SweepPlan plan = sweep_plan(read_file(options.plan), options.plan);
   const PresetLibrary all = library();
@@ -201,6 +202,7 @@ void add_sweep(CLI::App& app, SweepOptions& options, Interrupt& interrupt, int& 
   CLI::App* collected = telling("collect", "The table: a row a cell with axes, measures, status and seconds", collect_table);
   collected->add_option("folders", options.folders, "Folders of sweeps")->required()->type_name("DIR");
   collected->add_option("-o,--output", options.file, "A CSV file, or NPZ by its name (CSV to standard output)")->type_name("FILE");
+  add_summary(*sweep, options.summary, status);
   CLI::App* emit = telling("emit", "Prints the script by which another program computes the cells", emit_script);
   emit->add_option("folder", options.folder, "The folder of the sweep")->required()->type_name("DIR");
   emit->add_option("target", options.target, listed(emit_targets(), "or"))->required()->type_name("TARGET");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "interrupt.h"
+#include "sweep/summary.h"
 #include "sweeps/compute.h"
 
 namespace CLI {
@@ -19,6 +20,7 @@ struct SweepOptions {
   std::string plan, folder, cell, chunk, jobs, threads, target, file;
   std::vector<std::string> folders;
   bool json = false;
+  SummaryOptions summary;
 };
 void add_sweep(CLI::App& app, SweepOptions& options, Interrupt& interrupt, int& status);
 

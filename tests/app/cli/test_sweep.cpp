@@ -122,6 +122,50 @@ TEST_CASE("eight cells: a row each, with the loss that reclab train has, and non
   CHECK_EQUAL(sweep.says({"run"}).status, 0);
 }
 
+TEST_CASE("a summary has the means of the collected table, of the folder as of its file, and what is not done is in none") {
+  const Sweep sweep(eight);
+  for (const char* cell : {"0", "2", "4", "1"}) CHECK_EQUAL(sweep.says({"cell", cell}).status, 0);
+  const std::string file = (sweep.scratch / "t.csv").string(), rows = (sweep.scratch / "rows.csv").string();
+  good({"sweep", "collect", sweep.folder, "-o", file});
+  std::map<std::string, std::vector<double>> losses;
+  std::istringstream lines(contents(file));
+  std::string line;
+  for (std::getline(lines, line); std::getline(lines, line);) {
+    std::vector<std::string> fields;
+    std::istringstream text(line);
+    for (std::string field; std::getline(text, field, ',');) fields.push_back(field);
+    if (fields[5] == "done") losses[fields[2]].push_back(std::stod(fields[3]));
+  }
+  CHECK(losses["4"].size() == 3 && losses["8"].size() == 1);
+  const std::string said = good({"sweep", "summary", file, "--by", "set.width", "--json"});
+  CHECK_EQUAL(good({"sweep", "summary", sweep.folder, "--json"}), said);
+  const Json groups = Json::parse(said).at("groups");
+  CHECK_EQUAL(groups.size(), std::size_t{2});
+  for (const Json& group : groups) {
+    const auto& values = losses.at(std::to_string(group.at("axes").at("set.width").get<int>()));
+    double sum = 0.0;
+    for (const double value : values) sum += value;
+    CHECK_CLOSE(group.at("mean").get<double>(), sum / static_cast<double>(values.size()), 1e-12);
+    CHECK_EQUAL(group.at("values").get<std::size_t>(), values.size());
+    CHECK_EQUAL(group.at("missing").get<std::size_t>(), 4 - values.size());
+    CHECK_EQUAL(group.at("low").is_null(), values.size() < 2);
+  }
+  const std::string text = good({"sweep", "summary", file, "--order", "falling", "--export", rows});
+  CHECK_SAYS(text.find("3 waiting") != std::string::npos && contents(rows).starts_with("set.width,rows,values,mean,low,"), text);
+  for (const auto& [words, part] :
+       std::vector<std::pair<std::vector<std::string>, std::string>>{{{"--measure", "los"}, "choose one of loss"},
+                                                                     {{"--by", "width"}, "set.width"},
+                                                                     {{"--order", "up"}, "rising"},
+                                                                     {{"--only", "seed"}, "key=value"},
+                                                                     {{"--confidence", "1"}, "between 0 and 1"}}) {
+    std::vector<std::string> all{"sweep", "summary", file};
+    all.insert(all.end(), words.begin(), words.end());
+    const Result refused = reclab_says(all);
+    CHECK_SAYS(refused.status == 2 && refused.error.find(part) != std::string::npos && std::ranges::count(refused.error, '\n') == 1,
+               refused.error);
+  }
+}
+
 TEST_CASE("tables: NPZ as CSV, texts and integers as they are, several folders in one") {
   const Sweep one(R"("axes": {"preset": ["lstm", "gru"], "seed": [3]})"),
       two(R"("axes": {"lr": {"from": 0.001, "to": 0.1, "count": 2, "scale": "log"}})");
