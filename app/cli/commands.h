@@ -30,6 +30,8 @@ struct ShowOptions {
   bool json = false;
 };
 int show(const ShowOptions& options);
+/// The table of kinds of arrays.
+int kinds(bool json);
 /// The parameters of all tasks as a table, for help.
 std::string task_parameters_text();
 

@@ -24,6 +24,7 @@ sigset_t watched() {
 }  // namespace
 
 void Interrupt::watch(bool user_signal) {
+  if (watcher_.joinable()) return;
   const sigset_t set = watched();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   watcher_ = std::thread([this, set, user_signal] {

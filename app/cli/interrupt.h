@@ -17,7 +17,7 @@ class Interrupt {
 
   /// From now on SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) set the token. They are blocked for this thread and all
   /// that it starts: call it before any other thread is started. Throws std::system_error where no thread can be started. `user_signal`:
-  /// SIGUSR1 is heard too, by which schedulers say that the time is nearly over.
+  /// SIGUSR1 is heard too, by which schedulers say that the time is nearly over. Nothing where it watches already.
   void watch(bool user_signal = false);
   std::stop_token token() const { return stop_.get_token(); }
   /// The response to a signal. Before a run there is nothing to keep, so the process ends at once; a run is asked to stop, and a second

@@ -10,7 +10,9 @@
 #include <iostream>
 #include <map>
 #include <new>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "array/error.h"
 #include "commands.h"
@@ -19,6 +21,7 @@
 #include "options.h"
 #include "parameters/nearest.h"
 #include "sequence/format.h"
+#include "serve/serve.h"
 #include "study/subcommand.h"
 #include "sweep/sweep.h"
 #include "terminal.h"
@@ -68,7 +71,7 @@ void refuse_empty_values(CLI::App& command) {
 }
 
 /// CLI11's complaint in a line of ours, with the nearest name that there is.
-std::string sentence_of(const CLI::ParseError& error, CLI::App& app, int argc, char** argv) {
+std::string sentence_of(const CLI::ParseError& error, CLI::App& app, const std::vector<std::string>& arguments) {
   CLI::App* command = &app;
   std::string name;  // "sweep run"
   for (auto used = app.get_subcommands(); !used.empty(); used = command->get_subcommands()) {
@@ -80,9 +83,8 @@ std::string sentence_of(const CLI::ParseError& error, CLI::App& app, int argc, c
   if (command == &app) {
     std::vector<std::string> commands;
     for (const CLI::App* sub : app.get_subcommands({})) commands.push_back(sub->get_name());
-    if (argc < 2) return "give a command: " + joined(commands) + "; see " + help + ".";
-    return "there is no command \"" + std::string(argv[1]) + "\"; did you mean " + nearest_names(argv[1], commands, 1) + "? See " + help +
-           ".";
+    if (arguments.empty()) return "give a command: " + joined(commands) + "; see " + help + ".";
+    return "there is no command \"" + arguments[0] + "\"; did you mean " + nearest_names(arguments[0], commands, 1) + "? See " + help + ".";
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
     const auto extras = command->remaining(true);
@@ -97,7 +99,8 @@ std::string sentence_of(const CLI::ParseError& error, CLI::App& app, int argc, c
   return name + ": " + std::string(error.what()) + "; see " + help + ".";
 }
 
-int reclab_main(int argc, char** argv, Interrupt& interrupt) {
+/// `runs`: of `reclab serve`, which answers runs itself.
+int reclab_main(const std::vector<std::string>& arguments, Interrupt& interrupt, RunServer* runs = nullptr) {
   CLI::App app{"See how recurrent sequence models behave, without a window.\nErrors are one line on standard error; exit status 2.",
                "reclab"};
   app.set_version_flag("--version", RECLAB_VERSION, "Print the version");
@@ -130,7 +133,12 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   sub->callback([&] { status = show(show_options); });
 
   RunOptions run_options;
-  add_run(*computing("run", "Run a preset on a file or a task; prints a summary, or exports everything", run, run_options), run_options);
+  sub = app.add_subcommand("run", "Run a preset on a file or a task; prints a summary, or exports everything");
+  add_run(*sub, run_options);
+  sub->callback([&] {
+    interrupt.watch();
+    status = runs ? (*runs)(run_options, interrupt) : run(run_options, interrupt);
+  });
 
   std::map<std::string, StudyOptions> study_options;
   const auto add_subcommand_of = [&](const Study& study) {
@@ -182,14 +190,34 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
                         stream_options),
              stream_options);
 
+  bool kinds_json = false;
+  sub = app.add_subcommand("kinds", "The kinds of arrays of a run: their keys, axes and units");
+  sub->add_flag("--json", kinds_json, "For scripts");
+  sub->callback([&] { status = kinds(kinds_json); });
+
+  OptionsOptions options_options;
+  sub = app.add_subcommand("options", "The options of a command");
+  sub->add_option("command", options_options.command, "The command")->required()->type_name("COMMAND");
+  sub->add_flag("--json", options_options.json, "For scripts");
+  sub->callback([&] { status = options_of(options_options, app); });
+
+  bool stdio = false;
+  sub = app.add_subcommand("serve", "Carries out such lines one after the other, for programs that ask often (engine/docs/python.md)");
+  sub->add_flag("--stdio", stdio, "Requests on standard input, answers on standard output")->required();
+  sub->callback([&] {
+    if (runs) usage_error("serve", "is what carries this out; give another command.");
+    status =
+        serve(interrupt, [&](const std::vector<std::string>& words, RunServer& server) { return reclab_main(words, interrupt, &server); });
+  });
+
   for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
 
   try {
-    app.parse(argc, argv);
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the end
   } catch (const CLI::Success& help) {
     app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return complain(sentence_of(error, app, argc, argv));
+    return complain(sentence_of(error, app, arguments));
   } catch (const MisfitError& error) {
     std::string sentence = error.what();
     if (!error.settings.empty() && sentence.ends_with('.'))
@@ -225,7 +253,7 @@ int main(int argc, char** argv) {
   const PlainText plain_output(std::cout, STDOUT_FILENO), plain_errors(std::cerr, STDERR_FILENO);
   try {
     Interrupt interrupt;
-    return reclab_main(argc, argv, interrupt);
+    return reclab_main({argv + std::min(argc, 1), argv + argc}, interrupt);
   } catch (const std::system_error& error) {
     if (error.code() != std::errc::resource_unavailable_try_again)
       return complain(std::string("a mistake in reclab itself, not yours: ") + error.what(), 1);

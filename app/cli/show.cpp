@@ -81,6 +81,13 @@ Json properties_json(const Properties& properties) {
   return json;
 }
 
+/// The names that it may have in files of the reference implementation; "theta_{i}" is row i, in an entry of its own.
+Json reference_json(const ParameterInfo& info) {
+  Json json = Json::array();
+  for (const auto& [name, transposed] : info.reference) json.push_back({{"name", name}, {"transposed", transposed}});
+  return json;
+}
+
 Json card_json(const Card& card, const Hyper& hyper, const Preset& preset, const PresetLibrary& all, std::int64_t inputs) {
   Json json = {{"id", card.id},     {"title", card.title},         {"family", card.family}, {"architecture", card.architecture},
                {"idea", card.idea}, {"equations", card.equations}, {"notes", card.notes}};
@@ -104,8 +111,11 @@ Json card_json(const Card& card, const Hyper& hyper, const Preset& preset, const
   json["parameters"] = Json::array();
   json["head"] = Json::array();
   for (const ParameterInfo& info : card.parameters)
-    json[info.name.starts_with("head/") ? "head" : "parameters"].push_back(
-        {{"name", info.name}, {"shape", info.shape}, {"text", info.text}, {"when", info.when.empty() ? Json() : Json(info.when)}});
+    json[info.name.starts_with("head/") ? "head" : "parameters"].push_back({{"name", info.name},
+                                                                            {"shape", info.shape},
+                                                                            {"text", info.text},
+                                                                            {"when", info.when.empty() ? Json() : Json(info.when)},
+                                                                            {"reference", reference_json(info)}});
   json["states"] = Json::array();
   for (const StateInfo& info : card.states)
     json["states"].push_back(
@@ -301,6 +311,29 @@ int list(const ListOptions& options) {
     std::cout << "\n`reclab show ID` is the card of one, with its states and gates.\n";
     if (!trained.empty()) paragraph(std::cout, "`reclab run ID --trained` runs one with trained weights: " + joined(trained) + ".");
   }
+  return 0;
+}
+
+int kinds(bool for_scripts) {
+  static constexpr const char* keys[] = {"", "/LAYER", "/LAYER/NAME", "/NAME"};
+  static constexpr const char* stages[] = {"always", "passing", "late", "asked"};
+  Json json = Json::array();
+  TextTable table;
+  table.row({"key", "axes", "unit", ""});
+  for (const KindInfo& kind : kind_table()) {
+    const std::string key = std::string(kind.name) + keys[static_cast<int>(kind.form)];
+    json.push_back({{"kind", kind.name},
+                    {"key", key},
+                    {"recorded", stages[static_cast<int>(kind.stage)]},
+                    {"axes", kind.axes},
+                    {"unit", kind.unit},
+                    {"text", kind.text}});
+    table.row({key, std::string(kind.axes), std::string(kind.unit), std::string(kind.text)});
+  }
+  if (for_scripts)
+    std::cout << json.dump(2) << '\n';
+  else
+    table.print(std::cout);
   return 0;
 }
 

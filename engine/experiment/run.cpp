@@ -16,6 +16,7 @@
 #include "experiment/prepared.h"
 #include "experiment/record/analysis.h"
 #include "experiment/standing.h"
+#include "experiment/weights/naming.h"
 #include "experiment/weights/weights.h"
 #include "models/registry.h"
 #include "models/stack.h"
@@ -401,7 +402,8 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
     return name.starts_with("encoder") ? "where what it reads is not as wide as the model" : "";
   };
   for (const auto& parameter : network.parameters())
-    card.parameters.push_back({parameter.name, parameter.var.shape(), parameter.text, when(parameter.name)});
+    card.parameters.push_back(
+        {parameter.name, parameter.var.shape(), parameter.text, when(parameter.name), reference_names(network, parameter.name)});
   // Of one layer: the first, and of a stack or of two directions, the first of each.
   const auto& layers = network.layers();
   const auto shown = [&](int layer) { return layers[static_cast<std::size_t>(std::max(layer, 0))].first; };

@@ -52,7 +52,8 @@ std::optional<std::size_t> layer_of(const std::string& name) {
 /// A linear map before or after the layers: it belongs to no architecture.
 bool is_dense(const std::string& name) { return name.starts_with("encoder") || name.starts_with("head/"); }
 
-/// The names that the reference implementation may have for a parameter, and whether it is transposed there.
+}  // namespace
+
 std::vector<std::pair<std::string, bool>> reference_names(const Network& network, const std::string& name) {
   std::vector<std::pair<std::string, bool>> names;
   const auto& layers = network.layers();
@@ -89,6 +90,8 @@ std::vector<std::pair<std::string, bool>> reference_names(const Network& network
   }
   return names;
 }
+
+namespace {
 
 std::string dotted(std::string name) {
   std::replace(name.begin(), name.end(), '/', '.');

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiment/weights/file_index.h"
@@ -28,6 +29,9 @@ struct NameMatch {
 };
 NameMatch match_names(const Network& network, const FileIndex& file, bool list = true);
 NameMatch match_names(const Network& network, const FileShapes& file);
+/// The names that the reference implementation may have for a parameter, and whether it is transposed there; {i} in one stands for the
+/// number of a row that has an entry of its own.
+std::vector<std::pair<std::string, bool>> reference_names(const Network& network, const std::string& parameter);
 /// All names that a file may have for the parameters of this network's layers.
 std::vector<std::string> names_in_files(const Network& network);
 
