@@ -10,6 +10,7 @@
 #include <iostream>
 #include <map>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -99,8 +100,43 @@ std::string sentence_of(const CLI::ParseError& error, CLI::App& app, const std::
   return name + ": " + std::string(error.what()) + "; see " + help + ".";
 }
 
-/// `runs`: of `reclab serve`, which answers runs itself.
+/// Carries the line out by the callbacks of its options; the exit status where that ends with a complaint.
+std::optional<int> parse(CLI::App& app, const std::vector<std::string>& arguments) {
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the end
+  } catch (const CLI::Success& help) {
+    app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return complain(sentence_of(error, app, arguments));
+  } catch (const MisfitError& error) {
+    std::string sentence = error.what();
+    if (!error.settings.empty() && sentence.ends_with('.'))
+      sentence.replace(sentence.size() - 1, 1, ": give --sizes weights to take that from the file.");
+    return complain(sentence);
+  } catch (const Error& error) {
+    return complain(error.what());
+  } catch (const std::bad_alloc&) {
+    return complain(
+        "there is not enough memory for this; record less with --every or --record, or take a shorter sequence or a smaller width.");
+  }
+  return {};
+}
+
+/// `reclab run` as `reclab serve` answers it: without the options of all other commands, which take longer to set up than a small run.
+int answer_run(const std::vector<std::string>& arguments, Interrupt& interrupt, RunServer& runs) {
+  CLI::App app("", "reclab");
+  RunOptions options;
+  int status = 0;
+  CLI::App* run = app.add_subcommand("run", "");
+  add_run(*run, options);
+  run->callback([&] { status = runs(options, interrupt); });
+  refuse_empty_values(*run);
+  return parse(app, arguments).value_or(status);
+}
+
+/// `runs`: of `reclab serve`; null: none.
 int reclab_main(const std::vector<std::string>& arguments, Interrupt& interrupt, RunServer* runs = nullptr) {
+  if (runs && !arguments.empty() && arguments[0] == "run") return answer_run(arguments, interrupt, *runs);
   CLI::App app{"See how recurrent sequence models behave, without a window.\nErrors are one line on standard error; exit status 2.",
                "reclab"};
   app.set_version_flag("--version", RECLAB_VERSION, "Print the version");
@@ -133,12 +169,7 @@ int reclab_main(const std::vector<std::string>& arguments, Interrupt& interrupt,
   sub->callback([&] { status = show(show_options); });
 
   RunOptions run_options;
-  sub = app.add_subcommand("run", "Run a preset on a file or a task; prints a summary, or exports everything");
-  add_run(*sub, run_options);
-  sub->callback([&] {
-    interrupt.watch();
-    status = runs ? (*runs)(run_options, interrupt) : run(run_options, interrupt);
-  });
+  add_run(*computing("run", "Run a preset on a file or a task; prints a summary, or exports everything", run, run_options), run_options);
 
   std::map<std::string, StudyOptions> study_options;
   const auto add_subcommand_of = [&](const Study& study) {
@@ -212,23 +243,7 @@ int reclab_main(const std::vector<std::string>& arguments, Interrupt& interrupt,
 
   for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
 
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them from the end
-  } catch (const CLI::Success& help) {
-    app.exit(help);
-  } catch (const CLI::ParseError& error) {
-    return complain(sentence_of(error, app, arguments));
-  } catch (const MisfitError& error) {
-    std::string sentence = error.what();
-    if (!error.settings.empty() && sentence.ends_with('.'))
-      sentence.replace(sentence.size() - 1, 1, ": give --sizes weights to take that from the file.");
-    return complain(sentence);
-  } catch (const Error& error) {
-    return complain(error.what());
-  } catch (const std::bad_alloc&) {
-    return complain(
-        "there is not enough memory for this; record less with --every or --record, or take a shorter sequence or a smaller width.");
-  }
+  if (const auto complained = parse(app, arguments)) return *complained;
   std::cout.flush();
   if (std::cout) return status;
   if (reader_is_gone()) {  // as a program ends that does not look

@@ -190,6 +190,8 @@ struct Pipes {
     dup2(none, STDIN_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     close(none);
+    constexpr int large = 1 << 20;
+    static_cast<void>(fcntl(output, F_SETPIPE_SZ, large));  // fewer turns of writer and reader; where it is refused it stays as it is
   }
   ~Pipes() {
     close(input);
@@ -234,10 +236,11 @@ int serve(Interrupt& interrupt, const CarryOut& carry_out) {
     if (!line->too_long && line->text.find_first_not_of(" \t\r") == std::string::npos) continue;
     Json answer = {{"id", nullptr}, {"status", 2}, {"output", ""}, {"error", ""}};
     std::optional<AnswerArrays> arrays;
-    BroughtFiles files;
     std::vector<std::string> wanted;
     runs.forget();
     try {
+      BroughtFiles files;  // gone before the answer is written, after which the program may be killed
+
       if (line->too_long) throw Refused{"the request is longer than " + bytes_text(longest_line) + "; send large data as files."};
       const Json request = Json::parse(line->text, nullptr, false);
       if (!request.is_object())

@@ -25,9 +25,10 @@ class Process {
  public:
   struct Options {
     std::vector<std::pair<std::string, std::string>> environment;
-    bool terminal = false;         ///< standard error is a pseudo-terminal, as for a person
-    bool no_output = false;        ///< standard output is closed
-    std::size_t largest_file = 0;  ///< bytes; a write beyond fails as on a full disk; 0: no limit
+    bool terminal = false;            ///< standard error is a pseudo-terminal, as for a person
+    bool no_output = false;           ///< standard output is closed
+    std::string input = "/dev/null";  ///< the file that is standard input
+    std::size_t largest_file = 0;     ///< bytes; a write beyond fails as on a full disk; 0: no limit
   };
 
   Process(const std::string& program, const std::vector<std::string>& arguments, const Options& options) {
@@ -54,7 +55,7 @@ class Process {
     if (pid_ != 0) pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (pid_ < 0) throw std::runtime_error("fork");
     if (pid_ == 0) {
-      const int none = open("/dev/null", O_RDONLY);
+      const int none = open(options.input.c_str(), O_RDONLY);
       dup2(none, STDIN_FILENO);
       dup2(out[1], STDOUT_FILENO);
       dup2(err[1], STDERR_FILENO);

@@ -125,6 +125,28 @@ TEST_CASE("the folder has the errors, the drifts and the regret; regret is 0 for
   CHECK_EQUAL(archive.header("drift/recovery/ridge").shape[0], 7);
 }
 
+TEST_CASE("the last steps are a sequence for any other command, with the weights of the folder") {
+  const test::Scratch scratch;
+  const fs::path folder = scratch / "out";
+  good(with(several("5000"), {"--export", folder.string(), "--ring", "200"}));
+  const Json kept = Json::parse(contents(folder / "stream.json"));
+  CHECK_EQUAL(kept.at("files").at(4).at("name").get<std::string>(), "ring.npz");
+  const NpzFile ring(folder / "ring.npz"), errors(folder / "stream.npz");
+  CHECK_EQUAL(ring.read("time").real.front(), 4800.0);
+  CHECK_EQUAL(ring.header("target").shape[0], 200);
+  CHECK_EQUAL(errors.header("ring/prediction/last").shape[0], 200);
+  CHECK_EQUAL(errors.read("ring/drift").real.at(0), 4899.0);  // the target of a step is the row after it, and 4900 is the seventh 700
+  const std::string of = (scratch / "run").string();
+  good({"run", "lstm", "--set", "width=8", "--input", (folder / "ring.npz").string(), "--standardise", "no", "--weights",
+        (folder / "weights.npz").string(), "--export", of});
+  CHECK_EQUAL(NpzFile(fs::path(of) / "trace.npz").read("target").real.size(), 200u);
+  // It goes on with the same bits, the ring too.
+  const std::string part = (scratch / "part").string();
+  good(with(several("2500"), {"--export", part, "--ring", "200"}));
+  good({"stream", "--resume", part, "--steps", "5000"});
+  for (const char* file : {"ring.npz", "state.npz", "stream.npz"}) CHECK(contents(folder / file) == contents(fs::path(part) / file));
+}
+
 TEST_CASE("what was learned before a bad row is kept, and the stream goes on behind it") {
   const test::Scratch scratch;
   std::string rows, bad;

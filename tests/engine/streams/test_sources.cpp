@@ -172,6 +172,48 @@ TEST_CASE("the sine has variance 1, the Lorenz system moves where it says") {
   CHECK_CLOSE(last.input[2], (13.0 - 25.0) / 10.0, 1e-6);
 }
 
+TEST_CASE("a digit moves straight on at its speed, and bounces off the sides as a ball does") {
+  const TaskSettings set{{"side", "24"}, {"size", "9"}, {"speed", "0.6"}};
+  SourceChoice bounces = choice("bouncing-digits", set);
+  bounces.seed = 8;  // a direction that is not along a side
+  const auto steps = steps_of(*open_source(bounces), 600);
+  std::vector<std::array<double, 2>> places;  // the centre of mass of the ink
+  for (const StreamStep& step : steps) {
+    CHECK_EQUAL(step.regime, -1);
+    double ink = 0.0, x = 0.0, y = 0.0;
+    for (std::size_t i = 0; i < step.input.size(); ++i) {
+      CHECK(step.input[i] >= 0.0 && step.input[i] <= 1.0);
+      ink += step.input[i];
+      x += step.input[i] * static_cast<double>(i % 24);
+      y += step.input[i] * static_cast<double>(i / 24);
+    }
+    CHECK(ink > 5.0);
+    places.push_back({x / ink, y / ink});
+  }
+  // Each coordinate is a triangle wave: it goes by the same distance at each step, and turns at the ends of a stretch 24 - 9 long.
+  double squares = 0.0;
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    double low = 1e9, high = -1e9, gone = 0.0;
+    std::int64_t turns = 0;
+    for (std::size_t t = 10; t < places.size(); ++t) {
+      low = std::min(low, places[t][axis]);
+      high = std::max(high, places[t][axis]);
+      const double now = places[t][axis] - places[t - 10][axis];
+      gone = std::max(gone, std::abs(now));
+      if (t >= 20 && (now > 0.0) != (places[t - 1][axis] - places[t - 11][axis] > 0.0)) ++turns;
+    }
+    const double each = gone / 10.0;
+    CHECK_CLOSE(high - low, 15.0, 0.5);
+    CHECK_SAYS(std::abs(static_cast<double>(turns) - 600.0 * each / 15.0) <= 2.0,
+               std::to_string(turns) + " turns at " + std::to_string(each));
+    squares += each * each;
+  }
+  CHECK_CLOSE(std::sqrt(squares), 0.6, 0.03);
+
+  const auto still = steps_of(*open_source(choice("bouncing-digits", {{"side", "8"}, {"size", "8"}})), 50);
+  for (const StreamStep& step : still) CHECK(step.target == still[0].input);
+}
+
 TEST_CASE("digits that are held are of one kind after another, and come back written anew") {
   const TaskSettings set{{"hold", "20"}, {"side", "8"}, {"size", "8"}};
   const auto source = open_source(choice("bouncing-digits", set));

@@ -105,18 +105,22 @@ StreamState::Arrays state_of(StreamRun& stream) {
   return state.arrays();
 }
 
+/// NaN equals itself here.
+void check_same_bits(const StreamState::Arrays& found, const StreamState::Arrays& wanted, const std::string& of) {
+  CHECK_EQUAL(found.size(), wanted.size());
+  for (const auto& [name, values] : wanted) {
+    const auto& others = found.at(name);
+    CHECK_SAYS(values.size() == others.size() && std::memcmp(values.data(), others.data(), values.size() * sizeof(double)) == 0,
+               of + ": " + name);
+  }
+}
+
 /// Whether a stream that goes on from the arrays ends as another one did.
 void check_continued(const StreamRequest& request, const StreamState::Arrays& kept, const StreamState::Arrays& end) {
   StreamState state(kept, "state.npz");
   StreamRun continued(builtin_registry(), request, &state);
   while (!continued.done()) continued.advance();
-  const auto other = state_of(continued);
-  CHECK_EQUAL(other.size(), end.size());
-  for (const auto& [name, values] : end) {
-    const auto& others = other.at(name);
-    CHECK_SAYS(values.size() == others.size() && std::memcmp(values.data(), others.data(), values.size() * sizeof(double)) == 0,
-               request.run.preset.id + " on " + request.source.id + ": " + name);
-  }
+  check_same_bits(state_of(continued), end, request.run.preset.id + " on " + request.source.id);
 }
 
 void run(StreamRun& stream) {
@@ -369,6 +373,28 @@ TEST_CASE("a stream that is followed shows pictures no faster than asked, and sa
   if (std::getenv("RECLAB_MEASURE"))
     std::cout << "lstm of width 32: " << 20'000.0 / unwatched.count() << " steps/s alone, " << 20'000.0 / seconds.count() << " with "
               << static_cast<double>(pictures.size()) / seconds.count() << " pictures/s; " << left_out << " steps in no picture\n";
+}
+
+TEST_CASE("what is followed can be paused and goes on, with the bits of what never was") {
+  StreamRequest request = request_of("elman", "s-abrupt");
+  request.length = 4'000;
+  request.ring = 50;
+  const auto whole = made(request), paused = made(request);
+  run(*whole);
+  int pauses = 0;
+  while (!paused->done()) {
+    std::stop_source stop;
+    const std::int64_t before = paused->steps();
+    follow_stream(
+        *paused, std::chrono::duration<double>(0.0),
+        [&](const StreamPicturePtr& picture) {
+          if (picture->steps >= before + 400) stop.request_stop();
+        },
+        stop.get_token());
+    ++pauses;
+  }
+  CHECK(pauses >= 5);
+  check_same_bits(state_of(*paused), state_of(*whole), "paused");
 }
 
 TEST_CASE("learners side by side learn what each learns alone") {
