@@ -9,6 +9,7 @@
 #include "array/error.h"
 #include "commands.h"
 #include "experiment/properties.h"
+#include "experiment/weights/naming.h"
 #include "models/families.h"
 #include "models/registry.h"
 #include "parameters/nearest.h"
@@ -82,13 +83,14 @@ Json properties_json(const Properties& properties) {
 }
 
 /// The names that it may have in files of the reference implementation; "theta_{i}" is row i, in an entry of its own.
-Json reference_json(const ParameterInfo& info) {
+Json reference_json(const ReferenceNames& names, const std::string& parameter) {
   Json json = Json::array();
-  for (const auto& [name, transposed] : info.reference) json.push_back({{"name", name}, {"transposed", transposed}});
+  for (const auto& [name, transposed] : names.at(parameter)) json.push_back({{"name", name}, {"transposed", transposed}});
   return json;
 }
 
 Json card_json(const Card& card, const Hyper& hyper, const Preset& preset, const PresetLibrary& all, std::int64_t inputs) {
+  const ReferenceNames names = reference_names(builtin_registry(), preset, inputs);
   Json json = {{"id", card.id},     {"title", card.title},         {"family", card.family}, {"architecture", card.architecture},
                {"idea", card.idea}, {"equations", card.equations}, {"notes", card.notes}};
   const Hyper standard = defaults(preset);
@@ -115,7 +117,7 @@ Json card_json(const Card& card, const Hyper& hyper, const Preset& preset, const
                                                                             {"shape", info.shape},
                                                                             {"text", info.text},
                                                                             {"when", info.when.empty() ? Json() : Json(info.when)},
-                                                                            {"reference", reference_json(info)}});
+                                                                            {"reference", reference_json(names, info.name)}});
   json["states"] = Json::array();
   for (const StateInfo& info : card.states)
     json["states"].push_back(

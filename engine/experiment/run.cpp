@@ -372,19 +372,45 @@ std::int64_t outputs_of_task(const Preset& preset) {
   }
 }
 
+/// What a card tells of: the network of a preset, with a head for the outputs of its task.
+struct CardNetwork {
+  CardNetwork(const Registry& registry, const Preset& preset, std::int64_t input_width)
+      : kept(architecture_of(registry, preset)),
+        hyper(hyper_of(*kept, preset, {})),
+        outputs(outputs_of_task(preset)),
+        network(*kept, hyper, options(input_width)) {}
+
+  std::shared_ptr<const Architecture> kept;
+  Hyper hyper;
+  std::int64_t outputs;  ///< 0: the task has no target
+  Network network;
+
+ private:
+  NetworkOptions options(std::int64_t input_width) const {
+    NetworkOptions options;
+    options.input = input_width;
+    const bool tied = hyper.has("read_out") &&
+                      hyper.choice("read_out") == "tied";  // a head without parameters of its own, for a target as wide as the input
+    options.head = tied ? 0 : std::max<std::int64_t>(outputs, 1);
+    return options;
+  }
+};
+
 }  // namespace
 
+ReferenceNames reference_names(const Registry& registry, const Preset& preset, std::int64_t input_width) {
+  const CardNetwork of(registry, preset, input_width);
+  ReferenceNames names;
+  for (const auto& parameter : of.network.parameters()) names[parameter.name] = reference_names(of.network, parameter.name);
+  return names;
+}
+
 Card card(const Registry& registry, const Preset& preset, std::int64_t input_width) {
-  const auto kept = architecture_of(registry, preset);
-  const Architecture& architecture = *kept;
-  const Hyper hyper = hyper_of(architecture, preset, {});
-  NetworkOptions options;
-  options.input = input_width;
-  const std::int64_t outputs = outputs_of_task(preset);
-  const bool tied = hyper.has("read_out") &&
-                    hyper.choice("read_out") == "tied";  // a head without parameters of its own, for a target as wide as the input
-  options.head = tied ? 0 : std::max<std::int64_t>(outputs, 1);
-  const Network network(architecture, hyper, options);
+  const CardNetwork of(registry, preset, input_width);
+  const Architecture& architecture = *of.kept;
+  const Hyper& hyper = of.hyper;
+  const std::int64_t outputs = of.outputs;
+  const Network& network = of.network;
   Card card;
   card.id = preset.id;
   card.title = preset.title.empty() ? architecture.title : preset.title;
@@ -402,8 +428,7 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
     return name.starts_with("encoder") ? "where what it reads is not as wide as the model" : "";
   };
   for (const auto& parameter : network.parameters())
-    card.parameters.push_back(
-        {parameter.name, parameter.var.shape(), parameter.text, when(parameter.name), reference_names(network, parameter.name)});
+    card.parameters.push_back({parameter.name, parameter.var.shape(), parameter.text, when(parameter.name)});
   // Of one layer: the first, and of a stack or of two directions, the first of each.
   const auto& layers = network.layers();
   const auto shown = [&](int layer) { return layers[static_cast<std::size_t>(std::max(layer, 0))].first; };

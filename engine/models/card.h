@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "parameters/hyper.h"
@@ -23,9 +22,6 @@ struct ParameterInfo {
   Shape shape;
   std::string text;    ///< role, order of its rows, initialisation, and the reference implementation's name for it
   std::string when{};  ///< the condition under which it exists; empty: always
-  /// The names that it may have in files of the reference implementation, and whether it is transposed there; "theta_{i}" is row i of it,
-  /// in an entry of its own.
-  std::vector<std::pair<std::string, bool>> reference{};
 };
 
 /// An array that is carried from one step to the next.

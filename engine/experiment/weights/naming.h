@@ -15,6 +15,9 @@
 
 namespace reclab {
 
+class Registry;
+struct Preset;
+
 struct NameMatch {
   std::vector<std::string>
       entries;  ///< for each of the network's parameters the file's entry; empty: there is none, or not all of its rows
@@ -32,6 +35,9 @@ NameMatch match_names(const Network& network, const FileShapes& file);
 /// The names that the reference implementation may have for a parameter, and whether it is transposed there; {i} in one stands for the
 /// number of a row that has an entry of its own.
 std::vector<std::pair<std::string, bool>> reference_names(const Network& network, const std::string& parameter);
+/// Those of each parameter of a preset's card (experiment.h), by the parameter's name.
+using ReferenceNames = std::map<std::string, std::vector<std::pair<std::string, bool>>>;
+ReferenceNames reference_names(const Registry& registry, const Preset& preset, std::int64_t input_width);
 /// All names that a file may have for the parameters of this network's layers.
 std::vector<std::string> names_in_files(const Network& network);
 
