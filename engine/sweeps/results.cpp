@@ -2,7 +2,6 @@
 #include "sweeps/results.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "array/error.h"
 #include "files/files.h"
+#include "measures/expression.h"
 #include "parameters/nearest.h"
 
 namespace reclab {
@@ -20,14 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-
-/// The number that a text is as a whole.
-std::optional<double> number_in(std::string_view text) {
-  double value = 0.0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size()) return value;
-  return std::nullopt;
-}
 
 /// The records of a CSV file, one after the other.
 class CsvReader {
