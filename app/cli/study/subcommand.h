@@ -34,7 +34,6 @@ StudyText capacity_text();
 StudyText credit_text();
 StudyText distil_text();
 StudyText evaluate_text();
-StudyText forcing_text();
 StudyText forms_text();
 
 /// Options for fields.
