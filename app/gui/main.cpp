@@ -18,7 +18,6 @@
 #include "gui/lessons/print_lesson.h"
 #include "gui/look/look.h"
 #include "gui/sessions/session_file.h"
-#include "gui/start/link.h"
 #include "gui/start/options.h"
 #include "gui/window/main_window.h"
 #include "scene/vtk_frame.h"
@@ -59,15 +58,12 @@ int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   QStringList arguments;
   for (int i = 0; i < argc; ++i) arguments << QString::fromLocal8Bit(argv[i]);
-  // Who clicks on a session or a link sees no terminal: that it cannot be opened is said in the window, too.
-  const bool isLink = arguments.size() == 2 && reclab::isLink(arguments[1]);
   reclab::Options options;
   try {
     options = reclab::readOptions(arguments);
   } catch (const reclab::Error& error) {
     std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
-    if (!isLink) return 2;
-    options.problem = error.what();
+    return 2;
   }
   if (options.help || options.version) {
     std::fputs(qUtf8Printable(options.text), stdout);
@@ -108,22 +104,17 @@ int main(int argc, char** argv) {
       reclab::readSession(QByteArray::fromStdString(reclab::read_file(options.session.toStdString())), options.session);
     } catch (const reclab::Error& error) {
       std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
-      options.session.clear();
-      options.problem = error.what();
+      return 2;
     }
   if (!options.print.isEmpty()) return reclab::printLesson(options);
   if (options.named()) try {
       first = reclab::loadedBeginning(options);
     } catch (const reclab::Error& error) {
       std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
-      if (!isLink) return 2;
-      options = {};
-      options.problem = error.what();
+      return 2;
     }
-  const bool refused = !options.problem.isEmpty();
   reclab::MainWindow window(&look, options, first);
   window.show();
   endAsClosed(window);
-  const int status = QApplication::exec();
-  return refused ? 2 : status;
+  return QApplication::exec();
 }

@@ -158,35 +158,22 @@ Measuring measured_before(std::map<std::string, double> known) {
 }
 
 std::string written(double value, const std::string& manner) {
-  constexpr double longest = 1e15;  // a double has no more digits; more is written as a power of ten
-  const auto short_form = [](double number) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.3g", number);
-    return std::string(text);
-  };
-  const auto decimals = [&](double number, int after) {
-    if (!(std::abs(number) < longest)) return short_form(number);
-    char text[32];
-    std::snprintf(text, sizeof text, "%.*f", after, number);
-    return std::string(text);
-  };
-  std::string made;
+  char text[64];
   if (manner == "10") {
     if (value <= 0.0) throw Error("no power of ten is " + std::to_string(value) + ".", {});
-    made = "10^{" + decimals(std::log10(value), 1) + "}";
+    std::snprintf(text, sizeof text, "10^{%.1f}", std::log10(value));
   } else if (manner == "%") {
-    made = decimals(100.0 * value, std::abs(value) < 0.1 ? 1 : 0) + " %";
+    std::snprintf(text, sizeof text, "%.*f %%", std::abs(value) < 0.1 ? 1 : 0, 100.0 * value);
   } else if (manner.size() == 1 && manner[0] >= '0' && manner[0] <= '6') {
-    made = decimals(value, manner[0] - '0');
+    std::snprintf(text, sizeof text, "%.*f", manner[0] - '0', value);
   } else if (manner.empty()) {
-    made = short_form(value);
+    std::snprintf(text, sizeof text, "%.3g", value);
   } else {
     throw Error("\"" + manner + "\" is no manner of writing a number: %, 10, or 0 to 6 decimals.", {});
   }
-  if (const std::size_t e = made.find('e'); e != std::string::npos) {  // 1.2e-05, 1e+300 %
-    const std::size_t end = std::min(made.find(' ', e), made.size());
-    made.replace(e, end - e, " × 10^{" + std::to_string(std::stoi(made.substr(e + 1))) + "}");
-  }
+  std::string made = text;
+  if (const std::size_t e = made.find('e'); e != std::string::npos)  // 1.2e-05
+    made = made.substr(0, e) + " × 10^{" + std::to_string(std::stoi(made.substr(e + 1))) + "}";
   for (std::size_t at = 0; (at = made.find('-', at)) != std::string::npos; at += 3) made.replace(at, 1, "\u2212");
   return made;
 }
