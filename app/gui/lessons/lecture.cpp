@@ -174,8 +174,7 @@ void Lecture::follow() {
 void Lecture::makeRoomFor(const QString& target) {
   if (!active_) return;
   QMainWindow* window = frame_->window();
-  QString part = target.section('/', 0, 0);
-  if (part == u"dock") part = target.section('/', 1);
+  const QString part = target.section('/', 0, 0);
   if (part == u"time")
     if (auto* bar = window->findChild<QToolBar*>("scrubber")) bar->show();
   for (FlatDock* one : frame_->docks())

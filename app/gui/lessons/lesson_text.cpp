@@ -11,15 +11,10 @@ namespace reclab {
 
 namespace {
 
-/// A hyphen in a formula is a minus. A short one is not broken over two lines, a longer one behind a sign of relation alone.
+/// A hyphen in a formula is a minus, and a short one is not broken over two lines.
 QString formulaHtml(const std::string& text) {
-  constexpr qsizetype inOneLine = 20;
   QString words = QString::fromStdString(text).replace('-', QChar(0x2212));
-  const bool isShort = words.size() <= inOneLine;
-  words.replace(' ', QChar::Nbsp).replace('/', QStringLiteral("/\u2060"));
-  if (!isShort)
-    for (const QChar relation : QStringLiteral("=≈≤≥<>←→"))
-      words.replace(QString(QChar::Nbsp) + relation + QChar::Nbsp, QString(QChar::Nbsp) + relation + ' ');
+  if (words.size() <= 20) words.replace(' ', QChar::Nbsp);
   return mathHtml(words.toStdString());
 }
 
