@@ -182,9 +182,9 @@ std::string sentence_in(std::string error) {
 
 /// The end of the protocol's pipes: standard input is empty for all that is carried out, and what is printed past std::cout goes to
 /// standard error.
-struct Pipes {
+struct StandardPipes {
   int input = -1, output = -1;
-  Pipes() : input(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)), output(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)) {
+  StandardPipes() : input(fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)), output(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)) {
     const int none = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (input < 0 || output < 0 || none < 0) throw std::system_error(errno, std::generic_category(), "standard streams");
     dup2(none, STDIN_FILENO);
@@ -193,12 +193,12 @@ struct Pipes {
     constexpr int large = 1 << 20;
     static_cast<void>(fcntl(output, F_SETPIPE_SZ, large));  // fewer turns of writer and reader; where it is refused it stays as it is
   }
-  ~Pipes() {
+  ~StandardPipes() {
     close(input);
     close(output);
   }
-  Pipes(const Pipes&) = delete;
-  Pipes& operator=(const Pipes&) = delete;
+  StandardPipes(const StandardPipes&) = delete;
+  StandardPipes& operator=(const StandardPipes&) = delete;
 };
 
 }  // namespace
@@ -227,7 +227,7 @@ int RunServer::operator()(const RunOptions& options, Interrupt& interrupt) {
 int serve(Interrupt& interrupt, const CarryOut& carry_out) {
   interrupt.enter(Interrupt::Phase::writing);  // a signal ends it between two requests
   interrupt.watch();
-  const Pipes pipes;
+  const StandardPipes pipes;
   WireInput input(pipes.input, interrupt.token());
   RunServer runs;
   while (!interrupt.token().stop_requested()) {
