@@ -170,10 +170,10 @@ TEST_CASE("a bad request is answered with one sentence, and the next one as if t
 
 TEST_CASE("files that come with a request are read under their names, and are gone after it") {
   const Scratch scratch, temporary;
-  const std::string csv = "a,b\n1,2\n2,1\n3,5\n4,4\n";
+  const std::string csv = "a,b\n1,2\n2,1\n3,5\n4,4\n2,3\n1,1\n5,2\n3,3\n4,1\n2,5\n1,4\n3,2\n5,1\n2,2\n4,3\n";
   const std::string by_path = scratch.file("mine.csv", csv).string();
   const fs::path learned = scratch / "learned";
-  trained({"gru", "--set", "width=4", "--input", by_path, "--window", "3", "--steps", "2", "--batch", "2", "--export", learned.string()});
+  trained({"gru", "--set", "width=4", "--input", by_path, "--window", "2", "--steps", "2", "--batch", "2", "--export", learned.string()});
   const std::string weights = contents(learned / "weights.npz");
 
   Session session;
