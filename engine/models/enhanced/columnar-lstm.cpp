@@ -54,7 +54,6 @@ const Architecture& stage() {
     Architecture a;
     a.id = "stage";
     a.hyper = stage_rows();
-    a.input_weights = {{"weight_ih"}};
     a.layer = columns;
     return a;
   }();
@@ -82,7 +81,6 @@ Architecture columnar_lstm() {
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂(h_t, c_t)/∂(h_{t-1}, c_{t-1}), two a column";
   a.source = {"K. Javed, H. Shah, R. S. Sutton, M. White", "Scalable real-time recurrent learning using columnar-constructive networks",
               "Journal of Machine Learning Research 24", "https://arxiv.org/abs/2302.05326", 2023};
-  a.input_weights = {{"weight_ih"}};
   a.period = [](const Hyper&) { return std::int64_t{1}; };
   a.body = [](LayerGraph& b, Var x) {
     Hyper of_stage(stage().hyper);

@@ -29,7 +29,7 @@ Architecture elstm() {
               "https://arxiv.org/abs/2305.19044", 2024};
   a.reference = {{"rnn_func.*", "*"}, {"out_layer.weight", "head/weight"}, {"out_layer.bias", "head/bias"}, {"embedding.weight", ""}};
 
-  a.input_weights = {{"wm_z"}, {"wm_f"}};
+  a.input_weights = {{"wm_z"}, {"wm_f"}, {"output_gate.weight", InputWeight::Part::first_columns}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1);
     const double forget = l.hyper.real("forget_bias");
