@@ -10,6 +10,7 @@
 #include "array/backend.h"
 #include "checks/check_primitives.h"
 #include "files/npz.h"
+#include "trace/writers.h"
 
 namespace reclab {
 namespace {
@@ -148,13 +149,6 @@ void compare_preset(const Registry& registry, const Preset& preset, const Device
   }
 }
 
-std::string quoted(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string safe = "\"";
-  for (const char c : text) safe += c == '"' ? "\"\"" : std::string(1, c);
-  return safe + "\"";
-}
-
 }  // namespace
 
 Sentence DeviceReport::verdict() const {
@@ -219,9 +213,9 @@ std::string to_csv(const std::vector<DeviceReport>& reports) {
   text
       << "kind,name,form,dtype,forward_error,forward_array,gradient_error,gradient_array,allowed,agrees,verdict,cpu_seconds,cuda_seconds\n";
   for (const DeviceReport& r : reports)
-    text << (r.primitive ? "primitive," : "preset,") << quoted(r.id) << ',' << r.form << ',' << r.dtype << ',' << r.forward_error << ','
-         << quoted(r.forward_array) << ',' << r.gradient_error << ',' << quoted(r.gradient_array) << ',' << r.allowed() << ','
-         << (r.agrees() ? "yes" : "no") << ',' << quoted(r.verdict().terminal_text()) << ',' << r.cpu_seconds << ',' << r.cuda_seconds
+    text << (r.primitive ? "primitive," : "preset,") << csv_cell(r.id) << ',' << r.form << ',' << r.dtype << ',' << r.forward_error << ','
+         << csv_cell(r.forward_array) << ',' << r.gradient_error << ',' << csv_cell(r.gradient_array) << ',' << r.allowed() << ','
+         << (r.agrees() ? "yes" : "no") << ',' << csv_cell(r.verdict().terminal_text()) << ',' << r.cpu_seconds << ',' << r.cuda_seconds
          << '\n';
   return text.str();
 }

@@ -13,6 +13,7 @@
 #include "files/files.h"
 #include "measures/expression.h"
 #include "parameters/nearest.h"
+#include "trace/writers.h"
 
 namespace reclab {
 namespace {
@@ -280,12 +281,12 @@ ResultSummary summary_of(const ResultTable& table, const SummaryPlan& plan) {
 
 std::string summary_csv(const ResultTable& table, const ResultSummary& summary) {
   std::string text;
-  for (const std::string& name : summary.by) text += csv_field(name) + ",";
+  for (const std::string& name : summary.by) text += csv_cell(name) + ",";
   text += "rows,values,mean,low,high,least,greatest,diverged,failed,missing\n";
   std::vector<const ResultAxis*> by;
   for (const std::string& name : summary.by) by.push_back(&table.axis(name));
   for (const ResultGroup& group : summary.groups) {
-    for (std::size_t i = 0; i < by.size(); ++i) text += csv_field(by[i]->levels[group.levels[i]]) + ",";
+    for (std::size_t i = 0; i < by.size(); ++i) text += csv_cell(by[i]->levels[group.levels[i]]) + ",";
     text += std::to_string(group.rows()) + "," + std::to_string(group.values);
     for (const double value : {group.mean.mean, group.mean.low, group.mean.high, group.least, group.greatest})
       text += "," + (std::isnan(value) ? std::string() : as_text(HyperValue(value)));

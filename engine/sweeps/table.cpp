@@ -16,6 +16,7 @@
 #include "files/files.h"
 #include "files/npz.h"
 #include "sweeps/lock.h"
+#include "trace/writers.h"
 
 namespace reclab {
 namespace {
@@ -148,13 +149,6 @@ void write_npz(const std::vector<SweepFolder>& folders, const fs::path& file) {
 
 }  // namespace
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 SweepStatus status_of(const SweepFolder& folder) {
   constexpr std::size_t most_failures = 10;
   SweepStatus status;
@@ -173,12 +167,12 @@ SweepStatus status_of(const SweepFolder& folder) {
 void collect(const std::vector<SweepFolder>& folders, const std::function<void(std::string_view)>& write) {
   const TableColumns columns = columns_of(folders);
   std::string line = "cell";
-  for (const std::string& name : columns.axes) line += "," + csv_field(name);
-  for (const std::string& name : columns.measures) line += "," + csv_field(columns.title(name));
+  for (const std::string& name : columns.axes) line += "," + csv_cell(name);
+  for (const std::string& name : columns.measures) line += "," + csv_cell(columns.title(name));
   write(line + ",status,seconds\n");
   each_row(folders, columns, [&](const Row& row) {
     line = row.cell.name;
-    for (const auto& value : row.axes) line += "," + (value ? csv_field(as_text(*value)) : std::string());
+    for (const auto& value : row.axes) line += "," + (value ? csv_cell(as_text(*value)) : std::string());
     for (const auto& value : row.measures) line += "," + (value ? as_text(*value) : std::string());
     line += "," + std::string(cell_states[static_cast<std::size_t>(row.state)]) + ",";
     if (!std::isnan(row.seconds)) line += as_text(row.seconds);

@@ -27,9 +27,6 @@ struct SweepStatus {
 };
 SweepStatus status_of(const SweepFolder& folder);
 
-/// A text as a field of CSV, in quotation marks where it must be (RFC 4180).
-std::string csv_field(const std::string& text);
-
 /// Writes the cells of all folders into a CSV file, or an NPZ file by its name, with a column for each axis and measure that one of them
 /// has. Empty cells, and NaN, where there is nothing. CSV is written in constant memory, of NPZ the columns are kept. Throws Error.
 void collect(const std::vector<SweepFolder>& folders, const std::filesystem::path& file);
