@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <charconv>
 
 #include "evaluation/evaluation.h"
 
@@ -59,11 +58,7 @@ std::vector<PlanField<Plan>> made() {
       plan_field<Plan, double>(flag_of("confidence"), "X", hyper_real("confidence", {}, 0.95, 0.0, 0.999999, "Of the intervals"),
                                [](auto& plan) -> auto& { return plan.confidence; });
   confidence.above_low = true;
-  confidence.wanted = [](std::string_view text) {
-    double value = 0.0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() && value > 0.0 && value < 1.0 ? "" : "a number between 0 and 1";
-  };
+  confidence.wanted = wanted_confidence;
   auto batch = count_field<Plan>(flag_of("batch"), "B", "batch", 1, 1 << 20, "Sequences side by side, at most; results do not depend on it",
                                  [](auto& plan) -> auto& { return plan.batch; });
   auto ahead = of_file("a task brings the target that it has", count_field<Plan>(flag_of("ahead"), "K", "ahead", 1, longest,

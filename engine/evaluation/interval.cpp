@@ -2,8 +2,10 @@
 #include "evaluation/interval.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <numbers>
+#include <system_error>
 
 namespace reclab {
 namespace {
@@ -73,6 +75,12 @@ Estimate SequenceMean::estimate(double confidence, bool share) const {
     found.high = share ? std::min(1.0, mean_ + half) : mean_ + half;
   }
   return found;
+}
+
+std::string wanted_confidence(std::string_view text) {
+  double value = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && value > 0.0 && value < 1.0 ? "" : "a number between 0 and 1";
 }
 
 }  // namespace reclab

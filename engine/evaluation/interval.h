@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <string_view>
 
 namespace reclab {
 
@@ -33,5 +35,8 @@ class SequenceMean {
 /// of mathematical functions, 26.7.3 and 26.7.4), and the z of the normal one.
 double student_t(double probability, std::int64_t degrees);
 double normal_z(double probability);
+
+/// Empty where a text is a number between 0 and 1 that an interval may have as its confidence, else what is wanted, in words.
+std::string wanted_confidence(std::string_view text);
 
 }  // namespace reclab

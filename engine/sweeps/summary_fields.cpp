@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include "sweeps/results.h"
@@ -41,11 +40,7 @@ std::vector<PlanField<Plan>> made() {
       plan_field<Plan, double>(flag_of("confidence"), "X", hyper_real("confidence", {}, 0.95, 0.0, 0.999999, "Of the intervals"),
                                [](auto& plan) -> auto& { return plan.confidence; });
   confidence.above_low = true;
-  confidence.wanted = [](std::string_view text) {
-    double value = 0.0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size() && value > 0.0 && value < 1.0 ? "" : "a number between 0 and 1";
-  };
+  confidence.wanted = wanted_confidence;
   std::vector<PlanField<Plan>> all;
   for (auto* field : {&measure, &by, &only, &order, &confidence}) all.push_back(std::move(*field));
   return all;
