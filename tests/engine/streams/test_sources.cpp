@@ -19,9 +19,9 @@
 
 #include "array/error.h"
 #include "scratch.h"
+#include "sounds/wav.h"
 #include "streams/source.h"
 #include "test.h"
-#include "wav.h"
 
 using namespace reclab;
 
