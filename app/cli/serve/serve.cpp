@@ -240,7 +240,6 @@ int serve(Interrupt& interrupt, const CarryOut& carry_out) {
     runs.forget();
     try {
       BroughtFiles files;  // gone before the answer is written, after which the program may be killed
-
       if (line->too_long) throw Refused{"the request is longer than " + bytes_text(longest_line) + "; send large data as files."};
       const Json request = Json::parse(line->text, nullptr, false);
       if (!request.is_object())

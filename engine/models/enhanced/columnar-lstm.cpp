@@ -10,14 +10,11 @@
 namespace reclab::architectures {
 namespace {
 
-constexpr auto about_width = "Columns of a stage: cells of which none sees another.";
-constexpr auto about_start = "Weights start uniform in plus and minus this.";
-constexpr auto about_forget = "Added to the forget gate's bias at the start: larger keeps memories longer.";
-
 std::vector<HyperSpec> stage_rows() {
-  return {hyper_integer("width", "H", 8, 1, 4096, about_width, "units"),
-          initialisation_only(hyper_real("start", "ε", 0.01, 0.0, 10.0, about_start)),
-          initialisation_only(hyper_real("forget_bias", "b_f", 0.0, -10.0, 10.0, about_forget))};
+  return {hyper_integer("width", "H", 8, 1, 4096, "Columns of a stage: cells of which none sees another.", "units"),
+          initialisation_only(hyper_real("start", "ε", 0.01, 0.0, 10.0, "Weights start uniform in plus and minus this.")),
+          initialisation_only(hyper_real("forget_bias", "b_f", 0.0, -10.0, 10.0,
+                                         "Added to the forget gate's bias at the start: larger keeps memories longer."))};
 }
 
 Var columns(Layer& l, Var v) {
