@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Editors that lie in something that scrolls: the wheel scrolls that, and changes no value on its way.
+// Editors that lie in something that scrolls: the wheel scrolls that, and changes no value on its way; and one of whole numbers.
 #pragma once
 
 #include <QKeyEvent>
 #include <QSlider>
+#include <QSpinBox>
 #include <QWheelEvent>
 #include <functional>
 
@@ -22,6 +23,26 @@ class CalmBox : public Box {
       Box::wheelEvent(event);
     else
       event->ignore();
+  }
+};
+
+/// A whole number of which any may be typed: one out of the range is refused as a whole, when Enter is pressed or the field is left, and is
+/// not cut to the digits that fit.
+class IntBox : public CalmBox<QSpinBox> {
+ public:
+  using CalmBox<QSpinBox>::CalmBox;
+
+ protected:
+  QValidator::State validate(QString& text, int& position) const override {
+    const QValidator::State state = QSpinBox::validate(text, position);
+    if (state != QValidator::Invalid) return state;
+    QString digits = text;
+    digits.remove(locale().groupSeparator());
+    if (!prefix().isEmpty() && digits.startsWith(prefix())) digits.remove(0, prefix().size());
+    if (!suffix().isEmpty() && digits.endsWith(suffix())) digits.chop(suffix().size());
+    bool whole = false;
+    digits.trimmed().toLongLong(&whole);
+    return whole ? QValidator::Intermediate : QValidator::Invalid;
   }
 };
 

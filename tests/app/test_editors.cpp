@@ -14,6 +14,7 @@
 #include <limits>
 
 #include "gui/docks/panel_area.h"
+#include "gui/learning/training_bar.h"
 #include "gui/session/pins.h"
 #include "gui/views/card_view.h"
 #include "gui/views/inspector_view.h"
@@ -142,6 +143,44 @@ class TestEditors : public test::WindowTest {
     type(box, "0.98765432109876543");
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && valueOf("spectral_radius").starts_with("0.9876543210987654"), patience);
     QCOMPARE(box->text().toDouble(), 0.98765432109876543);
+  }
+
+  /// The sentence names the field, its range and what stays.
+  void aNumberThatIsNotTakenIsSaid() {
+    open("elman", {}, 1, "copy");
+    const auto said = [this] { return window_->statusLine()->sentence(); };
+    const QString before = boxOf("spectral_radius")->text();
+    type(boxOf("spectral_radius"), "77");
+    QCOMPARE(said(), QString("77 was not taken: Spectral radius goes from 0 to 2; it is still %1.").arg(before));
+    QCOMPARE(boxOf("spectral_radius")->text(), before);
+    auto* length = window_->sequenceView()->findChild<QSpinBox*>("length");
+    const int steps = length->value();
+    type(length, "0");
+    QCOMPARE(said(), QString("0 was not taken: Length goes from 1 to 1000000000; it is still %1.").arg(steps));
+    // More digits than fit are no other number.
+    auto* symbols = qobject_cast<QSpinBox*>(window_->sequenceView()->parameterEditor("delay"));
+    QVERIFY(symbols != nullptr);
+    const int value = symbols->value();
+    type(symbols, "99999999999");
+    QCOMPARE(symbols->value(), value);
+    QVERIFY2(said().startsWith("99999999999 was not taken: "), qPrintable(said()));
+    // So it is where training is set up.
+    auto* rate = window_->trainingBar()->settings()->findChild<QLineEdit*>("training.rate");
+    QVERIFY(rate != nullptr);
+    const QString stays = rate->text();
+    rate->setText("1e6");
+    QTest::keyClick(rate, Qt::Key_Return);
+    QCOMPARE(rate->text(), stays);
+    QVERIFY2(said().startsWith("1e6 was not taken: ") && said().endsWith("it is still " + stays + "."), qPrintable(said()));
+    // By leaving the field, too.
+    boxOf("spectral_radius")->setFocus();
+    QTest::keyClick(boxOf("spectral_radius"), Qt::Key_A, Qt::ControlModifier);
+    QTest::keyClicks(boxOf("spectral_radius"), "-4");
+    length->setFocus();
+    QVERIFY2(said().startsWith("-4 was not taken: "), qPrintable(said()));
+    QTest::qWait(50);
+    QVERIFY(settle());
+    QCOMPARE(window_->undoStack()->count(), 0);
   }
 
   void everyValueOfASliderIsShortAndIsWhatRan() {

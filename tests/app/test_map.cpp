@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The map of the literature in the window and in one of its own, with the models that there are and with many more.
 #include <QDir>
+#include <QDragEnterEvent>
 #include <QFile>
 #include <QLineEdit>
 #include <QMenu>
+#include <QMimeData>
 #include <QPushButton>
 #include <QScrollBar>
 #include <QSettings>
@@ -144,6 +146,20 @@ class TestMap : public test::WindowTest {
     close();
     startWith("lstm");
     QVERIFY(window_->models()->isMap());
+  }
+
+  void aFileIsDroppedOnItsWindow() {
+    startWith("lstm");
+    window_->action("map")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->mapWindow() != nullptr && window_->mapWindow()->isVisible(), patience);
+    QMimeData data;
+    data.setUrls({QUrl::fromLocalFile(written("dropped.csv", test::twoWaves(50)))});
+    QDragEnterEvent enter(QPoint(200, 200), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(window_->mapWindow(), &enter);
+    QVERIFY(enter.isAccepted() && window_->mapWindow()->acceptDrops());
+    QDropEvent drop(QPoint(200, 200), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(window_->mapWindow(), &drop);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().sequence->sequence.name == "dropped.csv", patience);
   }
 
   void theMouseTellsWhatChanged() {

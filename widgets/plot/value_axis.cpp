@@ -52,6 +52,7 @@ class LockButton : public QToolButton {
 
 ValueAxis::ValueAxis(Plot* plot, QCPAxisRect* rect) : QObject(plot), plot_(plot), rect_(rect) {
   action_ = new QAction(tr("Hold the value axis"), this);
+  action_->setObjectName(QStringLiteral("hold"));
   action_->setCheckable(true);
   action_->setToolTip(tr(
       "Hold the value axis: it keeps its range whatever is changed, so that pictures can be compared. The wheel over the axis zooms it, a "

@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "array/error.h"
+#include "calm_editors.h"
 #include "plain_text.h"
 
 namespace reclab {
@@ -18,9 +19,19 @@ namespace {
 
 QString textOf(double value) { return QLocale::c().toString(value, 'g', 6); }
 
+/// Puts back the former number where another one is not in the range.
+class Within : public QDoubleValidator {
+ public:
+  Within(double low, double high, QLineEdit* line) : QDoubleValidator(low, high, 12, line), line_(line) { setLocale(QLocale::c()); }
+  void fixup(QString& text) const override { text = line_->property("stays").toString(); }
+
+ private:
+  QLineEdit* line_;
+};
+
 QWidget* madeFor(const Field& field, QWidget* parent, const std::function<void()>& changed) {
   if (field.row.kind == HyperKind::integer) {
-    auto* box = new QSpinBox(parent);
+    auto* box = new IntBox(parent);
     box->setRange(static_cast<int>(field.form.low), static_cast<int>(field.form.high));
     box->setKeyboardTracking(false);
     box->setGroupSeparatorShown(true);
@@ -40,9 +51,8 @@ QWidget* madeFor(const Field& field, QWidget* parent, const std::function<void()
     return box;
   }
   auto* line = new QLineEdit(parent);
-  auto* valid = new QDoubleValidator(field.form.low, field.form.high, 12, line);
-  valid->setLocale(QLocale::c());
-  line->setValidator(valid);
+  line->setValidator(new Within(field.form.low, field.form.high, line));
+  QObject::connect(line, &QLineEdit::editingFinished, line, [line] { line->setProperty("stays", line->text()); });
   QObject::connect(line, &QLineEdit::editingFinished, parent, changed);
   return line;
 }
@@ -72,8 +82,10 @@ void showIn(QWidget* editor, const HyperValue& value) {
     names->setCurrentIndex(std::max(0, names->findData(QString::fromStdString(std::get<std::string>(value)))));
   else if (auto* tick = qobject_cast<QCheckBox*>(editor))
     tick->setChecked(std::get<bool>(value));
-  else
-    qobject_cast<QLineEdit*>(editor)->setText(textOf(std::get<double>(value)));
+  else if (auto* line = qobject_cast<QLineEdit*>(editor)) {
+    line->setText(textOf(std::get<double>(value)));
+    line->setProperty("stays", line->text());
+  }
 }
 
 QVariant savedOf(const HyperValue& value) { return QString::fromStdString(as_text(value)); }

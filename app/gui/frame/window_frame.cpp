@@ -14,6 +14,7 @@
 #include "gui/docks/panel_area.h"
 #include "gui/docks/side_widths.h"
 #include "gui/frame/lab.h"
+#include "gui/frame/refused_numbers.h"
 #include "gui/look/look.h"
 #include "gui/session/pins.h"
 #include "gui/time/time_link.h"
@@ -49,6 +50,7 @@ WindowFrame::WindowFrame(QMainWindow* window, Look* look)
   widths_ = new SideWidths(window);
   lab_ = new Lab(session_, pins_, area_, time_, window);
   setChooser(dialogChooser());
+  new RefusedNumbers(this);
 }
 
 void WindowFrame::setChooser(FileChooser chooser) {

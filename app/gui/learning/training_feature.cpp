@@ -48,6 +48,12 @@ TrainingFeature::TrainingFeature(WindowFrame* frame)
   frame_->offer({[this] { return paletteEntries(); }});
   frame_->lab()->add({"training", tr("options of training"), [this] { return bar_->settings()->saved(); },
                       [this](const QVariantMap& saved) { bar_->settings()->restore(saved); }});
+  frame_->lab()->add({"trainings", tr("step of the lesson"),
+                      [this] {
+                        const QStringList aside = session_->trainingsAside();
+                        return aside.isEmpty() ? QVariantMap() : QVariantMap{{"aside", QVariant(aside).toList()}};
+                      },
+                      [this](const QVariantMap& saved) { session_->setTrainingsAside(saved["aside"].toStringList()); }, true});
   connect(frame_, &WindowFrame::restored, this,  // independent of the restored visibility
           [this] { bar_->setVisible(session_->learning() && !session_->learning()->trainings.empty()); });
 }

@@ -174,7 +174,8 @@ void Lecture::follow() {
 void Lecture::makeRoomFor(const QString& target) {
   if (!active_) return;
   QMainWindow* window = frame_->window();
-  const QString part = target.section('/', 0, 0);
+  QString part = target.section('/', 0, 0);
+  if (part == u"dock") part = target.section('/', 1);
   if (part == u"time")
     if (auto* bar = window->findChild<QToolBar*>("scrubber")) bar->show();
   for (FlatDock* one : frame_->docks())

@@ -101,11 +101,13 @@ void LessonPlayer::setLecture(bool is) {
     answers_ = *std::exchange(own_, {});
   deeds_.clear();
   judgedOf_.clear();
+  emit answersChanged();
   emit blocksChanged();
   soon_.start();
 }
 
 void LessonPlayer::keep() {
+  emit answersChanged();
   if (own_) return;
   QDir().mkpath(QFileInfo(answersFile()).path());
   const QString why = writeText(answersFile(), QString::fromStdString(text_of(answers_)));
@@ -145,6 +147,8 @@ void LessonPlayer::go(std::size_t step) {
 void LessonPlayer::close() {
   prepares_.drop();
   show({}, 0);
+  trains_.clear();
+  frame_->session()->setTrainingsAside({});
   emit closed();
 }
 
@@ -193,11 +197,21 @@ void LessonPlayer::apply(const Place& place, const LoadedSequencePtr& sequence) 
     for (std::size_t i = 0; i < lab.pins.size(); ++i)
       pins.push_back({.id = i + 1, .setup = setupOf(lab.pins[i], sequence), .given = {}, .colour = static_cast<int>(i)});
     emit aboutToSetUp();
-    frame_->lab()->change(tr("step “%1”").arg(QString::fromStdString(lesson->steps[place.step].title)), [&] {
-      frame_->session()->apply(setup, false);
-      frame_->pins()->setValue(pins);
-      enter(place.lesson, place.step);
-    });
+    // Trainings from before the lesson are no part of it.
+    const bool begins = std::exchange(trains_, place.lesson) != place.lesson;
+    const auto aside = std::make_shared<SessionController::Fork>();
+    const auto call = [](const std::function<void()>& one) {
+      if (one) one();
+    };
+    frame_->lab()->change(
+        tr("step “%1”").arg(QString::fromStdString(lesson->steps[place.step].title)),
+        [&] {
+          if (begins) *aside = frame_->session()->putTrainingsAside();
+          frame_->session()->apply(setup, false);
+          frame_->pins()->setValue(pins);
+          enter(place.lesson, place.step);
+        },
+        0, begins ? Lab::Aside{[=] { call(aside->undo); }, [=] { call(aside->redo); }} : Lab::Aside{});
     if (lab.run.trains) {
       // All of them: the window begins with other values than the command line.
       const TrainingRequest training = training_request_of(lab.run.given, frame_->session()->library()->presets.find(lab.run.id));
@@ -323,6 +337,10 @@ void LessonPlayer::note(const Question& question, const QString& given, bool rig
 bool LessonPlayer::isRight(const QString& question) const {
   const auto* all = lesson_ == nullptr ? nullptr : given(*lesson_, question.toStdString());
   return all != nullptr && std::ranges::any_of(*all, &GivenAnswer::right);
+}
+
+bool LessonPlayer::hasAnswers() const {
+  return std::ranges::any_of(answers_.lessons, [](const auto& lesson) { return !lesson.second.empty(); });
 }
 
 int LessonPlayer::right(const Lesson& lesson) const {

@@ -46,6 +46,9 @@ class LessonPlayer : public QObject {
   void close();  ///< panels and docks are as they were before
   /// Opens it without setting the lab up; an empty id closes.
   void show(const QString& id, std::size_t step);
+  /// The lesson whose trainings are listed; those from before it are put aside until it is closed.
+  const QString& trains() const { return trains_; }
+  void setTrains(const QString& id) { trains_ = id; }
   /// Whether what is set differs from what the step sets.
   bool wandered() const;
   /// Whether a hand changed anything of that, or moved cursor, panels or pins, since the step set the lab up.
@@ -67,6 +70,7 @@ class LessonPlayer : public QObject {
   std::optional<Answered> answered(const Question& question) const;
   bool isRight(const QString& question) const;  ///< answered rightly, now or before
   int right(const Lesson& lesson) const;
+  bool hasAnswers() const;  ///< of any lesson
 
   const Answers& answers() const { return answers_; }
   void setName(const QString& name);
@@ -80,6 +84,7 @@ class LessonPlayer : public QObject {
   void blocksChanged();  ///< more of the step is shown
   void numbersCame();
   void judged(QString question);  ///< something to do was looked at again
+  void answersChanged();
   void setUp(const reclab::LabSetup* lab);
   void aboutToSetUp();
   void aboutToOpen();  ///< by hand, where no lesson is open
@@ -123,6 +128,7 @@ class LessonPlayer : public QObject {
   std::optional<Answers> own_;  ///< those outside of the lecture
   const Lesson* lesson_ = nullptr;
   std::size_t step_ = 0;
+  QString trains_;
   std::map<const LabSetup*, Known> known_;
   std::map<const LabSetup*, QString> problems_;  ///< why a lab could not be measured
   std::map<QString, AnswerWords> deeds_;         ///< of things to do, as they stand

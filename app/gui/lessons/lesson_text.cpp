@@ -11,10 +11,15 @@ namespace reclab {
 
 namespace {
 
-/// A hyphen in a formula is a minus, and a short one is not broken over two lines.
+/// A hyphen in a formula is a minus. A short one is not broken over two lines, a longer one behind a sign of relation alone.
 QString formulaHtml(const std::string& text) {
+  constexpr qsizetype inOneLine = 20;
   QString words = QString::fromStdString(text).replace('-', QChar(0x2212));
-  if (words.size() <= 20) words.replace(' ', QChar::Nbsp);
+  const bool isShort = words.size() <= inOneLine;
+  words.replace(' ', QChar::Nbsp).replace('/', QStringLiteral("/\u2060"));
+  if (!isShort)
+    for (const QChar relation : QStringLiteral("=≈≤≥<>←→"))
+      words.replace(QString(QChar::Nbsp) + relation + QChar::Nbsp, QString(QChar::Nbsp) + relation + ' ');
   return mathHtml(words.toStdString());
 }
 

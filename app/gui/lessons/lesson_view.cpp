@@ -212,7 +212,9 @@ void LessonView::fillList(QWidget* page, QVBoxLayout* column) {
   column->addWidget(name);
   auto* save = new QPushButton(tr("Save my answers…"), page);
   save->setObjectName("lesson.save");
-  save->setToolTip(tr("A file that a teacher collects: `reclab lesson grade` judges it"));
+  save->setEnabled(player_->hasAnswers());
+  save->setToolTip(save->isEnabled() ? tr("A file that a teacher collects: reclab lesson grade judges it")
+                                     : tr("No question has been answered yet."));
   connect(save, &QPushButton::clicked, this, &LessonView::saveWanted);
   column->addWidget(save);
 }

@@ -31,6 +31,16 @@
 
 namespace reclab {
 
+namespace {
+
+/// The name of the dock that a control is in: "inspector/rate" is in "dock.inspector".
+QString dockOf(const std::string& target) {
+  const QString name = QString::fromStdString(target), place = name.section('/', 0, 0);
+  return "dock." + (place == u"dock" ? name.section('/', 1) : place);
+}
+
+}  // namespace
+
 LessonsFeature::LessonsFeature(WindowFrame* frame)
     : QObject(frame), frame_(frame), player_(new LessonPlayer(frame)), view_(new LessonView(player_, frame->window())) {
   dock_ = frame_->addDock("dock.lesson", tr("Lesson"), view_, Qt::LeftDockWidgetArea, 300);
@@ -76,22 +86,32 @@ LessonsFeature::LessonsFeature(WindowFrame* frame)
   connect(frame_->session(), &SessionController::setupChanged, this, wandered);
   connect(frame_->pins(), &Pins::changed, this, wandered);
   connect(player_, &LessonPlayer::setUp, this, wandered);
+  connect(player_, &LessonPlayer::answersChanged, this, &LessonsFeature::allow);
+  // Behind that of the preset, which names its own places when its run is restored.
+  connect(frame_->session(), &SessionController::setupChanged, this, &LessonsFeature::lookAgain, Qt::QueuedConnection);
   // Controls of the Inspector are made anew with each model, and time has its steps with its first run.
   connect(frame_->session(), &SessionController::traceChanged, this, [this] { point(); }, Qt::QueuedConnection);
-  frame_->lab()->add(
-      {"lesson", tr("step of the lesson"),
-       [this] {
-         QVariantMap value;
-         if (const Lesson* lesson = player_->lesson())
-           value = {{"lesson", QString::fromStdString(lesson->id)}, {"step", static_cast<int>(player_->step())}, {"before", before_}};
-         return value;
-       },
-       [this](const QVariantMap& saved) {
-         read();
-         before_ = saved["before"].toMap();
-         player_->show(saved["lesson"].toString(), static_cast<std::size_t>(std::max(0, saved["step"].toInt())));
-       },
-       true});
+  frame_->lab()->add({"lesson", tr("step of the lesson"),
+                      [this] {
+                        QVariantMap value;
+                        if (const Lesson* lesson = player_->lesson())
+                          value = {{"lesson", QString::fromStdString(lesson->id)},
+                                   {"step", static_cast<int>(player_->step())},
+                                   {"before", before_},
+                                   {"trains", player_->trains()}};
+                        return value;
+                      },
+                      [this](const QVariantMap& saved) {
+                        read();
+                        before_ = saved["before"].toMap();
+                        player_->setTrains(saved["trains"].toString());
+                        player_->show(saved["lesson"].toString(), static_cast<std::size_t>(std::max(0, saved["step"].toInt())));
+                      },
+                      true});
+}
+
+std::optional<Arranged> LessonsFeature::arrangedBefore(const QVariantMap& written) {
+  return arrangedOf(QJsonObject::fromVariantMap(written["before"].toMap()));
 }
 
 void LessonsFeature::read() {
@@ -117,7 +137,19 @@ void LessonsFeature::buildMenu() {
   menu_->addAction(frame_->add("forgetAnswers", {}, tr("Forget my answers of this lesson"), {}, [this] {
     if (const Lesson* lesson = player_->lesson()) player_->forget(QString::fromStdString(lesson->id));
   }));
-  for (const char* name : {"printStep", "printLesson", "forgetAnswers"}) frame_->action(name)->setEnabled(player_->lesson() != nullptr);
+  for (const char* name : {"printStep", "printLesson"}) WindowFrame::setWhyNot(frame_->action(name), tr("No lesson is open."));
+  WindowFrame::setWhyNot(frame_->action("saveAnswers"), tr("No question has been answered yet."));
+  WindowFrame::setWhyNot(frame_->action("forgetAnswers"), tr("No lesson is open, or no question of it has been answered yet."));
+  allow();
+}
+
+/// What there is nothing for is disabled.
+void LessonsFeature::allow() {
+  if (!read_) return;
+  const Lesson* lesson = player_->lesson();
+  for (const char* name : {"printStep", "printLesson"}) frame_->action(name)->setEnabled(lesson != nullptr);
+  frame_->action("saveAnswers")->setEnabled(player_->hasAnswers());
+  frame_->action("forgetAnswers")->setEnabled(lesson != nullptr && player_->answers().lessons.contains(lesson->id));
 }
 
 void LessonsFeature::begin(const QString& lesson) {
@@ -137,8 +169,9 @@ void LessonsFeature::open(const QString& id) {
 
 void LessonsFeature::show() {
   const bool is = player_->lesson() != nullptr;
-  for (const char* name : {"printStep", "printLesson", "forgetAnswers"}) frame_->action(name)->setEnabled(is);
+  allow();
   pointAt({}, {});
+  putBackDocks();
   if (is) frame_->hint()->done(FirstHint::lesson);
   if (is == aside_) return;
   aside_ = is;
@@ -163,7 +196,7 @@ void LessonsFeature::makeRoom() {
 /// Where a hand closes it everything is as it was before, but for the list with what is left to do.
 void LessonsFeature::restore() {
   lecture_->setActive(false);
-  if (const auto before = arrangedOf(QJsonObject::fromVariantMap(std::exchange(before_, {})))) {
+  if (const auto before = arrangedBefore({{"before", std::exchange(before_, {})}})) {
     frame_->lab()->arrange(*before);
   } else {
     for (FlatDock* one : frame_->docks()) one->show();
@@ -187,9 +220,43 @@ void LessonsFeature::arrangePanels(const QStringList& ids, bool beside) {
   area->takeOver(area->layouts()[static_cast<std::size_t>(index)], area->fit(), true);
 }
 
-/// The panels of a step, and of a control that it points at the name and words.
+/// Parts of the window that an arrow brought to sight go with it, but for the one that the step points into.
+void LessonsFeature::putBackDocks() {
+  const Lesson* lesson = player_->lesson();
+  const LabSetup* lab = lesson == nullptr ? nullptr : lesson->steps[player_->step()].lab();
+  for (const auto& dock : std::exchange(brought_, {}))
+    if (dock && lab != nullptr && dockOf(lab->point) == dock->objectName())
+      brought_ << dock;
+    else if (dock)
+      dock->hide();
+}
+
+/// The views that the step names, where its run comes back with a restart or by undo; what a hand chose stays.
+void LessonsFeature::lookAgain() {
+  const Lesson* lesson = player_->lesson();
+  const LabSetup* lab = lesson == nullptr ? nullptr : lab_at(*lesson, player_->step(), player_->shownBlocks() - 1);
+  const std::string& preset = frame_->session()->setup().preset;
+  if (lab == nullptr || lab->run.id != preset) return looked_.clear();
+  if (const QString id = QString::fromStdString(lesson->id + '#' + std::to_string(player_->step())); std::exchange(looked_, id) != id)
+    lookAt(*lab, false);
+}
+
+void LessonsFeature::lookAt(const LabSetup& lab, bool asked) {
+  const QString preset = QString::fromStdString(frame_->session()->setup().preset);
+  for (const std::string& place : lab.look) {
+    const QString text = QString::fromStdString(place);
+    if (PanelDock* dock = frame_->area()->dock(text.section(':', 0, 0)); dock && text.contains(':'))
+      dock->panel()->lookAt(preset, text.section(':', 1), asked);
+  }
+}
+
+/// The panels of a step, with what they show of all time and all values; and of a control that it points at the name and words.
 void LessonsFeature::arrange(const LabSetup& lab) {
   PanelArea* area = frame_->area();
+  frame_->time()->resetRange();
+  for (const PanelDock* dock : area->docks())
+    for (QAction* action : dock->panel()->actions())
+      if (action->objectName() == u"hold") action->setChecked(false);
   QStringList ids;
   for (const std::string& place : lab.look) {
     const QString id = QString::fromStdString(place).section(':', 0, 0);
@@ -197,21 +264,14 @@ void LessonsFeature::arrange(const LabSetup& lab) {
   }
   if (lecture_->active()) ids = ids.mid(0, 2);
   // In a lecture a control that is pointed at has the room under them.
-  const QString part = "dock." + QString::fromStdString(lab.point).section('/', 0, 0);
+  const QString part = dockOf(lab.point);
   const bool over = lecture_->active() && std::ranges::find(frame_->docks(), part, &QObject::objectName) != frame_->docks().end();
   arrangePanels(ids, over && area->width() * 10 > frame_->window()->height() * 9);
   for (const std::string& id : lab.hide)
     if (PanelDock* dock = area->dock(QString::fromStdString(id))) dock->hide();
-  const QString preset = QString::fromStdString(frame_->session()->setup().preset);
-  for (const std::string& place : lab.look) {
-    const QString text = QString::fromStdString(place);
-    if (PanelDock* dock = area->dock(text.section(':', 0, 0)); dock && text.contains(':'))
-      dock->panel()->lookAt(preset, text.section(':', 1), true);
-  }
+  lookAt(lab, true);
   target_ = QString::fromStdString(lab.point);
-  words_.clear();
-  if (const auto words = player_->numbered(prose_of(lab.say)))
-    for (const ProseSpan& span : *words) words_ += QString::fromStdString(span.text);
+  words_ = sayOf(lab);
 }
 
 /// A lecture has the panels of the step that is open; after it the panels are those of before, or of the step that it ended at.
@@ -278,11 +338,31 @@ void LessonsFeature::pointAt(const QString& target, const QString& words) {
   if (target.isEmpty()) return pointer_->pointAt(nullptr, {});
   lecture_->makeRoomFor(target);
   QWidget* found = targetOf(frame_, target);
+  if (found != nullptr && !lecture_->active())
+    for (FlatDock* dock : frame_->docks())
+      if (dock->isHidden() && (dock == found || dock->isAncestorOf(found)) && !brought_.contains(dock)) brought_ << dock;
   if (found == nullptr || !bringToSight(frame_, found)) {
     pointer_->pointAt(nullptr, {});
     return frame_->say(tr("The lesson points at %1, which is not on the screen now.").arg(wordsOfTarget(target)));
   }
-  pointer_->pointAt(found, words);
+  pointer_->pointAt(found, words.isEmpty() ? wordsAt(target) : words);
+}
+
+/// The words of the step where it points there itself, else the name of the control.
+QString LessonsFeature::wordsAt(const QString& target) const {
+  const Lesson* lesson = player_->lesson();
+  const LabSetup* lab = lesson == nullptr ? nullptr : lesson->steps[player_->step()].lab();
+  if (lab != nullptr && QString::fromStdString(lab->point) == target && !lab->say.empty()) return sayOf(*lab);
+  const QWidget* found = targetOf(frame_, target);
+  const QString name = found == nullptr ? QString() : nameOfTarget(frame_, target, found);
+  return name.isEmpty() ? QString() : tr("Here: %1").arg(name);
+}
+
+QString LessonsFeature::sayOf(const LabSetup& lab) const {
+  QString words;
+  if (const auto numbered = player_->numbered(prose_of(lab.say)))
+    for (const ProseSpan& span : *numbered) words += QString::fromStdString(span.text);
+  return words;
 }
 
 void LessonsFeature::follow(const QString& link) {

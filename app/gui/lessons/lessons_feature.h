@@ -5,7 +5,9 @@
 #include <QObject>
 #include <QPointer>
 #include <QVariantMap>
+#include <optional>
 
+#include "gui/frame/lab_state.h"
 #include "lessons/lesson.h"
 
 class QAction;
@@ -33,19 +35,27 @@ class LessonsFeature : public QObject {
   FlatDock* dock() const { return dock_; }
   void begin(const QString& lesson);  ///< once the presets are read; with this lesson where it is not empty
   void open(const QString& id);
+  /// The arrangement before the lesson that a written state has open; nothing where it has none.
+  static std::optional<Arranged> arrangedBefore(const QVariantMap& written);
 
  private:
   void read();
   void buildMenu();
   void show();
+  void allow();
   void arrangeLecture(bool begins);
   void print(const QString& step);
   void makeRoom();
   void restore();
+  void putBackDocks();
+  void lookAgain();
+  void lookAt(const LabSetup& lab, bool asked);
   void arrange(const LabSetup& lab);
   void arrangePanels(const QStringList& ids, bool beside = false);
   void point();
   void pointAt(const QString& target, const QString& words);
+  QString wordsAt(const QString& target) const;
+  QString sayOf(const LabSetup& lab) const;
   void follow(const QString& link);
   void save();
 
@@ -57,8 +67,10 @@ class LessonsFeature : public QObject {
   Lecture* lecture_;
   QMenu* menu_;
   bool read_ = false, aside_ = false;
-  QVariantMap before_;      ///< the arrangement before the lesson, as it is written
-  QString target_, words_;  ///< of the arrow
+  QVariantMap before_;                 ///< the arrangement before the lesson, as it is written
+  QString target_, words_;             ///< of the arrow
+  QString looked_;                     ///< the step whose views are shown
+  QList<QPointer<FlatDock>> brought_;  ///< parts that were hidden until the arrow pointed into them
   QPointer<QProcess> printing_;
   std::size_t lectured_ = 0;       ///< the step at which the lecture began
   const LabSetup* lab_ = nullptr;  ///< whose time and arrow are still to be set, when its run is there

@@ -1,18 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/lessons/pointer.h"
 
+#include <qcustomplot.h>
+
+#include <QAbstractButton>
+#include <QAbstractSlider>
+#include <QAbstractSpinBox>
+#include <QComboBox>
 #include <QEvent>
+#include <QLabel>
+#include <QLineEdit>
 #include <QPainter>
 #include <QPainterPath>
 #include <QPolygonF>
 #include <QScrollArea>
+#include <QTabBar>
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "gui/lessons/lesson_text.h"
 #include "plot/type_scale.h"
 
 namespace reclab {
+namespace {
+
+constexpr double arrowLength = 46.0;  ///< pixels
+constexpr int lettersOfALine = 22;
+
+}  // namespace
 
 Pointer::Pointer(QWidget* window) : QWidget(window) {
   setObjectName("pointer");
@@ -66,34 +85,95 @@ void Pointer::place() {
   }
   if (seen.isEmpty()) return hide();
   const QFontMetrics metrics(lessonFont(typeScale()));
-  const QSizeF words = words_.isEmpty() ? QSizeF(0, 0) : QSizeF(metrics.size(0, words_)) + QSizeF(16, 10);
-  // It comes from the side with the most room, at the middle of that edge.
+  const int most = std::max(metrics.horizontalAdvance(QStringLiteral("m")) * lettersOfALine, 120);
+  const QSizeF words =
+      words_.isEmpty()
+          ? QSizeF(0, 0)
+          : QSizeF(metrics.boundingRect(QRect(0, 0, most, window->height()), Qt::TextWordWrap, words_).size()) + QSizeF(18, 10);
+  // It comes from the side where it covers least, and of such from the one with most room.
   const QRect all = window->rect();
-  const int left = seen.left() - all.left(), right = all.right() - seen.right(), above = seen.top() - all.top(),
-            below = all.bottom() - seen.bottom(), most = std::max({left, right, above, below});
-  const QPointF centre = QRectF(seen).center();
-  const double length = 46;
-  QPointF towards;
-  if (most == left || most == right) {
-    towards = {most == left ? 1.0 : -1.0, 0.0};
-    tip_ = {most == left ? seen.left() - 2.0 : seen.right() + 3.0, centre.y()};
-    tail_ = tip_ - towards * length;
-    box_ = QRectF(QPointF(most == left ? tail_.x() - words.width() : tail_.x(), tail_.y() - words.height() / 2), words);
-  } else {
-    towards = {0.0, most == above ? 1.0 : -1.0};
-    tip_ = {std::min(centre.x(), seen.left() + 200.0), most == above ? seen.top() - 2.0 : seen.bottom() + 3.0};
-    tail_ = tip_ - towards * length;
-    box_ = QRectF(QPointF(tail_.x() - words.width() / 2, most == above ? tail_.y() - words.height() : tail_.y()), words);
-  }
-  if (!words_.isEmpty()) {  // the words stay in the window
-    box_.moveLeft(std::clamp(box_.left(), 4.0, std::max(4.0, all.width() - box_.width() - 4.0)));
-    box_.moveTop(std::clamp(box_.top(), 4.0, std::max(4.0, all.height() - box_.height() - 4.0)));
+  std::vector<std::pair<int, Qt::Edge>> sides{{seen.left() - all.left(), Qt::LeftEdge},
+                                              {all.right() - seen.right(), Qt::RightEdge},
+                                              {seen.top() - all.top(), Qt::TopEdge},
+                                              {all.bottom() - seen.bottom(), Qt::BottomEdge}};
+  std::ranges::stable_sort(sides, std::greater(), [](const auto& side) { return side.first; });
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& [room, side] : sides) {
+    const Way way = wayFrom(side, seen, words);
+    const double covered = covers(way, seen);
+    if (covered >= least) continue;
+    least = covered;
+    tip_ = way.tip;
+    tail_ = way.tail;
+    box_ = way.box;
   }
   const QRectF whole = QRectF(tip_, tail_).normalized().adjusted(-12, -12, 12, 12) | box_.adjusted(-2, -2, 2, 2);
   setGeometry(whole.toAlignedRect());
   show();
   raise();
   update();
+}
+
+Pointer::Way Pointer::wayFrom(Qt::Edge side, const QRect& seen, const QSizeF& words) const {
+  const QRect all = parentWidget()->rect();
+  const QPointF centre = QRectF(seen).center();
+  Way way;
+  switch (side) {
+    case Qt::LeftEdge:
+      way.tip = {seen.left() - 2.0, centre.y()};
+      way.tail = way.tip - QPointF(arrowLength, 0);
+      way.box = {QPointF(way.tail.x() - words.width(), way.tail.y() - words.height() / 2), words};
+      break;
+    case Qt::RightEdge:
+      way.tip = {seen.right() + 3.0, centre.y()};
+      way.tail = way.tip + QPointF(arrowLength, 0);
+      way.box = {QPointF(way.tail.x(), way.tail.y() - words.height() / 2), words};
+      break;
+    case Qt::TopEdge:
+      way.tip = {std::min(centre.x(), seen.left() + 200.0), seen.top() - 2.0};
+      way.tail = way.tip - QPointF(0, arrowLength);
+      way.box = {QPointF(way.tail.x() - words.width() / 2, way.tail.y() - words.height()), words};
+      break;
+    case Qt::BottomEdge:
+      way.tip = {std::min(centre.x(), seen.left() + 200.0), seen.bottom() + 3.0};
+      way.tail = way.tip + QPointF(0, arrowLength);
+      way.box = {QPointF(way.tail.x() - words.width() / 2, way.tail.y()), words};
+      break;
+  }
+  if (!words.isEmpty()) {
+    way.box.moveLeft(std::clamp(way.box.left(), 4.0, std::max(4.0, all.width() - way.box.width() - 4.0)));
+    way.box.moveTop(std::clamp(way.box.top(), 4.0, std::max(4.0, all.height() - way.box.height() - 4.0)));
+  }
+  return way;
+}
+
+/// So many pixels of words and controls, those of the target most of all; of a picture a part, since there is much paper in it.
+double Pointer::covers(const Way& way, const QRect& seen) const {
+  QWidget* window = parentWidget();
+  const QRectF arrow = QRectF(way.tip, way.tail).normalized().adjusted(-6, -6, 6, 6);
+  const auto area = [&](const QRectF& what) {
+    const QRectF box = way.box & what, line = arrow & what;
+    return box.width() * box.height() + line.width() * line.height();
+  };
+  constexpr double ofTarget = 20.0, ofPicture = 0.1, outside = 20.0;
+  double sum = ofTarget * area(seen);
+  const QRectF inside = QRectF(window->rect()) & arrow;
+  sum += outside * (arrow.width() * arrow.height() - inside.width() * inside.height());
+  for (const QWidget* one : window->findChildren<QWidget*>()) {
+    if (!one->isVisible() || one == target_ || one == this || (target_ && target_->isAncestorOf(one))) continue;
+    const auto* label = qobject_cast<const QLabel*>(one);
+    const bool controls = (label != nullptr && !label->text().isEmpty()) || qobject_cast<const QAbstractButton*>(one) != nullptr ||
+                          qobject_cast<const QAbstractSlider*>(one) != nullptr || qobject_cast<const QAbstractSpinBox*>(one) != nullptr ||
+                          qobject_cast<const QComboBox*>(one) != nullptr || qobject_cast<const QLineEdit*>(one) != nullptr ||
+                          qobject_cast<const QTabBar*>(one) != nullptr;
+    const bool picture = !controls && qobject_cast<const QCustomPlot*>(one) != nullptr;
+    if (!controls && !picture) continue;
+    QRect part(one->mapTo(window, QPoint()), one->size());
+    for (const QWidget* in = one->parentWidget(); in != nullptr && in != window; in = in->parentWidget())
+      part &= QRect(in->mapTo(window, QPoint()), in->size());
+    if (!part.isEmpty()) sum += (picture ? ofPicture : 1.0) * area(part);
+  }
+  return sum;
 }
 
 void Pointer::paintEvent(QPaintEvent*) {
@@ -118,7 +198,7 @@ void Pointer::paintEvent(QPaintEvent*) {
   painter.drawRoundedRect(box_, 4, 4);
   painter.setPen(palette().color(QPalette::HighlightedText));
   painter.setFont(lessonFont(typeScale()));
-  painter.drawText(box_, Qt::AlignCenter, words_);
+  painter.drawText(box_.adjusted(8, 0, -8, 0), static_cast<int>(Qt::AlignCenter) | Qt::TextWordWrap, words_);
 }
 
 }  // namespace reclab

@@ -16,6 +16,7 @@ class Pointer : public QWidget {
   void pointAt(QWidget* target, const QString& words);  ///< null: at nothing
   QWidget* target() const { return target_; }
   QString words() const { return words_; }
+  QRectF box() const { return box_; }  ///< of the words, in the window
 
  protected:
   void paintEvent(QPaintEvent* event) override;
@@ -23,10 +24,17 @@ class Pointer : public QWidget {
 
  private:
   void place();
+  /// An arrow at one side of the target with its words, all in the window.
+  struct Way {
+    QPointF tip, tail;
+    QRectF box;
+  };
+  Way wayFrom(Qt::Edge side, const QRect& seen, const QSizeF& words) const;
+  double covers(const Way& way, const QRect& seen) const;
   QPointer<QWidget> target_;
   QList<QPointer<QWidget>> watched_;  ///< the target and all that it lies in
   QString words_;
-  QPointF tip_, tail_;
+  QPointF tip_, tail_;  ///< in the window
   QRectF box_;
   QTimer soon_;
   bool scrolls_ = false;  ///< to the target, when it is placed next

@@ -10,7 +10,9 @@
 #include "gui/docks/flat_dock.h"
 #include "gui/docks/panel_area.h"
 #include "gui/frame/window_frame.h"
+#include "gui/session/sentences.h"
 #include "gui/views/scrubber.h"
+#include "spoken.h"
 
 namespace reclab {
 
@@ -64,6 +66,19 @@ bool bringToSight(WindowFrame* frame, QWidget* target) {
   for (QWidget* one = target->parentWidget(); one != nullptr; one = one->parentWidget())
     if (auto* area = qobject_cast<QScrollArea*>(one)) area->ensureWidgetVisible(target, 8, 40);
   return target->isVisible();
+}
+
+QString nameOfTarget(const WindowFrame* frame, const QString& name, const QWidget* target) {
+  if (name.startsWith(QLatin1String("action/")))
+    if (const QAction* action = frame->action(name.section('/', 1))) {
+      const bool inBar = WindowFrame::buttonOf(action) == target;
+      const QString text = QString(action->text()).remove('&').remove(QString::fromUtf8("…"));
+      return inBar ? text : QObject::tr("%1, in a menu").arg(text);
+    }
+  if (const auto* dock = qobject_cast<const QDockWidget*>(target)) return dock->windowTitle();
+  if (name.startsWith(QLatin1String("inspector/")) && target->objectName().startsWith("setting."))
+    return inWords(name.section('/', 1).toStdString());
+  return spokenName(target);
 }
 
 QString wordsOfTarget(const QString& name) {

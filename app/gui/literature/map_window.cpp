@@ -48,6 +48,8 @@ MapWindow::MapWindow(const FileChooser* chooser, QWidget* parent) : QWidget(pare
   setObjectName("mapWindow");
   setWindowTitle(tr("Map of the literature"));
   setAttribute(Qt::WA_StyledBackground);
+  setAcceptDrops(true);
+  setProperty("takesFiles", true);
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);

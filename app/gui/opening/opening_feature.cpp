@@ -105,7 +105,7 @@ void OpeningFeature::showPreset(const QString& id, const QString& file) {
 bool OpeningFeature::eventFilter(QObject* watched, QEvent* event) {
   if (event->type() != QEvent::DragEnter && event->type() != QEvent::Drop) return false;
   auto* drop = static_cast<QDropEvent*>(event);
-  if (qobject_cast<QDockWidget*>(watched) != nullptr) {
+  if (qobject_cast<QDockWidget*>(watched) != nullptr || watched->property("takesFiles").toBool()) {
     drop->acceptProposedAction();
     if (event->type() == QEvent::Drop) take(drop->mimeData());
     return true;

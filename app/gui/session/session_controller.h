@@ -107,6 +107,11 @@ class SessionController : public QObject {
     std::function<void()> undo, redo;
   };
   Fork forkTraining();
+  /// No more lists the trainings that there are, nor goes on with them, as another subject begins; they stay kept. Returns the functions
+  /// that undo it and do it again; empty where there is none.
+  Fork putTrainingsAside();
+  QStringList trainingsAside() const { return trainings_.aside(); }  ///< ids
+  void setTrainingsAside(const QStringList& ids);
   /// Forgets the current training, or again one that was brought back, and draws the weights again. Returns the argument for
   /// bringBackTraining().
   Forgotten resetTraining(const Forgotten& again = {});

@@ -150,6 +150,33 @@ SessionController::Fork SessionController::forkTraining() {
           }};
 }
 
+SessionController::Fork SessionController::putTrainingsAside() {
+  const auto ids = [this] {
+    QStringList all;
+    for (const auto& one : trainings_.all()) all << one->id();
+    return all;
+  };
+  if (trainings_.all().empty()) return {};
+  const auto put = [this, ids] {
+    following_ = false;
+    setTrainingsAside(ids());
+  };
+  const auto before = std::make_shared<TrainingWork::Forgotten>(trainings_.inTurn());
+  const QStringList aside = trainings_.aside();
+  put();
+  return {[this, before, aside] {
+            setTrainingsAside(aside);
+            trainings_.takeUp(*before);
+            tellLearning();
+          },
+          put};
+}
+
+void SessionController::setTrainingsAside(const QStringList& ids) {
+  trainings_.setAside(ids);
+  tellLearning();
+}
+
 SessionController::Forgotten SessionController::resetTraining(const Forgotten& again) {
   following_ = false;
   Forgotten forgotten = trainings_.forget(again);

@@ -8,8 +8,10 @@
 #include <QJsonArray>
 #include <QObject>
 #include <algorithm>
+#include <utility>
 
 #include "array/error.h"
+#include "experiment/experiment.h"
 #include "files/files.h"
 #include "gui/session/kept_setup.h"
 #include "gui/session/setup.h"
@@ -93,11 +95,13 @@ QString DataPlaces::ofTheProgram(const SessionData& data) {
   const QStringList parts = QDir::fromNativeSeparators(data.path).split('/', Qt::SkipEmptyParts);
   for (qsizetype from = parts.size() - 1; from >= 0 && parts.size() - from <= mostFolders; --from) {
     if (parts[from] == u"..") break;
-    const QString file = dataFile(parts.mid(from).join('/'));
-    try {
-      if (QFileInfo(file).isFile() && QString::fromStdString(sha256_of_file(file.toStdString())) == data.sha256) return file;
-    } catch (const Error&) {  // one that cannot be read is not the one
-    }
+    const QString end = parts.mid(from).join('/');
+    QStringList files{dataFile(end)};
+    for (const auto& folder : preset_folders()) files << QDir(QString::fromStdString(folder.string())).filePath(end);  // in the source tree
+    for (const QString& file : std::as_const(files)) try {
+        if (QFileInfo(file).isFile() && QString::fromStdString(sha256_of_file(file.toStdString())) == data.sha256) return file;
+      } catch (const Error&) {  // one that cannot be read is not the one
+      }
   }
   return {};
 }

@@ -120,7 +120,7 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   task_->setMinimumContentsLength(8);
   task_->setObjectName("task");
   taskForm->addRow(tr("Task"), task_);
-  length_ = new QSpinBox;
+  length_ = new IntBox;
   length_->setObjectName("length");
   length_->setRange(1, 1'000'000'000);  // as on the command line
   length_->setValue(200);
@@ -266,7 +266,7 @@ QWidget* SequenceView::editorOf(const HyperSpec& spec, const std::string& task) 
   }
   const QString suffix = spec.unit.empty() ? QString() : " " + QString::fromStdString(spec.unit);
   if (spec.kind == HyperKind::integer) {
-    auto* box = new CalmBox<QSpinBox>;
+    auto* box = new IntBox;
     constexpr double most = std::numeric_limits<int>::max();
     box->setRange(static_cast<int>(std::max(spec.low, -most)), static_cast<int>(std::min(spec.high, most)));
     box->setKeyboardTracking(false);

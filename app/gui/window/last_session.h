@@ -21,6 +21,7 @@ class LastSession : public QObject {
   LastSession(WindowFrame* frame, SessionsFeature* sessions, Options options, std::optional<Setup> first);
   static QString file();
   const QJsonObject& written() const { return written_; }  ///< empty where there is none
+  bool restores() const { return restores_; }              ///< its runs, too, once open() was called
   void open();                                             ///< the library; begin() is for when it is ready
   void begin();
   void beginWithout();  ///< as the first time, where the session of the command line cannot be opened

@@ -301,7 +301,11 @@ void MainWindow::showEvent(QShowEvent* event) {
   QMainWindow::showEvent(event);
   if (std::exchange(restored_, true)) return;
   frame_->lab()->restoreView(lastSession_->written());
-  arrangement_->restore(layout_, viewOf(lastSession_->written()).arranged);
+  // Without the lesson that was left open, in a start that has other runs, its panels are no more those of a step.
+  const WrittenView view = viewOf(lastSession_->written());
+  std::optional<Arranged> before;
+  if (!lastSession_->restores()) before = LessonsFeature::arrangedBefore(view.parts.value("lesson"));
+  arrangement_->restore(layout_, before ? before : view.arranged);
   scrubber_->strip()->setFocus();                                     // the keyboard begins with the time, not in a field for text
   QTimer::singleShot(200, arrangement_, &Arrangement::keepOnScreen);  // the frame is known once the window is on the screen
 }

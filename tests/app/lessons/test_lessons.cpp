@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Every lesson, played in the window as a student would: each step is opened, its numbers are there, a wrong answer gets its own words, the
 // right one is taken, what is to be done is done, and what the arrow points at is on the screen.
+#include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
 #include <QMenuBar>
 #include <QPushButton>
 #include <QRadioButton>
+#include <QSlider>
 #include <QUndoStack>
 #include <algorithm>
 
@@ -22,6 +24,8 @@
 #include "gui/lessons/question_box.h"
 #include "gui/lessons/targets.h"
 #include "gui/session/pins.h"
+#include "gui/time/time_link.h"
+#include "gui/views/inspector_view.h"
 #include "load.h"
 #include "window_test.h"
 
@@ -164,6 +168,7 @@ class TestLessons : public test::WindowTest {
     if (!question.hint.empty()) {
       QTest::mouseClick(boxOf(question)->findChild<QPushButton*>("where"), Qt::LeftButton);
       QVERIFY2(lessons().pointer()->target() != nullptr && lessons().pointer()->isVisible(), question.hint.c_str());
+      QVERIFY2(!lessons().pointer()->words().isEmpty(), question.hint.c_str());
     }
   }
 
@@ -347,12 +352,125 @@ class TestLessons : public test::WindowTest {
     QCOMPARE(inPlace(), before);
   }
 
+  /// Nor are they gone on with; undo lists them again, and so does the end of the lesson.
+  void aLessonHasNoTrainingsFromBefore() {
+    openWindow();
+    lessons().open("adding");
+    QTRY_VERIFY_WITH_TIMEOUT(player().lesson() != nullptr && quiet(), patience);
+    const auto trainOneStep = [this] {
+      window_->action("trainStep")->trigger();
+      QTRY_VERIFY_WITH_TIMEOUT(hasTrained() && !session().training() && quiet(), patience);
+    };
+    trainOneStep();
+    if (QTest::currentTestFailed()) return;
+    QTRY_VERIFY_WITH_TIMEOUT(window_->trainingBar()->isVisible(), patience);
+    player().go(2);  // of the same lesson: its curves are compared
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && session().setup().preset == "lstm", patience);
+    QVERIFY(hasTrained());
+    player().open("window", 1);
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().lesson()->id == "window", patience);
+    QTRY_VERIFY_WITH_TIMEOUT(!hasTrained() && !window_->trainingBar()->isVisible(), patience);
+    QCOMPARE(session().trainings().size(), std::size_t{1});  // it stays kept
+    QVERIFY(!window_->action("exportTraining")->isEnabled());
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().lesson()->id == "adding" && hasTrained(), patience);
+    QVERIFY(window_->action("exportTraining")->isEnabled());
+    window_->undoStack()->redo();
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().lesson()->id == "window" && !hasTrained(), patience);
+    close();
+    open(Options());
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().lesson() != nullptr && player().lesson()->id == "window", patience);
+    QVERIFY(!hasTrained() && session().trainings().size() == 1);
+    // The same lesson again begins anew: its network is as it was drawn.
+    player().open("adding");
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && session().setup().preset == "elman" && player().lesson()->id == "adding", patience);
+    trainOneStep();
+    QCOMPARE(session().learning()->trainings.size(), std::size_t{1});
+    QCOMPARE(session().learning()->trainings.front()->done, std::int64_t{1});
+    player().close();
+    QTRY_COMPARE_WITH_TIMEOUT(session().learning()->trainings.size(), std::size_t{2}, patience);
+  }
+
+  void aStepShowsAllOfTimeAndPutsAwayWhatTheArrowBrought() {
+    openWindow();
+    lessons().open("attention");
+    QTRY_VERIFY_WITH_TIMEOUT(player().lesson() != nullptr, patience);
+    player().go(2);
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && lessons().pointer()->isVisible(), patience);
+    QCOMPARE(lessons().pointer()->target()->objectName(), QString("parameter.pairs"));
+    QVERIFY(inPlace().contains("dock.sequence"));
+    window_->time()->setRange(10, 20);
+    auto* panel = window_->area()->dock("output")->panel();
+    QAction* hold = nullptr;
+    for (QAction* one : panel->actions())
+      if (one->objectName() == "hold") hold = one;
+    QVERIFY(hold != nullptr);
+    hold->setChecked(true);
+    player().go(1);
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().step() == 1, patience);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->time()->whole(), patience);
+    QVERIFY(!hold->isChecked());
+    QVERIFY(!inPlace().contains("dock.sequence"));
+  }
+
+  void theViewsOfAStepComeBackWithARestart() {
+    openWindow();
+    lessons().open("attention");
+    QTRY_VERIFY_WITH_TIMEOUT(player().lesson() != nullptr, patience);
+    player().go(1);
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().step() == 1, patience);
+    const auto view = [this] {
+      const auto* box = window_->area()->dock("sensitivity")->panel()->findChild<QComboBox*>("view");
+      return box == nullptr ? QString() : box->currentText();
+    };
+    QTRY_COMPARE_WITH_TIMEOUT(view(), QString("Mixing matrix"), patience);
+    close();
+    open(Options());
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().lesson() != nullptr && player().step() == 1, patience);
+    QTRY_COMPARE_WITH_TIMEOUT(view(), QString("Mixing matrix"), patience);
+  }
+
+  void aStartWithAnotherModelIsNoStepOfTheLesson() {
+    openWindow();
+    const QStringList before = inPlace();
+    openByHand("vanishing");
+    player().go(1);
+    QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().step() == 1, patience);
+    QVERIFY(!inPlace().contains("dock.models"));
+    close();
+    Options options = onWaves();
+    options.model = "gru";
+    open(options, QSize(1500, 950));
+    QVERIFY(player().lesson() == nullptr);
+    QCOMPARE(inPlace(), before);
+  }
+
+  void theArrowsWordsLieBesideWhatTheyName() {
+    openWindow(QSize(1280, 800));
+    lessons().open("window");
+    QTRY_VERIFY_WITH_TIMEOUT(player().lesson() != nullptr && quiet(), patience);
+    for (std::size_t step = 0; step < 2; ++step) {
+      player().go(step);
+      QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().step() == step && lessons().pointer()->isVisible(), patience);
+      const Pointer* pointer = lessons().pointer();
+      const QRectF box = pointer->box();
+      QVERIFY(QRectF(window_->rect()).contains(box));
+      const auto place = [this](const QWidget* one) { return QRectF(one->mapTo(window_.get(), QPoint()), one->size()); };
+      QVERIFY(!box.intersects(place(pointer->target())));
+      QVERIFY(!box.intersects(place(lessons().dock())));
+      for (const QSlider* slider : window_->inspector()->findChildren<QSlider*>())
+        if (slider->isVisible()) QVERIFY2(!box.intersects(place(slider)), qPrintable(slider->objectName()));
+    }
+  }
+
   void answersAreKeptAndForgotten() {
     openWindow();
     lessons().open("vanishing");
     QTRY_VERIFY_WITH_TIMEOUT(player().lesson() != nullptr, patience);
     const Question question = firstQuestion();
+    for (const char* name : {"saveAnswers", "forgetAnswers"}) QVERIFY2(!window_->action(name)->isEnabled(), name);
     choose(question, question.right);
+    for (const char* name : {"saveAnswers", "forgetAnswers"}) QVERIFY2(window_->action(name)->isEnabled(), name);
     QTRY_VERIFY_WITH_TIMEOUT(quiet() && session().setup().preset == "elman", patience);
     close();
     open(Options());  // where it was left
@@ -374,6 +492,9 @@ class TestLessons : public test::WindowTest {
     window_->action("forgetAnswers")->trigger();
     QVERIFY(!player().isRight(QString::fromStdString(question.id)));
     QCOMPARE(player().right(*player().lesson()), 0);
+    for (const char* name : {"saveAnswers", "forgetAnswers"}) QVERIFY2(!window_->action(name)->isEnabled(), name);
+    player().close();
+    QVERIFY(!view().findChild<QPushButton*>("lesson.save")->isEnabled());
   }
 
   void aDamagedFileOfAnswersIsLeftAside() {

@@ -369,6 +369,28 @@ class TestSessionFiles : public QObject {
     QVERIFY(opened.trainings.learners[0]->advance({}));
   }
 
+  /// The weights that a preset brings lie elsewhere in another installation, and in a source tree not among the resources.
+  void weightsOfAPresetAreFoundInThisInstallation() {
+    Setup setup = setupOn(data());
+    useTrained(setup, library()->presets.find("gru"));
+    const QString own = QString::fromStdString(setup.weights.at("gru").string()),
+                  other = path("elsewhere/presets/recurrent/gru.safetensors");
+    put(other, bytesIn(own));
+    setup.weights["gru"] = other.toStdString();
+    saveSession(labOf(setup, nullptr), planOf(path("a.reclab"), store()));
+    QVERIFY(QDir(path("elsewhere")).removeRecursively());
+    const OpenedSession opened = openedFrom(path("a.reclab"), store());
+    QCOMPARE(opened.notes, QStringList());
+    QCOMPARE(QFileInfo(opened.state["shown"].toObject()["weights"].toObject()["gru"].toString()).canonicalFilePath(),
+             QFileInfo(own).canonicalFilePath());
+    // Other bytes under that name are not taken for it.
+    put(other, bytesIn(own).append('x'));
+    saveSession(labOf(setup, nullptr), planOf(path("b.reclab"), store()));
+    QVERIFY(QDir(path("elsewhere")).removeRecursively());
+    QVERIFY2(openedFrom(path("b.reclab"), store()).notes.join('|').contains("is missing"),
+             qPrintable(openedFrom(path("b.reclab"), store()).notes.join('|')));
+  }
+
   /// Nothing outside its own folders and the data that it names.
   void aSessionReadsNothingElse() {
     put(path("secret.csv"), "t,x\n1,2\n2,3\n3,5\n");

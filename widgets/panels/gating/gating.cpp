@@ -96,6 +96,7 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent), map_(plot_, [this
   plot_->setHoverHandler([this](const QPointF& at) { return tipAt(at); });
   // Colours, curves and bars have one scale, so it is held as one.
   lock_ = new QAction(tr("Hold the value axis"), this);
+  lock_->setObjectName(QStringLiteral("hold"));
   lock_->setCheckable(true);
   lock_->setToolTip(tr("A gate without fixed ends keeps the scale of its colours, curves and bars whatever is changed."));
   connect(lock_, &QAction::toggled, this, &GatingPanel::refresh);

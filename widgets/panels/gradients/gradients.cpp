@@ -156,9 +156,10 @@ void GradientsPanel::judge() {
   verdict_.sentence += note;
 }
 
-/// One colour a run: its states differ in their dashes, and the memory's own curve is thin and faint.
+/// One colour a run: its states differ in their dashes, and the memory's own curves are dotted.
 void GradientsPanel::drawPins() {
   const Theme& theme = plot_->theme();
+  bool most = false, least = false;  // any run has them
   for (const Run& run : pinned_) {
     QStringList states, layers;
     QList<QCPLayerable*> shown;
@@ -172,8 +173,9 @@ void GradientsPanel::drawPins() {
       const auto depth = static_cast<double>(layers.indexOf(curve.layer));
       QColor ink =
           layers.size() > 1 ? mixed(run.colour, theme.base, 1.0 - 0.5 * depth / static_cast<double>(layers.size() - 1)) : run.colour;
-      if (!gradient) ink.setAlphaF(0.7f);
-      QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.2 : 0.7,
+      most = most || curve.kind == Kind::jacobian;
+      least = least || curve.kind == Kind::jacobian_min;
+      QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.2 : 1.1,
                                         gradient ? curveStyle(static_cast<int>(states.indexOf(curve.state))) : Qt::DotLine);
       graph->setProperty("least", curve.kind == Kind::jacobian_min);
       // At the cursor each of several runs has one number, that of its first state: more would pile up over the curves.
@@ -193,6 +195,13 @@ void GradientsPanel::drawPins() {
     how[0] = how[0].toUpper();
     addPin(legend_, run, QPen(run.colour, 1.2), shown, states.size() > 1 ? states : QStringList(), how);
   }
+  if (most || least)
+    legend_->add(QStringLiteral("pinned sigma"),
+                 most && least ? tr("pinned: σ max, σ min")
+                 : most        ? tr("pinned: σ max")
+                               : tr("pinned: σ min"),
+                 QPen(pinned_.size() == 1 ? pinned_.front().colour : theme.muted, 1.1, Qt::DotLine), {},
+                 tr("Dotted, each in the colour of its run: the upper one is σ max, the lower one σ min."));
 }
 
 void GradientsPanel::rebuild() {

@@ -58,6 +58,7 @@ SpectrumPanel::SpectrumPanel(QWidget* parent) : PlotPanel(parent) {
     if (fromContinuous()) moveTime();
   });
   lock_ = new QAction(tr("Hold the axes"), this);
+  lock_->setObjectName(QStringLiteral("hold"));
   lock_->setCheckable(true);
   lock_->setToolTip(tr("The axes stay as they are whatever is changed; a zoom holds them too. A double click fits them again."));
   addAction(lock_);

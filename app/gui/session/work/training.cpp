@@ -373,13 +373,27 @@ std::shared_ptr<TrainingWork::Forgotten> TrainingWork::fork(const LibraryPtr& li
 
 void TrainingWork::leave(const std::shared_ptr<Forgotten>& fork, const Forgotten& before) {
   if (fork->current && fork->current->waits()) forget(fork);
-  if (const auto there = [this](const auto& one) { return std::ranges::find(all_, one) != all_.end(); };
-      before.current && there(before.current) && (!current_ || current_ == fork->current)) {
+  if (!current_ || current_ == fork->current) takeUp(before);
+  emit moved();
+}
+
+void TrainingWork::takeUp(const Forgotten& before) {
+  const auto there = [this](const auto& one) { return std::ranges::find(all_, one) != all_.end(); };
+  if (!before.current || !there(before.current)) return;
+  pause();
+  together_ = before.together;
+  std::erase_if(together_, [&](const auto& one) { return !there(one); });
+  current_ = before.current;
+  begunBy_ = before.begunBy;
+  emit moved();
+}
+
+void TrainingWork::setAside(const QStringList& ids) {
+  aside_ = {ids.begin(), ids.end()};
+  if (current_ && isAside(current_)) {
     pause();
-    together_ = before.together;
-    std::erase_if(together_, [&](const auto& one) { return !there(one); });
-    current_ = before.current;
-    begunBy_ = before.begunBy;
+    together_.clear();
+    current_.reset();
   }
   emit moved();
 }
@@ -448,7 +462,8 @@ void TrainingWork::dropUnbegun() {
   std::erase_if(all_, unbegun);
   std::erase_if(together_, unbegun);
   if (!current_ || !unbegun(current_)) return;
-  current_ = together_.empty() ? (all_.empty() ? nullptr : all_.back()) : together_.front();
+  const auto newest = std::find_if(all_.rbegin(), all_.rend(), [this](const auto& one) { return !isAside(one); });
+  current_ = !together_.empty() ? together_.front() : newest != all_.rend() ? *newest : nullptr;
   if (together_.empty() && current_) together_.push_back(current_);
   if (current_) begunBy_ = current_->choice();
 }
@@ -563,6 +578,7 @@ void TrainingWork::leaveAll() {
   current_.reset();
   forgotten_.clear();
   forgottenNumbers_.clear();
+  aside_.clear();
   ids_.clear();
   newest_ = 0;
   round_->store(0.0);
@@ -612,7 +628,7 @@ std::shared_ptr<Learner> TrainingWork::find(std::uint64_t training) const {
 }
 
 std::shared_ptr<Learner> TrainingWork::of(std::uint64_t run) const {
-  const auto found = std::find_if(all_.rbegin(), all_.rend(), [&](const auto& one) { return one->run() == run; });
+  const auto found = std::find_if(all_.rbegin(), all_.rend(), [&](const auto& one) { return one->run() == run && !isAside(one); });
   return found == all_.rend() ? nullptr : *found;
 }
 
@@ -621,7 +637,8 @@ std::shared_ptr<Learner> TrainingWork::of(const Setup& setup) const {
   if (const LearnedPtr learned = setup.learnedWeights())
     if (const auto its = find(learned->training); its && its->setup().preset == setup.preset && its->setup().settings() == setup.settings())
       return its;
-  const auto found = std::find_if(all_.rbegin(), all_.rend(), [&](const auto& one) { return !one->waits() && isOf(*one, setup); });
+  const auto found =
+      std::find_if(all_.rbegin(), all_.rend(), [&](const auto& one) { return !one->waits() && !isAside(one) && isOf(*one, setup); });
   return found == all_.rend() ? nullptr : *found;
 }
 
@@ -633,7 +650,8 @@ std::shared_ptr<Learner> TrainingWork::among(const Setup& setup) const {
 }
 
 std::shared_ptr<Learner> TrainingWork::beside(const Setup& setup) const {
-  const auto found = std::find_if(all_.rbegin(), all_.rend(), [&](const auto& one) { return one->run() != 0 && isOf(*one, setup); });
+  const auto found =
+      std::find_if(all_.rbegin(), all_.rend(), [&](const auto& one) { return one->run() != 0 && !isAside(one) && isOf(*one, setup); });
   return found == all_.rend() ? nullptr : *found;
 }
 
@@ -643,7 +661,8 @@ void TrainingWork::wantNewest() {
 
 Learning TrainingWork::state() const {
   Learning learning;
-  for (const auto& one : all_) learning.trainings.push_back(one->curve());
+  for (const auto& one : all_)
+    if (!isAside(one)) learning.trainings.push_back(one->curve());
   learning.current = current_ ? current_->number() : 0;
   for (const auto& one : together_) learning.together.push_back(one->number());
   learning.running = running();

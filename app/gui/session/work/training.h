@@ -128,6 +128,10 @@ class TrainingWork : public QObject {
   void leave(const std::shared_ptr<Forgotten>& fork, const Forgotten& before);
   void comeBackTo(const std::shared_ptr<Forgotten>& fork);
   Forgotten inTurn() const { return {together_, current_, begunBy_}; }
+  /// Sets, by their ids, the trainings that are neither listed nor gone on with, though they are kept: those of another subject.
+  void setAside(const QStringList& ids);
+  QStringList aside() const { return {aside_.begin(), aside_.end()}; }
+  void takeUp(const Forgotten& before);  ///< makes these current again, where they are still there
   void pause();
   static constexpr std::size_t mostForgotten = 4;  ///< that can be brought back; of older ones the trainings go
   /// The current training and those beside it, or those that were forgotten before and brought back.
@@ -182,6 +186,7 @@ class TrainingWork : public QObject {
   };
   std::shared_ptr<Learner> add(std::uint64_t run, const LibraryPtr& library, const Setup& setup, const QString& name);
   bool isOf(const Learner& learner, const Setup& setup) const;
+  bool isAside(const std::shared_ptr<Learner>& one) const { return aside_.contains(one->id()); }
   void start(std::int64_t steps);
   void dropUnbegun();
   TrainingChoice choice_;
@@ -195,6 +200,7 @@ class TrainingWork : public QObject {
   std::uint64_t newest_ = 0;
   std::map<std::uint64_t, QString> ids_;      ///< of all that ever were
   std::set<std::uint64_t> forgottenNumbers_;  ///< some of which may be back
+  std::set<QString> aside_;
   std::uint64_t keeping_ = 0;
   QString keptIn_;
   QTimer keepsSoon_;
