@@ -18,6 +18,7 @@
 #include "gui/lessons/print_lesson.h"
 #include "gui/look/look.h"
 #include "gui/sessions/session_file.h"
+#include "gui/start/link.h"
 #include "gui/start/options.h"
 #include "gui/window/main_window.h"
 #include "scene/vtk_frame.h"
@@ -58,12 +59,15 @@ int main(int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   QStringList arguments;
   for (int i = 0; i < argc; ++i) arguments << QString::fromLocal8Bit(argv[i]);
+  // Who clicks on a session or a link sees no terminal: that it cannot be opened is said in the window, too.
+  const bool isLink = arguments.size() == 2 && reclab::isLink(arguments[1]);
   reclab::Options options;
   try {
     options = reclab::readOptions(arguments);
   } catch (const reclab::Error& error) {
     std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
-    return 2;
+    if (!isLink) return 2;
+    options.problem = error.what();
   }
   if (options.help || options.version) {
     std::fputs(qUtf8Printable(options.text), stdout);
@@ -104,17 +108,22 @@ int main(int argc, char** argv) {
       reclab::readSession(QByteArray::fromStdString(reclab::read_file(options.session.toStdString())), options.session);
     } catch (const reclab::Error& error) {
       std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
-      return 2;
+      options.session.clear();
+      options.problem = error.what();
     }
   if (!options.print.isEmpty()) return reclab::printLesson(options);
   if (options.named()) try {
       first = reclab::loadedBeginning(options);
     } catch (const reclab::Error& error) {
       std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
-      return 2;
+      if (!isLink) return 2;
+      options = {};
+      options.problem = error.what();
     }
+  const bool refused = !options.problem.isEmpty();
   reclab::MainWindow window(&look, options, first);
   window.show();
   endAsClosed(window);
-  return QApplication::exec();
+  const int status = QApplication::exec();
+  return refused ? 2 : status;
 }

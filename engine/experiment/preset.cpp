@@ -273,6 +273,8 @@ TrainedPreset read_trained(const Json& json, const Registry& registry, const Pre
     mistake(file, "trained.weights",
             "names " + printable(name) + ", which cannot be read beside it (" + missing.message() +
                 "); put it there, or train it with trained.command.");
+  if (fs::canonical(trained.weights, missing).parent_path() != fs::canonical(file, missing).parent_path())
+    mistake(file, "trained.weights", "names " + printable(name) + ", a link that leads out of the preset's folder; put the file there.");
   if (bytes > TrainedPreset::largest)
     mistake(file, "trained.weights",
             "names " + printable(name) + " of " + std::to_string(bytes) + " bytes, and " + std::to_string(TrainedPreset::largest) +

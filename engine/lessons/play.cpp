@@ -158,22 +158,35 @@ Measuring measured_before(std::map<std::string, double> known) {
 }
 
 std::string written(double value, const std::string& manner) {
-  char text[64];
+  constexpr double longest = 1e15;  // a double has no more digits; more is written as a power of ten
+  const auto short_form = [](double number) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g", number);
+    return std::string(text);
+  };
+  const auto decimals = [&](double number, int after) {
+    if (!(std::abs(number) < longest)) return short_form(number);
+    char text[32];
+    std::snprintf(text, sizeof text, "%.*f", after, number);
+    return std::string(text);
+  };
+  std::string made;
   if (manner == "10") {
     if (value <= 0.0) throw Error("no power of ten is " + std::to_string(value) + ".", {});
-    std::snprintf(text, sizeof text, "10^{%.1f}", std::log10(value));
+    made = "10^{" + decimals(std::log10(value), 1) + "}";
   } else if (manner == "%") {
-    std::snprintf(text, sizeof text, "%.*f %%", std::abs(value) < 0.1 ? 1 : 0, 100.0 * value);
+    made = decimals(100.0 * value, std::abs(value) < 0.1 ? 1 : 0) + " %";
   } else if (manner.size() == 1 && manner[0] >= '0' && manner[0] <= '6') {
-    std::snprintf(text, sizeof text, "%.*f", manner[0] - '0', value);
+    made = decimals(value, manner[0] - '0');
   } else if (manner.empty()) {
-    std::snprintf(text, sizeof text, "%.3g", value);
+    made = short_form(value);
   } else {
     throw Error("\"" + manner + "\" is no manner of writing a number: %, 10, or 0 to 6 decimals.", {});
   }
-  std::string made = text;
-  if (const std::size_t e = made.find('e'); e != std::string::npos)  // 1.2e-05
-    made = made.substr(0, e) + " × 10^{" + std::to_string(std::stoi(made.substr(e + 1))) + "}";
+  if (const std::size_t e = made.find('e'); e != std::string::npos) {  // 1.2e-05, 1e+300 %
+    const std::size_t end = std::min(made.find(' ', e), made.size());
+    made.replace(e, end - e, " × 10^{" + std::to_string(std::stoi(made.substr(e + 1))) + "}");
+  }
   for (std::size_t at = 0; (at = made.find('-', at)) != std::string::npos; at += 3) made.replace(at, 1, "\u2212");
   return made;
 }

@@ -49,7 +49,8 @@ Measuring measured_before(std::map<std::string, double> known);
 
 /// Words with every number measured and written: spans of numbers have the text that is shown. Throws Error.
 Prose with_numbers(Prose words, const Measuring& measuring);
-/// A number as `manner` says: "%", "0" to "6" decimals, "10" a power of ten, or "" three significant digits.
+/// A number as `manner` says: "%", "0" to "6" decimals, "10" a power of ten, or "" three significant digits. From 1e15 on decimals
+/// are none of a double's, and it is three digits with a power of ten.
 std::string written(double value, const std::string& manner);
 
 struct Judgement {

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Names that look like HTML, of columns, files, presets and runs, are shown as they are: whatever one hovers over, no file that they name
 // is opened.
-#include <sys/inotify.h>
-#include <unistd.h>
 
-#include <fcntl.h>
 #include <QAction>
 #include <QApplication>
 #include <QDesktopServices>
 #include <QDir>
 #include <QFormLayout>
-#include <QHelpEvent>
 #include <QLabel>
 #include <QMenu>
-#include <QMouseEvent>
-#include <QPointer>
 #include <QSettings>
 #include <QTextBrowser>
-#include <QToolTip>
 
 #include "gui/comparing/compare_dialog.h"
 #include "gui/comparing/side_by_side.h"
@@ -28,75 +21,21 @@
 #include "gui/views/status_line.h"
 #include "plain_text.h"
 #include "plot/plot.h"
-#include "window_test.h"
+#include "stranger_test.h"
 
 using namespace reclab;
 using test::patience;
 
-class TestPlainText : public test::WindowTest {
+class TestPlainText : public test::StrangerTest {
   Q_OBJECT
 
- private:
-  /// How often the picture that the names are of was opened.
-  int opened() const {
-    alignas(inotify_event) std::array<char, 4096> buffer{};
-    int count = 0;
-    for (ssize_t got = 0; (got = read(watch_, buffer.data(), buffer.size())) > 0;)
-      for (ssize_t at = 0; at < got; at += static_cast<ssize_t>(sizeof(inotify_event)) +
-                                           reinterpret_cast<const inotify_event*>(&buffer[static_cast<std::size_t>(at)])->len)
-        ++count;
-    return count;
-  }
-  static void hover(QWidget* widget, QPoint at) {
-    const QPoint global = widget->mapToGlobal(at);
-    QMouseEvent move(QEvent::MouseMove, at, global, Qt::NoButton, Qt::NoButton, Qt::NoModifier);
-    QApplication::sendEvent(widget, &move);
-    QHelpEvent help(QEvent::ToolTip, at, global);
-    QApplication::sendEvent(widget, &help);
-    QCoreApplication::sendPostedEvents();
-  }
-  /// Over every widget of `window` that is to be seen, and over plots and lists at many places; how many said something.
-  int hoverAll(QWidget* window) {
-    int said = 0;
-    QList<QPointer<QWidget>> all{window};  // a tooltip goes while others are hovered over
-    for (QWidget* one : window->findChildren<QWidget*>()) all << one;
-    for (const QPointer<QWidget>& one : all) {
-      if (!one || !one->isVisible()) continue;
-      const bool large = qobject_cast<Plot*>(one.data()) != nullptr || one->inherits("QAbstractItemView") ||
-                         (one->parentWidget() && one->parentWidget()->inherits("QAbstractItemView"));
-      const int step = large ? 12 : std::max({one->width(), one->height(), 1});
-      for (int y = std::min(step, one->height()) / 2; one && y < one->height(); y += step)
-        for (int x = std::min(step * 2, one->width()) / 2; one && x < one->width(); x += step * 2) {
-          hover(one, {x, y});
-          said += QToolTip::isVisible();
-        }
-    }
-    return said;
-  }
-  QString evil(const QString& what) const { return what + " R&D <img src='" + picture_ + "'><b>bold</b>"; }
-
-  QString picture_;
-  int watch_ = -1;
   QStringList taken_;
 
  public slots:
   void take(const QUrl& url) { taken_ << url.toString(); }
 
  private slots:
-  void initTestCase() {
-    QImage image(4, 4, QImage::Format_RGB32);
-    image.fill(Qt::red);
-    picture_ = folder_.filePath("p.png");
-    QVERIFY(image.save(picture_));
-    watch_ = inotify_init1(IN_NONBLOCK);
-    QVERIFY(watch_ >= 0 && inotify_add_watch(watch_, picture_.toUtf8().constData(), IN_OPEN) >= 0);
-    // The watch sees what Qt does with a label that is left to guess.
-    QLabel guess(evil("guessed"));
-    guess.adjustSize();
-    guess.grab();
-    QVERIFY(opened() > 0);
-  }
-  void cleanupTestCase() { ::close(watch_); }
+  void initTestCase() { watch(); }
   void cleanup() {
     close();
     qunsetenv("RECLAB_PRESETS");

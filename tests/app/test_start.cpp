@@ -11,6 +11,7 @@
 #include <QTest>
 #include <QXmlStreamReader>
 #include <cmath>
+#include <csignal>
 
 #include "panel.h"
 #include "places.h"
@@ -87,13 +88,8 @@ class TestStart : public QObject {
         << QStringList{"lstm", "--device", "tpu"} << "--device is \"tpu\"; give auto or cpu or cuda.";
     QTest::newRow("a loss that there is not") << QStringList{"lstm", "--loss", "least"} << "--loss is \"least\"";
     QTest::newRow("two sequences") << QStringList{"--task", "noise", "--input", "a.csv"} << "--input";
-    QTest::newRow("a session that there is not") << QStringList{"/nowhere/at/all.reclab"} << "/nowhere/at/all.reclab";
-    const QString none = folder_.filePath("none.reclab");
-    QVERIFY(QFile::copy(gaps, none));
-    QTest::newRow("a session that is none") << QStringList{none} << "none.reclab is no session: at byte";
     QTest::newRow("two sessions") << QStringList{"a.reclab", "b.reclab"} << "a.reclab and b.reclab are two sessions";
     QTest::newRow("a session and a model") << QStringList{"lstm", "a.reclab"} << "a.reclab is a session, which has its models";
-    QTest::newRow("a link to a file") << QStringList{"reclab:run?lstm&--input&/etc/passwd"} << "The link has --input";
     QTest::newRow("two models") << QStringList{"lstm", "gru"} << "gru";
     QTest::newRow("a format that there is not") << QStringList{"--figures", "x", "--format", "gif"} << "gif";
     QTest::newRow("a panel that there is not") << QStringList{"--figures", "x", "--panels", "gradients,gates"}
@@ -118,6 +114,48 @@ class TestStart : public QObject {
     QCOMPARE(ended.status, 2);
     QCOMPARE(ended.out, QStringList());
     QVERIFY2(ended.errors.size() == 1 && ended.errors[0].contains(names), qPrintable(ended.errors.join(" / ")));
+  }
+
+  /// Who clicks on one sees no terminal: the window opens, and its banner says the same.
+  void aSessionOrLinkThatCannotBeOpenedIsSaidTwice_data() {
+    QTest::addColumn<QString>("argument");
+    QTest::addColumn<QString>("says");
+    const QString none = folder_.filePath("none.reclab");
+    QFile file(none);
+    QVERIFY(file.open(QIODevice::WriteOnly) && file.write("a,b\n1,2\n") > 0);
+    QTest::newRow("a session that there is not") << "/nowhere/at/all.reclab" << "/nowhere/at/all.reclab";
+    QTest::newRow("a session that is none") << none << "none.reclab is no session: at byte";
+    QTest::newRow("a link to a file") << "reclab:run?lstm&--input&/etc/passwd" << "The link has --input";
+    QTest::newRow("a link to a model that there is not") << "reclab:run?lstn" << "lstn";
+  }
+  void aSessionOrLinkThatCannotBeOpenedIsSaidTwice() {
+    QFETCH(QString, argument);
+    QFETCH(QString, says);
+    QProcess process;
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    for (const char* home : {"XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"}) {
+      environment.insert(home, folder_.filePath(home));
+      QVERIFY(QDir().mkpath(folder_.filePath(home)));
+    }
+    QVERIFY(QFile::setPermissions(folder_.filePath("XDG_RUNTIME_DIR"), QFile::ReadOwner | QFile::WriteOwner | QFile::ExeOwner));
+    process.setProcessEnvironment(environment);
+    process.start(QString::fromStdString(reclab::test::built("bin/recurrence-lab")), {argument});
+    QVERIFY(process.waitForStarted());
+    // It hears of the signal as soon as it has its window.
+    const QString status = QStringLiteral("/proc/%1/status").arg(process.processId());
+    const auto hears = [&] {
+      QFile read(status);
+      if (!read.open(QIODevice::ReadOnly)) return false;
+      const QString caught = QRegularExpression("SigCgt:\\s*([0-9a-f]+)").match(QString::fromLatin1(read.readAll())).captured(1);
+      return (caught.toULongLong(nullptr, 16) >> (SIGTERM - 1) & 1) != 0;
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(hears(), 120'000);
+    process.terminate();
+    QVERIFY(process.waitForFinished(120'000));
+    const QString errors = QString::fromUtf8(process.readAllStandardError());
+    QVERIFY2(errors.count("recurrence-lab: ") == 1 && errors.contains(says), qPrintable(errors));
+    QCOMPARE(process.exitStatus(), QProcess::NormalExit);
+    QCOMPARE(process.exitCode(), 2);
   }
 
   void figuresWithoutAWindow_data() {

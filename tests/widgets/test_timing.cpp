@@ -436,6 +436,31 @@ class TestTiming : public QObject {
     QVERIFY(later.choice().at("forms").empty() && later.choice().at("width").empty());
     QCOMPARE(later.choice().at("lengths"), chosen.at("lengths"));
     QVERIFY(!later.findChild<QComboBox*>("timingWidth")->isVisibleTo(&later));
+    // They are the hand's, whichever runs came since, and in force again with a run of their model.
+    QCOMPARE(later.choices(), kept);
+    later.setTrace(timed());
+    QVERIFY(later.choice() == chosen);
+    // Restored while there is a run of another model, as of a panel that is out of sight.
+    TimingPanel behind;
+    behind.setTrace(other);
+    behind.setChoices(kept);
+    QCOMPARE(behind.choices(), kept);
+    QVERIFY(behind.choice().at("forms").empty() && behind.choice().at("width").empty());
+    behind.setTrace(timed());
+    QVERIFY(behind.choice() == chosen);
+    // Forms of another model that are chosen by hand replace them.
+    later.setTrace(other);
+    auto* to = later.findChild<QComboBox*>("timingTo");
+    to->setCurrentIndex(to->findText("4,096"));
+    emit to->activated(to->currentIndex());
+    QCOMPARE(later.choices()["model"], kept["model"]);
+    later.findChild<QCheckBox*>("form.newton")->click();
+    QCOMPARE(later.choices()["model"].toString(), QString("gru"));
+    QVERIFY(!later.choice().at("forms").empty() && later.choices()["width"].toString().isEmpty());
+    // None at all are those of a new panel.
+    later.setChoices({});
+    QVERIFY(later.choice() == TimingChoices::usual());
+    QCOMPARE(later.choices(), TimingPanel().choices());
     // A damaged settings file is no harm.
     TimingPanel damaged;
     damaged.setChoices(

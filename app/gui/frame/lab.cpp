@@ -208,7 +208,7 @@ void Lab::setState(const LabState& state) {
   putting_ = false;
 }
 
-void Lab::setChoices(const LabState& state) {
+void Lab::setChoices(const LabState& state) const {
   for (const PanelDock* dock : area_->docks()) {
     const QString id = dock->panel()->id();
     if (state.panels.contains(id) && state.panels[id] != setIn(*dock->panel())) setIn(*dock->panel(), state.panels[id]);
@@ -229,6 +229,8 @@ void Lab::setTime(const TimeView& time) {
 
 QJsonObject Lab::written(const PutLearned& put) const {
   area_->settle();
+  // Panels that came into sight by that have the run now, and their choices with it.
+  if (awaited_ && session_->trace()) setChoices(*awaited_);
   LabState state = this->state();
   for (const PanelDock* dock : area_->docks())
     if (!dock->inSight()) state.panels[dock->panel()->id()] = setIn(*dock->panel(), false);

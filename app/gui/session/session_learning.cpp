@@ -261,7 +261,7 @@ void SessionController::takeBack(const KeptTrainings& kept) {
 }
 
 QString SessionController::keepTrainings() {
-  store_.remove(trainings_.forgottenIds());
+  store_.remove(trainings_.removeForgotten());
   return trainings_.keepNow();
 }
 

@@ -28,6 +28,14 @@ QString inFolder(const QString& folder, const QString& path) {
   return QDir(folder).absoluteFilePath(name.isEmpty() || name == u"." || name == u".." ? QStringLiteral("unnamed") : name);
 }
 
+/// A place in the folder with this file's name and no file: one that is not taken is missed there.
+QString missingIn(QString folder, const QString& path) {
+  do {
+    folder += QStringLiteral("/not taken");
+  } while (QFileInfo(folder).isSymLink() || QFileInfo::exists(folder));
+  return inFolder(folder, path);
+}
+
 QString native(const QString& path) { return QDir::toNativeSeparators(path); }
 
 }  // namespace
@@ -40,7 +48,18 @@ QJsonObject withFilesOfState(QJsonObject state, const std::function<QString(cons
   return state;
 }
 
-DataPlaces::DataPlaces(const std::vector<SessionData>& data, const QString& folder) : data_(data), folder_(folder) {}
+DataPlaces::DataPlaces(const std::vector<SessionData>& data, const QString& folder, bool own) : data_(data), folder_(folder), own_(own) {}
+
+/// Whether a file, or where there is none the name of one, is of the folder; of "file:part" the file is.
+bool DataPlaces::liesInside(const QString& file) const {
+  const QString home = QFileInfo(folder_).canonicalFilePath(), within = home.endsWith('/') ? home : home + '/';
+  const auto inside = [&](const QString& one) {
+    const QString real = QFileInfo(one).canonicalFilePath();
+    return real.isEmpty() || real.startsWith(within);
+  };
+  const qsizetype colon = file.lastIndexOf(':');
+  return inside(file) && (colon < 0 || inside(file.left(colon)));
+}
 
 QString DataPlaces::place(const QString& path) {
   const auto before = found_.constFind(path);
@@ -61,7 +80,10 @@ QString DataPlaces::place(const QString& path) {
   // Not among the data: what lies in its own folders is the session's, and nothing else.
   const QDir own(folder_);
   const QString there = QDir::cleanPath(own.absoluteFilePath(path));
-  return found_[path] = there.startsWith(own.absolutePath() + '/') ? there : inFolder(folder_, path);
+  const QString within = there.startsWith(own.absolutePath() + '/') ? there : inFolder(folder_, path);
+  if (own_ || liesInside(within)) return found_[path] = within;
+  notes_ << QObject::tr("%1 is a link that leads out of the session's folder, so it is not taken.").arg(native(path));
+  return found_[path] = missingIn(folder_, path);
 }
 
 QString DataPlaces::find(const SessionData& data) {
@@ -80,6 +102,13 @@ QString DataPlaces::find(const SessionData& data) {
                              .arg(native(data.path), native(QDir(folder_).relativeFilePath(other)))
                        : QObject::tr("%1 is now %2.").arg(native(data.path), native(QDir(folder_).relativeFilePath(other))));
     return other;
+  }
+  if (changed && !own_ && !liesInside(there)) {
+    notes_ << QObject::tr(
+                  "%1 has changed since the session was saved and lies outside its folder, so it is not taken: put it beside the "
+                  "session, or open it in the window.")
+                  .arg(native(data.path));
+    return missingIn(folder_, data.path);
   }
   if (changed)
     notes_

@@ -17,7 +17,9 @@ QJsonObject withFilesOfState(QJsonObject state, const std::function<QString(cons
 /// Finds the data of a session that lies in a folder. What is not where it was is looked for by its hash in that folder and below.
 class DataPlaces {
  public:
-  DataPlaces(const std::vector<SessionData>& data, const QString& folder);
+  /// `own`: the session is of this program's own folders. Any other may be a stranger's, and has nothing from outside its folder, links
+  /// followed, but files whose contents it knows.
+  DataPlaces(const std::vector<SessionData>& data, const QString& folder, bool own = false);
   /// The absolute path of a file that the session names; where there is none, the place at which it is missed. A part of a file of weights,
   /// "file:part", is one of the file that is found.
   QString place(const QString& path);
@@ -25,11 +27,13 @@ class DataPlaces {
 
  private:
   QString find(const SessionData& data);
+  bool liesInside(const QString& file) const;
   QString ofTheProgram(const SessionData& data);  ///< the same of its own data; empty: it has none
   QString withHash(const SessionData& data);      ///< in the folder and below; empty: none has it
 
   const std::vector<SessionData>& data_;
   QString folder_;
+  bool own_;
   QHash<QString, QString> found_;
   QHash<qint64, QStringList> bySize_;  ///< files of the folder, once one was looked for
   bool listed_ = false;

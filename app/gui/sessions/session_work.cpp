@@ -236,7 +236,7 @@ OpenedSession openSession(const QString& file, const QString& beside, const QStr
   OpenedSession opened;
   opened.file = QFileInfo(file).absoluteFilePath();
   opened.document = documentOf(bytes);
-  DataPlaces data(session.data, QFileInfo(file).absolutePath());
+  DataPlaces data(session.data, QFileInfo(file).absolutePath(), origin == Origin::own);
   opened.state = withFilesOfState(session.state, [&](const QString& one) { return data.place(one); });
   const std::optional<KeptSetup> shown = keptSetup(opened.state.value("shown").toObject(), *library);
   if (!shown)

@@ -17,6 +17,7 @@ struct Options {
   QString model;                             ///< a preset's id; empty: the start
   std::map<std::string, std::string> given;  ///< of the fields of a sequence and of a run, by flag: "--length"
   QString session;                           ///< a file NAME.reclab to open; empty: none
+  QString problem;                           ///< why a session or link cannot be opened, which the window says; empty: none
   QString figures;
   QString layout;  ///< its name; empty: as it was left
   QString lesson;  ///< its id; empty: none

@@ -59,6 +59,7 @@ void LastSession::open() {
 void LastSession::begin() {
   sessions_->adopt({});
   sessions_->offerLeft();
+  if (!options_.problem.isEmpty()) sayLater(std::exchange(options_.problem, {}));
   if (!options_.session.isEmpty()) return sessions_->open(options_.session);
   try {
     const Library& library = *session_->library();

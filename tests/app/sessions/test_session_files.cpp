@@ -16,6 +16,7 @@
 
 #include "array/error.h"
 #include "files/files.h"
+#include "gui/session/kept/training_store.h"
 #include "gui/session/kept_setup.h"
 #include "gui/session/work/training.h"
 #include "gui/sessions/recovery.h"
@@ -218,6 +219,33 @@ class TestSessionFiles : public QObject {
     QCOMPARE(third.trainings.learners[0]->id(), again.trainings.learners[0]->id());  // and not one more each time
   }
 
+  /// Another thread may be writing a training when it is removed for good: no folder of it is left, and a session has it whole.
+  void aTrainingThatIsRemovedWhileItIsWrittenIsGone() {
+    const auto learner = trained(setupOn(data()), store(), 3);
+    const QString folder = store() + '/' + learner->id();
+    const auto removes = [&] {
+      learner->setRemoved(true);
+      QVERIFY(QDir(folder).removeRecursively());
+    };
+    learner->advance({});
+    bool called = false;
+    QVERIFY(learner->keep(folder, [&] {
+      called = QFileInfo(folder + "/window/learner.json").isFile();
+      learner->setRemoved(true);  // the window's thread does that, and finds a folder that is written again behind it
+    }));
+    QVERIFY(called);
+    QVERIFY(!QFileInfo::exists(folder));
+    QVERIFY(!learner->keep(folder));
+    QVERIFY(!QFileInfo::exists(folder));
+    // Undo brings it back, and it is kept again.
+    learner->setRemoved(false);
+    QVERIFY(learner->keep(folder));
+    QCOMPARE(TrainingStore::readTrainings({folder}, library()).learners.size(), std::size_t{1});
+    removes();
+    QVERIFY(!learner->keep(folder));
+    QVERIFY(!QFileInfo::exists(folder));
+  }
+
   void equalFilesLieThereOnce() {
     const auto learner = trained(setupOn(data()), store(), 3);
     LabSnapshot lab = labOf(setupOn(data()), learner);
@@ -409,6 +437,50 @@ class TestSessionFiles : public QObject {
       QVERIFY(!QJsonDocument(opened.state).toJson().contains("secret.csv\"") ||
               opened.state.value("shown")["weights"]["gru"].toString() == path("s/secret.csv"));
     }
+  }
+
+  /// Whoever made the session: a file outside its folder is taken where it holds what the session says, and else by hand alone.
+  void aSessionTakesNothingFromOutsideItsFolder() {
+    const QByteArray secret = "t,x\n1,2\n2,3\n3,5\n4,9\n";
+    put(path("secret.csv"), secret);
+    QVERIFY(QDir().mkpath(path("s")));
+    saveSession(labOf(setupOn(data()), nullptr), planOf(path("s/a.reclab"), store()));
+    QCOMPARE(readSession(bytesIn(path("s/a.reclab")), "a.reclab").data[0].path, QString("../data.csv"));
+    QCOMPARE(openedFrom(path("s/a.reclab"), store()).notes, QStringList());  // with the contents that it names
+    const auto reads = [&](const OpenedSession& opened) {
+      return opened.sequence->choice.is_file() && opened.sequence->sequence.length == 4;
+    };
+    const auto with = [&](const QString& file, bool named) {
+      QJsonObject document = documentOf(bytesIn(path("s/a.reclab"))), state = document["state"].toObject(),
+                  shown = state["shown"].toObject(), sequence = shown["sequence"].toObject(), data = document["data"][0].toObject();
+      sequence["file"] = file;
+      shown["sequence"] = sequence;
+      state["shown"] = shown;
+      document["state"] = state;
+      data["path"] = file;
+      document["data"] = named ? QJsonArray{data} : QJsonArray();
+      put(path("s/b.reclab"), QJsonDocument(document).toJson());
+      return openedFrom(path("s/b.reclab"), store());
+    };
+    QVERIFY(QFile::link(path("secret.csv"), path("s/link.csv")));
+    QVERIFY(QFile::link(path("."), path("s/up")));
+    for (const QString& file : {QString("../secret.csv"), path("secret.csv"), QString("link.csv"), QString("up/secret.csv"),
+                                QString("/dev/zero"), QString("../../../../../../../dev/zero")})
+      for (const bool named : {true, false}) {
+        const OpenedSession opened = with(file, named);
+        QVERIFY2(!reads(opened), qPrintable(file));
+        QVERIFY2(opened.notes.join('|').contains("stands in for it"), qPrintable(file + ": " + opened.notes.join('|')));
+      }
+    QVERIFY2(with("../secret.csv", true).notes.value(0).contains("lies outside its folder, so it is not taken"), "no sentence");
+    QVERIFY2(with("link.csv", false).notes.value(0).contains("a link that leads out of the session's folder"), "no sentence");
+    // The same rows in the folder itself are read, changed or not named.
+    put(path("s/inside.csv"), secret);
+    QVERIFY(reads(with("inside.csv", true)) && reads(with("inside.csv", false)));
+    // What is in the program's own folders is the user's: data that changed are taken, and said to have changed.
+    put(data(), secret);
+    QVERIFY(!reads(openedFrom(path("s/a.reclab"), store())));
+    const OpenedSession own = openSession(path("s/a.reclab"), {}, store(), library(), Origin::own);
+    QVERIFY(reads(own) && own.notes.value(0).contains("has changed since the session was saved, so"));
   }
 
   void killedBeforeAnyCallTheSessionIsTheOldOneOrTheNewOne() {

@@ -171,11 +171,23 @@ class TestSessions : public test::LabTest {
       told["state"] = plain(written());
       return lineOf(told);
     }
+    // What is drawn late is there: the panels are fitted, nothing runs or is still asked for, and two pictures are the same.
+    const auto whole = [&] {
+      window_->area()->settle();
+      return !session().running() && !window_->pins()->running() &&
+             std::ranges::all_of(window_->area()->docks(), [this](const PanelDock* dock) {
+               if (!dock->inSight() || dock->panel()->id() == "timing") return true;
+               return dock->formerName().isEmpty() && std::ranges::none_of(kind_table(), [&](const KindInfo& row) {
+                        return dock->panel()->needs().has(row.kind) && session().isPending(row.kind) &&
+                               !(session().trace() && session().trace()->info.absent.contains(row.kind));
+                      });
+             });
+    };
     QJsonObject pictures = drawn();
-    // What is drawn late is there.
     static_cast<void>(QTest::qWaitFor(
         [&] {
           QTest::qWait(300);
+          if (!whole()) return false;
           const QJsonObject before = std::exchange(pictures, drawn());
           return before == pictures;
         },
@@ -409,6 +421,19 @@ class TestSessions : public test::LabTest {
     QVERIFY(opens());
     QTRY_VERIFY_WITH_TIMEOUT(window_->banner()->sentence().contains("none.reclab shows the model <b>x</b>"), patience);
     QCOMPARE(session().setup().preset, std::string("lstm"));
+  }
+
+  /// As of a session or link on the command line that is none: what was open is there, and why the other is not.
+  void whyNothingElseWasOpenedIsSaid() {
+    open();
+    changeSeed(7);
+    close();
+    Options options;
+    options.problem = "a <b>session</b> & more cannot be opened.";
+    openOnly(options);
+    QVERIFY(opens());
+    QTRY_COMPARE_WITH_TIMEOUT(window_->banner()->sentence(), options.problem, patience);
+    QCOMPARE(session().setup().seed, std::uint64_t{7});
   }
 
   void aRunIsSharedAsALinkAndAFolder() {

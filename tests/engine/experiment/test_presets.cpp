@@ -507,6 +507,21 @@ TEST_CASE("a mistake in what is trained is one sentence that names the file and 
   }
 }
 
+TEST_CASE("the weights of a preset lie in its own folder, links followed") {
+  Folder other, folder;
+  other.write("mine.safetensors", "weights");
+  folder.write("mine.json", trained_text());
+  fs::create_symlink(other.path() / "mine.safetensors", folder.path() / "mine.safetensors");
+  const PresetLibrary out(builtin_registry(), {folder.path()});
+  CHECK_SAYS(all_of(out.problems()).find("a link that leads out of the preset's folder") != std::string::npos, all_of(out.problems()));
+  // A preset that is itself a link, as an installation may have them, has its weights where it lies.
+  Folder links;
+  other.write("mine.json", trained_text());
+  for (const char* name : {"mine.json", "mine.safetensors"}) fs::create_symlink(other.path() / name, links.path() / name);
+  const PresetLibrary linked(builtin_registry(), {links.path()});
+  CHECK_SAYS(linked.problems().empty(), all_of(linked.problems()));
+}
+
 TEST_CASE("a stack of as many parts as are allowed is read") {
   Folder folder;
   folder.write("stack.json", stacked(many_parts(64)));

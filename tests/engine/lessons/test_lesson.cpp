@@ -193,6 +193,24 @@ TEST_CASE("pinned runs are of the sequence of the run above them") {
   CHECK_ERROR(runs.measure("max input pin 2"), "pinned run that there is not");
 }
 
+TEST_CASE("numbers of any size are written whole") {
+  const std::vector<std::tuple<double, std::string, std::string>> cases{
+      {22.4, "0", "22"},
+      {-0.5, "3", "\u22120.500"},
+      {1.2e-5, "", "1.2 × 10^{\u22125}"},
+      {0.0123, "%", "1.2 %"},
+      {1e300, "6", "1 × 10^{300}"},
+      {-1.25e300, "0", "\u22121.25 × 10^{300}"},
+      {1.7e308, "", "1.7 × 10^{308}"},
+      {1e300, "%", "1 × 10^{302} %"},
+      {1e300, "10", "10^{300.0}"},
+      {123456789012345.0, "6", "123456789012345.000000"},
+      {999999999999999.0, "0", "999999999999999"},
+      {1e15, "0", "1 × 10^{15}"},
+  };
+  for (const auto& [value, manner, text] : cases) CHECK_EQUAL(written(value, manner), text);
+}
+
 TEST_CASE("numbers are judged by what the lab measures, and wrong ones get their own words") {
   const Lesson lesson = lesson_of(number);
   CHECK_EQUAL(mistakes_in(number), "");

@@ -58,9 +58,9 @@ QVariantMap TimingPanel::choices() const {
 }
 
 void TimingPanel::setChoices(const QVariantMap& saved) {
-  if (saved.isEmpty()) return;
   choices_->restore(saved);
   changed_ = false;
+  wanted_ = View::time;
   for (const TimingViewText& view : view_texts)
     if (saved.value("view").toString() == QLatin1String(view.name)) wanted_ = view.view;
   const int pass = saved.value("pass").toInt();

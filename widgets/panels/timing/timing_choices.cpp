@@ -26,6 +26,8 @@ std::string lengthsFrom(const QString& from, const QString& to) {
   return doublings(from.toLongLong(), to.toLongLong()).join(u',').toStdString();
 }
 
+bool isOfModel(const std::string& key) { return key == "forms" || key == "width"; }
+
 }  // namespace
 
 Popup::Popup(QWidget* parent) : QFrame(parent, Qt::Popup) {
@@ -124,17 +126,33 @@ QComboBox* TimingChoices::combo(const std::string& key, const QString& name, con
 }
 
 void TimingChoices::choose(const std::string& key, const QString& value) {
-  Values next = choice_;
+  Values next = kept_;
+  if (isOfModel(key) && of_ != model_) next["forms"].clear(), next["width"].clear();
   const auto own = own_.find(key);
   next[key] = own != own_.end() && own->second == value.toStdString() ? std::string() : value.toStdString();
-  take(next);
+  if (isOfModel(key)) of_ = model_;
+  take(std::move(next));
 }
 
-void TimingChoices::take(Values choice) {
+void TimingChoices::take(Values kept) {
+  kept_ = std::move(kept);
+  if (kept_["forms"].empty() && kept_["width"].empty()) of_.clear();
+  Values choice = inForce();
   if (choice == choice_) return showChoice();
   choice_ = std::move(choice);
   showChoice();
   emit changed();
+}
+
+TimingChoices::Values TimingChoices::inForce() const {
+  Values choice = kept_;
+  const bool here = of_ == model_;
+  QStringList known = here ? QString::fromStdString(kept_.at("forms")).split(u',', Qt::SkipEmptyParts) : QStringList();
+  known.removeIf([this](const QString& form) { return !forms_.contains(form); });
+  choice["forms"] = known.join(u',').toStdString();
+  if (!here || !fields_[3].shown) choice["width"].clear();
+  if (choice["device"] == "cuda" && !cuda_) choice["device"].clear();
+  return choice;
 }
 
 void TimingChoices::chooseForms() {
@@ -154,12 +172,7 @@ void TimingChoices::chooseLengths(bool from) {
 
 void TimingChoices::setRun(const RunInfo& info, const QStringList& forms) {
   own_ = {{"device", info.device}, {"dtype", info.dtype == "float32" ? "f32" : "f64"}};
-  Values next = choice_;
-  const QString model = QString::fromStdString(info.preset);
-  if (model != model_ && !std::exchange(model_, model).isEmpty()) {
-    next["forms"].clear();
-    next["width"].clear();
-  }
+  model_ = QString::fromStdString(info.preset);
   if (forms != forms_) {
     forms_ = forms;
     for (QCheckBox* box : form_boxes_) box->deleteLater();
@@ -171,13 +184,9 @@ void TimingChoices::setRun(const RunInfo& info, const QStringList& forms) {
       form_list_->layout()->addWidget(box);
       form_boxes_.push_back(box);
     }
-    QStringList known = QString::fromStdString(next["forms"]).split(u',', Qt::SkipEmptyParts);
-    known.removeIf([&](const QString& form) { return !forms_.contains(form); });
-    next["forms"] = known.join(u',').toStdString();
   }
   const auto width = std::find_if(info.hyper.begin(), info.hyper.end(), [](const auto& one) { return one.first == "width"; });
   const bool wide = width != info.hyper.end();
-  if (!wide) next["width"].clear();
   const QString own = wide ? QString::fromStdString(width->second) : QString();
   QComboBox* widths = boxes_["width"];
   if (wide && (widths->count() == 0 || widths->itemText(0) != own)) {
@@ -188,12 +197,11 @@ void TimingChoices::setRun(const RunInfo& info, const QStringList& forms) {
   }
   const bool shown = fields_[3].shown;
   fields_[3].shown = wide;
-  const bool cuda = std::find(info.devices.begin(), info.devices.end(), "cuda") != info.devices.end() || info.device == "cuda";
-  qobject_cast<QStandardItemModel*>(boxes_["device"]->model())->item(1)->setEnabled(cuda);
-  if (!cuda && next["device"] == "cuda") next["device"].clear();
+  cuda_ = std::find(info.devices.begin(), info.devices.end(), "cuda") != info.devices.end() || info.device == "cuda";
+  qobject_cast<QStandardItemModel*>(boxes_["device"]->model())->item(1)->setEnabled(cuda_);
   setNoCuda(why_no_cuda_);
   if (shown != wide) arrange();
-  take(next);
+  take(kept_);
 }
 
 void TimingChoices::setNoCuda(const QString& why) {
@@ -261,8 +269,8 @@ int TimingChoices::rowWidth() const {
 }
 
 QVariantMap TimingChoices::saved() const {
-  QVariantMap all{{"model", model_}};
-  for (const auto& [key, value] : choice_) all.insert(QString::fromStdString(key), QString::fromStdString(value));
+  QVariantMap all{{"model", of_}};
+  for (const auto& [key, value] : kept_) all.insert(QString::fromStdString(key), QString::fromStdString(value));
   return all;
 }
 
@@ -275,11 +283,10 @@ void TimingChoices::restore(const QVariantMap& saved) {
   const QStringList lengths = kept("lengths").split(u',');
   if (from_->findData(lengths.front()) >= 0 && to_->findData(lengths.back()) >= 0)
     if (const std::string all = lengthsFrom(lengths.front(), lengths.back()); !all.empty()) next["lengths"] = all;
-  // Forms and width are of a model: they wait for a run of it.
-  model_ = kept("model");
+  of_ = kept("model");
   next["forms"] = kept("forms").toStdString();
   if (const QString width = kept("width"); doublings(narrowest, widest).contains(width)) next["width"] = width.toStdString();
-  take(next);
+  take(std::move(next));
 }
 
 }  // namespace reclab

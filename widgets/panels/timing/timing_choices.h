@@ -34,12 +34,15 @@ class TimingChoices : public QWidget {
   /// as the run), "forward_only".
   using Values = std::map<std::string, std::string>;
   static Values usual();
+  /// What is timed. Forms and width that were chosen for another model than the run's, and a device that is not there, are left out.
   const Values& choice() const { return choice_; }
-  /// Sets the choices that this run has. Another model begins with all of its forms and its own width.
+  /// Sets the run, which decides what there is to choose from. What was chosen stays: forms and width are in force again with a run of the
+  /// model that they were chosen for.
   void setRun(const RunInfo& info, const QStringList& forms);
   void setNoCuda(const QString& why);
   void setColumn(bool column);
   int rowWidth() const;  ///< the width of all choices in a row
+  /// What was chosen by hand, whichever run there is, so that a panel that is out of sight keeps it while runs come and go.
   QVariantMap saved() const;
   void restore(const QVariantMap& saved);
 
@@ -56,15 +59,20 @@ class TimingChoices : public QWidget {
   void showChoice();  ///< in the editors
   void chooseForms();
   void chooseLengths(bool from);
-  void take(Values choice);
+  void take(Values kept);
+  Values inForce() const;  ///< of what was chosen, with this run
   void choose(const std::string& key, const QString& value);
   QStringList list(const char* key) const { return QString::fromStdString(choice_.at(key)).split(u',', Qt::SkipEmptyParts); }
   QComboBox* combo(const std::string& key, const QString& name, const QString& label, const QString& tip,
                    const std::vector<std::pair<QString, QString>>& offered = {});
 
-  Values choice_ = usual();
+  Values kept_ = usual();                            ///< as chosen by hand
+  Values choice_ = usual();                          ///< of these, those in force
   Values own_{{"device", "cpu"}, {"dtype", "f64"}};  ///< of the run
-  QString model_, why_no_cuda_;
+  QString model_;                                    ///< of the run
+  QString of_;                                       ///< the model that forms and width were chosen for; "" where neither was
+  QString why_no_cuda_;
+  bool cuda_ = true;  ///< whether the run's machine has a device; unknown without a run
   QStringList forms_;
   std::vector<Field> fields_;
   QToolButton* form_button_;

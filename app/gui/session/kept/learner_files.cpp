@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A training of the window as files: the folder that `reclab train --resume` reads, and beside it the window's part, its curve and the
 // weights on its way. Both are whole or not there.
+#include <QDir>
 #include <QFileInfo>
 #include <QJsonDocument>
 #include <filesystem>
@@ -147,8 +148,10 @@ std::string learnerWithFiles(const std::string& manifest, const std::function<QS
 
 bool Learner::keep(const QString& folder, const std::function<void()>& whole) {
   const std::lock_guard training(training_mutex_);
-  if (!writeAll(folder)) return false;
+  if ((removed_ && !whole) || !writeAll(folder)) return false;
   if (whole) whole();
+  // Removed since: the window's thread has removed what was there then. One that goes on from its folder wrote nothing.
+  if (removed_ && training_) QDir(folder).removeRecursively();
   return true;
 }
 

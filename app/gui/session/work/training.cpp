@@ -486,7 +486,7 @@ std::shared_ptr<TrainingWork::Forgotten> TrainingWork::forget(const std::shared_
   }
   for (const auto& one : forgotten->together) {
     std::erase(all_, one);
-    forgottenNumbers_.insert(one->number());
+    forgottenOnes_[one->number()] = one;
   }
   std::erase_if(forgotten_, [&](const std::weak_ptr<Forgotten>& one) { return one.expired() || one.lock() == forgotten; });
   forgotten_.push_back(forgotten);
@@ -506,6 +506,7 @@ bool TrainingWork::bringBack(const std::shared_ptr<Forgotten>& forgotten) {
     job_.stop();
   }
   std::erase_if(forgotten_, [&](const std::weak_ptr<Forgotten>& one) { return one.lock() == forgotten; });
+  for (const auto& one : forgotten->together) one->setRemoved(false);
   all_.insert(all_.end(), forgotten->together.begin(), forgotten->together.end());
   std::ranges::sort(all_, {}, &Learner::number);
   together_ = forgotten->together;
@@ -551,10 +552,14 @@ QString TrainingWork::keepNow() {
   return keptIn_.isEmpty() ? QString() : keepAll(all_, keptIn_);
 }
 
-QStringList TrainingWork::forgottenIds() const {
+QStringList TrainingWork::removeForgotten() {
   QStringList ids;
-  for (const auto& [number, id] : ids_)
-    if (forgottenNumbers_.contains(number) && !find(number)) ids << id;
+  for (const auto& [number, id] : ids_) {
+    const auto forgotten = forgottenOnes_.find(number);
+    if (forgotten == forgottenOnes_.end() || find(number)) continue;
+    if (const auto one = forgotten->second.lock()) one->setRemoved(true);
+    ids << id;
+  }
   return ids;
 }
 
@@ -577,7 +582,7 @@ void TrainingWork::leaveAll() {
   together_.clear();
   current_.reset();
   forgotten_.clear();
-  forgottenNumbers_.clear();
+  forgottenOnes_.clear();
   aside_.clear();
   ids_.clear();
   newest_ = 0;

@@ -13,7 +13,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "experiment/training/training.h"
@@ -39,7 +38,9 @@ class Learner {
   std::uint64_t number() const { return number_; }
   std::uint64_t run() const { return run_; }
   void setRun(std::uint64_t run) { run_ = run; }  ///< of one that was kept
-  const QString& id() const { return id_; }       ///< its own among all that there ever are, and the name of its folder
+  /// Whether its folder in the store is removed for good: what another thread is writing there then goes, too.
+  void setRemoved(bool removed) { removed_ = removed; }
+  const QString& id() const { return id_; }  ///< its own among all that there ever are, and the name of its folder
   const TrainingChoice& choice() const { return choice_; }
 
   // For the thread that trains.
@@ -85,7 +86,7 @@ class Learner {
   bool onCpu_ = false;                  ///< the chosen device failed
   std::optional<TrainingState> state_;  ///< of a training on a device, as it last was here; none: as it begins
   QElapsedTimer sinceState_;
-  std::atomic<bool> wanted_{false};
+  std::atomic<bool> wanted_{false}, removed_{false};
   std::atomic<std::int64_t> more_{0};  ///< steps that were asked for beyond those of the choice
   /// The mutex of all below is held for moments alone, since the window's thread waits for it. kept_ changes in the thread that trains.
   std::mutex mutex_;
@@ -154,7 +155,7 @@ class TrainingWork : public QObject {
   /// Writes all of it below the folder, in a thread of its own: at the end of each training, and every minute of it.
   void keepIn(const QString& folder);
   QString keepNow();  ///< here, before the program ends; a sentence where that cannot be
-  QStringList forgottenIds() const;
+  QStringList removeForgotten();
 
   bool running() const { return job_.running() || job_.waiting(); }
   std::shared_ptr<Learner> current() const { return current_; }
@@ -198,8 +199,8 @@ class TrainingWork : public QObject {
   std::vector<std::weak_ptr<Forgotten>> forgotten_;  ///< the newest last
   TrainingChoice begunBy_;                           ///< the choice that current_ began with
   std::uint64_t newest_ = 0;
-  std::map<std::uint64_t, QString> ids_;      ///< of all that ever were
-  std::set<std::uint64_t> forgottenNumbers_;  ///< some of which may be back
+  std::map<std::uint64_t, QString> ids_;                           ///< of all that ever were
+  std::map<std::uint64_t, std::weak_ptr<Learner>> forgottenOnes_;  ///< by their numbers; some may be back
   std::set<QString> aside_;
   std::uint64_t keeping_ = 0;
   QString keptIn_;
