@@ -38,9 +38,12 @@ Json json_of(const LearningRuleInfo& rule, const Uses& uses) {
           {"gradient", to_string(rule.gradient)},
           {"memory", rule.memory},
           {"time", rule.time},
+          {"memory_power", rule.memory_power},
+          {"time_power", rule.time_power},
           {"past_facing", rule.past_facing},
           {"local", rule.local},
           {"source", rule.source},
+          {"idea", rule.idea},
           {"models", takes},
           {"not_for", refuses}};
 }
@@ -57,7 +60,8 @@ void print(const Uses& uses) {
   std::cout << heading("Learning rules")
             << ": their gradient beside that of backpropagation, and their cost for T steps, d_s entries of the state and |θ| weights\n";
   table.print(std::cout);
-  for (const LearningRuleInfo& rule : learning_rules()) paragraph(std::cout, rule.id + ": " + rule.title + ". " + rule.source + ".");
+  for (const LearningRuleInfo& rule : learning_rules())
+    paragraph(std::cout, rule.id + ": " + rule.title + ". " + rule.idea + " " + rule.source + ".");
   if (uses.size() != 1) return;
   for (const RuleUse& use : uses.front().second)
     paragraph(std::cout, use.rule + (!use.why_not.empty() ? ": not for " + uses.front().first + ". " + use.why_not.terminal_text()

@@ -83,7 +83,10 @@ struct LearningRuleInfo {
   bool local = false;       ///< the change of a weight is made of values of the units that it joins and of a feedback
   /// For one sequence, of T steps of d_s entries of the state and |theta| weights: the numbers that are kept, and the operations of a step.
   std::string memory{}, time{};
+  /// The powers of d_s in both, for a full recurrent matrix: |theta| is d_s^2, and T is no part of it.
+  double memory_power = 0.0, time_power = 0.0;
   std::string source{};  ///< the paper and its equation
+  std::string idea{};    ///< two sentences: how it comes to its gradient, and what that leaves out or costs
   /// Throws Error for a model or options that it cannot learn with. Null for a rule that is a method of `online` alone.
   std::unique_ptr<LearningRule> (*make)(const LearningSetup&) = nullptr;
   /// Throws Error for a model that it does not take. Null for a rule that is not online.

@@ -38,6 +38,7 @@ struct Study {
   bool takes_loss = false;                              ///< its result depends on the loss of the run
   Kinds fills{};                                        ///< the kinds of a trace that its result has; none: it is of a type of its own
   bool measures = false;                                ///< time: nothing is to compute beside it
+  bool on_request = false;                              ///< a window computes it when asked to by hand alone, and its last result stays
   /// Throws Error, and Cancelled where it is stopped. Fields that are not among the values have their defaults.
   std::function<StudyResult(const StudyInput&, const FieldTexts& values, const StudyReport&, std::stop_token)> compute{};
   std::function<StudyResult(const std::string& why)> instead{};  ///< a result that says why there is none; may be empty

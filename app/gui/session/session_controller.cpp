@@ -62,7 +62,7 @@ void SessionController::connectRuns() {
   connect(&runs_, &RunWork::rests, this, [this](Outcome outcome) {
     if (outcome != Outcome::finished) return;
     for (const auto& one : studies_)
-      if (needs_of(visible_).has_any(one->study().fills)) one->start();  // a tab behind another is open too
+      if (!one->study().on_request && needs_of(visible_).has_any(one->study().fills)) one->start();  // a tab behind another is open too
   });
 }
 
@@ -124,6 +124,7 @@ void SessionController::connectStudies() {
                 study, scheduler_, [this] { return StudyWork::Subject{library_, setup_, ready() && shown_.trace() && runs_.hasShown()}; }))
             .get();
     connect(work, &StudyWork::said, this, &SessionController::said);
+    connect(work, &StudyWork::moved, this, [this, work](const StudyState& state) { emit studyMoved(work->study().id, state); });
     connect(work, &StudyWork::came, this, [this, work](const QString& problem) {
       if (work->study().fills.empty())
         emit studied(work->study().id, work->result(), problem);
@@ -287,7 +288,10 @@ void SessionController::request(const Request& request) {
   const auto* choice = std::get_if<StudyChoice>(&request);
   if (choice->study == "train") return emit trainingWanted();
   for (const auto& one : studies_)
-    if (one->study().id == choice->study) return one->choose(choice->values);
+    if (one->study().id == choice->study) {
+      if (choice->act == StudyChoice::Act::stop) return one->stop();
+      return one->choose(choice->values);
+    }
   if (choice->study != timings_.study().id) return;
   if (choice->act == StudyChoice::Act::stop)
     timings_.stop();

@@ -11,6 +11,20 @@
 
 namespace reclab {
 
+namespace {
+
+/// Or why there is none, where the study says so.
+StudyResult computed(const Study& study, const StudyInput& input) {
+  try {
+    return study.compute(input, study.in_window, {}, {});
+  } catch (const Error& error) {
+    if (!study.on_request || !study.instead) throw;
+    return study.instead(error.what());
+  }
+}
+
+}  // namespace
+
 DrawnPanels::DrawnPanels(const Library& library, const Setup& setup, const QStringList& ids, const std::vector<Setup>& beside) {
   const Registry& registry = builtin_registry();
   const Kinds needs = needs_of(ids);
@@ -19,7 +33,7 @@ DrawnPanels::DrawnPanels(const Library& library, const Setup& setup, const QStri
     TracePtr trace = run(registry, request, {}, {}).trace;
     for (const Study& study : studies())
       if (needs.has_any(study.fills)) {
-        const auto found = study.compute({registry, library.presets, request}, study.in_window, {}, {}).get<Trace>();
+        const auto found = computed(study, {registry, library.presets, request}).get<Trace>();
         trace = study.measures ? withTiming(trace, found) : merged(trace, found);
       }
     return trace;

@@ -50,11 +50,22 @@ std::vector<RuleUse> rule_uses(const Registry& registry, const Preset& preset) {
   RunRequest request;
   request.preset = preset;
   request.sequence = make_task(preset.task, preset.task_options());
+  return rule_uses(registry, std::move(request));
+}
+
+std::vector<RuleUse> rule_uses(const Registry& registry, RunRequest request, std::stop_token stop) {
+  const Preset& preset = request.preset;
+  request.weights.clear();
+  request.state.clear();
+  request.learned.reset();
   if (request.sequence->target_kind == TargetKind::none) request.sequence = make_task("adding", {.length = 8});
   request.loss = LossKind::task;
   auto prepared = std::make_unique<Prepared>(registry, request);
   if (is_large(*prepared)) {
-    request.set = small_settings(registry, preset);
+    for (auto& [key, value] : small_settings(registry, preset)) {
+      std::erase_if(request.set, [&](const auto& setting) { return setting.first == key; });
+      request.set.emplace_back(key, value);
+    }
     // One layer is not the same to all rules as a stack.
     if (std::ranges::find(preset.hyper, std::pair<std::string, HyperValue>("layers", std::int64_t{1})) != preset.hyper.end())
       std::erase_if(request.set, [](const auto& setting) { return setting.first == "layers"; });
@@ -64,6 +75,7 @@ std::vector<RuleUse> rule_uses(const Registry& registry, const Preset& preset) {
   const std::deque<Sequence> examples{*request.sequence};
   std::vector<RuleUse> uses;
   for (const LearningRuleInfo& rule : learning_rules()) {
+    if (stop.stop_requested()) throw Cancelled();
     RuleUse& use = uses.emplace_back(rule.id);
     if (!prepared->readout_note.empty()) {
       use.why_not = "Its read-out is fitted to the target at once, and nothing is learned step by step.";

@@ -18,6 +18,9 @@ struct RuleUse {
 /// Of all rules, in their order, for the model of a preset on its own sequence; a large one is made small, whose step has the same
 /// structure. Throws Error for a preset that cannot be built.
 std::vector<RuleUse> rule_uses(const Registry& registry, const Preset& preset);
+/// The same for the model of a request on its sequence, with weights that are drawn; on one of a task where that has no target. Throws
+/// Cancelled.
+std::vector<RuleUse> rule_uses(const Registry& registry, RunRequest request, std::stop_token stop = {});
 
 /// The settings that make a preset small, as far as it can be.
 std::vector<std::pair<std::string, std::string>> small_settings(const Registry& registry, const Preset& preset);

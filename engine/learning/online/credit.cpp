@@ -135,6 +135,7 @@ std::vector<CreditOfRule> credit_of(const Model& model, const Sequence& sequence
     methods.push_back(info.online(setup));
   }
   const OnlineMethod exact = learning_rule("rtrl").online(setup);
+  const std::uint64_t drawn = seed + 0x9E3779B97F4A7C15ULL * static_cast<std::uint64_t>(plan.signs);
   Course course(model, sequence, loss);
   const std::size_t T = course.steps(), W = course.weights(), delays = std::min(T, static_cast<std::size_t>(plan.delays));
   std::size_t counted = 0;
@@ -156,7 +157,7 @@ std::vector<CreditOfRule> credit_of(const Model& model, const Sequence& sequence
   for (std::size_t m = 0; m < methods.size(); ++m) {
     const LearningRuleInfo& info = learning_rule(plan.rules[m]);
     const std::int64_t repeats = info.gradient == GradientKind::unbiased && !methods[m].exact ? plan.repeats : 1;
-    CreditOfRule made{.rule = info.id, .exact = methods[m].exact, .bytes = methods[m].numbers * sizeof(double)};
+    CreditOfRule made{.rule = info.id, .exact = methods[m].exact, .repeats = repeats, .bytes = methods[m].numbers * sizeof(double)};
     made.seconds = std::numeric_limits<double>::infinity();
     const std::unique_ptr<Influence> influence = methods[m].influence();
     NearnessMeans by_step(T), of_sum(1);
@@ -171,7 +172,7 @@ std::vector<CreditOfRule> credit_of(const Model& model, const Sequence& sequence
             info.id);
       std::vector<double> sum(W);
       const double seconds =
-          course.go(*influence, signs_of(seed, repeat + 1, 0), 0, T, false, [&](std::size_t t, const std::vector<double>& gradient) {
+          course.go(*influence, signs_of(drawn, repeat + 1, 0), 0, T, false, [&](std::size_t t, const std::vector<double>& gradient) {
             Agreement sums;
             sums.add(gradient, gradients[t]);
             by_step.add(t, sums);
@@ -199,7 +200,7 @@ std::vector<CreditOfRule> credit_of(const Model& model, const Sequence& sequence
         bool any = false;
         for (std::size_t t = from; t < end; ++t) any |= course.counts(t);
         if (!any) continue;
-        course.go(*influence, signs_of(seed, repeat + 1, static_cast<std::int64_t>(from) + 1), from, end, true,
+        course.go(*influence, signs_of(drawn, repeat + 1, static_cast<std::int64_t>(from) + 1), from, end, true,
                   [&](std::size_t t, const std::vector<double>& gradient) { own[t - from] = gradient; });
         course.go(*truth, {}, from, end, true,
                   [&](std::size_t t, const std::vector<double>& gradient) { by_delay[t - from].add(own[t - from], gradient); });

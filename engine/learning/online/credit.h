@@ -17,6 +17,7 @@ namespace reclab {
 struct CreditPlan {
   std::vector<std::string> rules{"uoro", "snap"};
   std::int64_t repeats = 8;     ///< of a rule that draws signs, with others each time
+  std::int64_t signs = 0;       ///< another number: other signs for the same weights
   std::int64_t delays = 16;     ///< 0, 1, ... steps between the loss and the step at which the weights act
   std::int64_t snap_order = 1;  ///< TrainingOptions::snap_order
 };
@@ -30,6 +31,7 @@ struct Nearness {
 struct CreditOfRule {
   std::string rule{};
   bool exact = false;
+  std::int64_t repeats = 1;           ///< of the plan where it draws signs, else 1
   Nearness whole{};                   ///< [T], of all weights; NaN at steps without a loss
   std::vector<Nearness> by_weight{};  ///< [T] each, in the order of the model's weights
   Nearness by_delay{};                ///< [delays], over all steps: the weights act at the step so long before the loss, and at no other

@@ -58,7 +58,12 @@ LearningRuleInfo diagonal_rtrl() {
           .local = true,
           .memory = "|θ| for weights that act on one entry of the state",
           .time = "|θ| beside a few products of the step's Jacobian",
+          .memory_power = 2,
+          .time_power = 2,
           .source = "N. Zucchet, R. Meier, S. Schug, A. Mujika, J. Sacramento, Online learning of long-range dependencies, NeurIPS 2023",
+          .idea =
+              "Of the influence of the weights only what goes on within each entry of the state, or each block, is carried. Where the "
+              "transition is diagonal that is all of it; where units mix, what passes from one to another is left out.",
           .online = method};
 }
 

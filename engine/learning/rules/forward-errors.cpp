@@ -157,9 +157,14 @@ LearningRuleInfo forward_errors() {
           .past_facing = false,
           .memory = "d_s²",
           .time = "d_s³",
+          .memory_power = 2,
+          .time_power = 3,
           .source =
               "N. Zucchet and others, Forward propagation of errors through time, 2026, "
               "github.com/NicolasZucchet/Forward-propagation-errors-through-time",
+          .idea =
+              "The adjoint of the last step is found first, and then goes forward through the inverses of the steps' Jacobians. Nothing is "
+              "kept of the past, but rounding grows where the transition contracts, as λ to the power -T.",
           .online = method};
 }
 

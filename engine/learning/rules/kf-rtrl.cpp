@@ -131,9 +131,14 @@ LearningRuleInfo kf_rtrl() {
           .gradient = GradientKind::unbiased,
           .memory = "d_s² for a full matrix",
           .time = "d_s³ for a full matrix",
+          .memory_power = 2,
+          .time_power = 3,
           .source =
               "A. Mujika, F. Meier, A. Steger, Approximating real-time recurrent learning with random Kronecker factors, NeurIPS 2018, "
               "algorithm 1",
+          .idea =
+              "The influence of the weights is held as one Kronecker product, and two are joined to one at each step by signs that are "
+              "drawn. Its mean over the signs is the true gradient, with less noise than one of rank one has.",
           .online = method};
 }
 

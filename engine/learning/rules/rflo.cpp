@@ -243,7 +243,12 @@ LearningRuleInfo rflo() {
           .local = true,
           .memory = "|θ|, d_s² for a full matrix",
           .time = "|θ|, d_s² for a full matrix",
+          .memory_power = 2,
+          .time_power = 2,
           .source = "J. M. Murray, Local online learning in recurrent networks with random feedback, eLife 8:e43299, 2019",
+          .idea =
+              "Each weight keeps a trace that decays with the leak of its own unit, and fixed random feedback brings the error to the "
+              "units. What passes from one unit to another is left out.",
           .online = method};
 }
 

@@ -68,7 +68,12 @@ LearningRuleInfo rtrl() {
           .name = "RTRL",
           .memory = "d_s |θ|, d_s³ for a full matrix",
           .time = "d_s² |θ|, d_s⁴ for a full matrix",
+          .memory_power = 3,
+          .time_power = 4,
           .source = "R. J. Williams, D. Zipser, Neural Computation 1(2), 1989, equations 2.10 to 2.13",
+          .idea =
+              "The influence of every weight on every entry of the state is carried forward, so that the gradient of each step's loss is "
+              "known at that step. It is exact and needs no past, at a cost that only small models can bear.",
           .online = method};
 }
 

@@ -23,9 +23,14 @@ LearningRuleInfo snap() {
           .gradient = GradientKind::biased,
           .memory = "d_s + d |θ|, d the share of entries that n steps reach",
           .time = "d (d_s² + |θ|) for n = 1",
+          .memory_power = 2,
+          .time_power = 2,
           .source =
               "J. Menick, E. Elsen, U. Evci, S. Osindero, K. Simonyan, A. Graves, Practical real time recurrent learning with a sparse "
               "approximation, ICLR 2021, section 3",
+          .idea =
+              "Of the influence of the weights those entries alone are carried that a weight reaches within n steps. With n = 1 little is "
+              "kept and influence through other units is lost; with n the diameter of the network it is exact.",
           .online = method};
 }
 

@@ -58,7 +58,12 @@ LearningRuleInfo uoro() {
           .gradient = GradientKind::unbiased,
           .memory = "d_s + |θ|, d_s² for a full matrix",
           .time = "as a step of the model forward and back, d_s² for a full matrix",
+          .memory_power = 2,
+          .time_power = 2,
           .source = "C. Tallec, Y. Ollivier, Unbiased online recurrent optimization, ICLR 2018, algorithm 1",
+          .idea =
+              "The influence of the weights is held as one outer product, and two are joined to one at each step by signs that are drawn. "
+              "Its mean over the signs is the true gradient; one draw alone is noisy, the more the longer the sequence.",
           .online = method};
 }
 

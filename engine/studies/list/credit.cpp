@@ -20,6 +20,8 @@ const std::vector<PlanField<CreditPlan>>& fields() {
         std::move(rules),
         count_field<CreditPlan>(flag_of("repeats"), "N", "repeats", 1, 1 << 20, "Times that a rule draws its signs anew",
                                 [](auto& plan) -> auto& { return plan.repeats; }),
+        count_field<CreditPlan>(flag_of("signs"), "N", "signs", 0, 1 << 20, "Of rules that draw signs: another number, other signs",
+                                [](auto& plan) -> auto& { return plan.signs; }),
         count_field<CreditPlan>(flag_of("delays"), "N", "delays", 1, 1 << 20, "Delays from a loss back to the step at which weights act",
                                 [](auto& plan) -> auto& { return plan.delays; }),
         count_field<CreditPlan>(flag_of("snap_order"), "N", "snap_order", 1, 1 << 20,
@@ -43,6 +45,14 @@ TracePtr trace_of(const StudyInput& input, const CreditPlan& plan, const StudyRe
   line.model(request, trace.info.device, {"form", "every", "record"});
   line.fields(fields(), plan);
   trace.info.command = line.text("reclab credit");
+  TraceArray planned;
+  planned.key = key_of(Kind::credit, "plan");
+  planned.text = trace.info.command;  // beside a run, whose own line it has
+  planned.shape = {4};
+  planned.axes = {{"choice", "", {"repeats", "signs", "delays", "snap_order"}}};
+  put_real(trace, std::move(planned),
+           {static_cast<double>(plan.repeats), static_cast<double>(plan.signs), static_cast<double>(plan.delays),
+            static_cast<double>(plan.snap_order)});
   for (const CreditOfRule& rule : found) {
     const auto put = [&](const std::string& what, const std::string& axis, const std::vector<double>& values, const std::string& unit,
                          const std::string& text) {
@@ -69,9 +79,22 @@ TracePtr trace_of(const StudyInput& input, const CreditPlan& plan, const StudyRe
     put("deviation", "time", rule.deviation, "", "How far repeats are from their mean, over the norm of the true gradient.");
     put("bytes", "sequence", {rule.bytes}, "bytes", "The memory of the rule for one sequence, beside the model's.");
     put("seconds", "sequence", {rule.seconds}, "s", "The time of the rule for a step, without the step itself.");
+    put("repeats", "sequence", {static_cast<double>(rule.repeats)}, "", "How often the rule was repeated with other signs.");
     put("exact", "sequence", {rule.exact ? 1.0 : 0.0}, "", "1 where the rule has the true gradient for this model.");
   }
   return std::make_shared<const Trace>(std::move(trace));
+}
+
+/// A trace that says why there is no credit.
+TracePtr no_credit(const std::string& why) {
+  Trace none;
+  TraceArray array;
+  array.key = key_of(Kind::credit, "none");
+  array.text = why;
+  array.shape = {1};
+  array.axes = {{"reason", "", {}}};
+  put_real(none, std::move(array), {1.0});
+  return std::make_shared<const Trace>(std::move(none));
 }
 
 }  // namespace
@@ -86,6 +109,8 @@ Study credit() {
   made.fields.push_back(file_output("DIR", "Folder for manifest.json and trace.npz, whose keys are credit/<rule>/..."));
   made.takes_loss = true;
   made.fills = {Kind::credit};
+  made.on_request = true;
+  made.instead = [](const std::string& why) { return no_credit(why); };
   made.compute = [](const StudyInput& input, const FieldTexts& values, const StudyReport& report, std::stop_token stop) {
     return trace_of(input, plan_of(fields(), values), report, std::move(stop));
   };

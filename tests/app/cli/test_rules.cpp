@@ -24,7 +24,8 @@ TEST_CASE("rules are listed with their gradient, cost and source, and with the p
   const std::size_t presets = all[0].at("models").size() + all[0].at("not_for").size();
   CHECK(presets > 100);
   for (const Json& rule : all) {
-    for (const char* key : {"id", "title", "name", "gradient", "memory", "time", "source"})
+    CHECK(rule.at("memory_power") >= 1.0 && rule.at("time_power") >= rule.at("memory_power"));
+    for (const char* key : {"id", "title", "name", "gradient", "memory", "time", "source", "idea"})
       CHECK_SAYS(!rule.at(key).get<std::string>().empty(), rule.dump());
     CHECK(rule.at("year") > 1980 && rule.at("past_facing").is_boolean() && rule.at("local").is_boolean());
     CHECK_EQUAL(rule.at("models").size() + rule.at("not_for").size(), presets);

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <set>
 
+#include "learning/learning_rule.h"
 #include "models/registry.h"
 #include "studies/compared.h"
 #include "studies/study.h"
 #include "test.h"
 #include "trace/composition.h"
+#include "trace/rule_table.h"
 
 using namespace reclab;
 
@@ -43,7 +45,7 @@ TEST_CASE("every study has a name of its own, and its fields keys and options of
     }
     for (const auto& [key, text] : study.in_window) CHECK_SAYS(keys.contains(key), key + " = " + text);
   }
-  for (const char* id : {"compare", "compose", "credit", "distil", "forms", "schedule", "time"}) CHECK_SAYS(ids.contains(id), id);
+  for (const char* id : {"compare", "compose", "credit", "distil", "forms", "rules", "schedule", "time"}) CHECK_SAYS(ids.contains(id), id);
 }
 
 TEST_CASE("a field says its values as a command line takes them, and refuses those that it has not") {
@@ -102,4 +104,44 @@ TEST_CASE("the forms of a model are compared with the loss of its run, and prese
   CHECK(!pair->front().eigenvalues.empty() && pair->front().no_spectrum.empty());
   CHECK(pair->back().eigenvalues.empty() && !pair->back().no_spectrum.empty());
   CHECK_ERROR(study("compare").compute(input, {{"presets", "lstm,none"}}, {}, {}), "none");
+}
+
+TEST_CASE("the rules of a run are all that there are, each with its facts, and with a reason where it does not take the model") {
+  const auto table_of = [](const std::string& preset) { return study("rules").compute(input_of(preset, 30), {}, {}, {}).get<RuleTable>(); };
+  const auto lru = table_of("lru"), lstm = table_of("lstm");
+  CHECK_EQUAL(lru->rules.size(), learning_rules().size());
+  const auto rule = [](const RuleTable& table, const std::string& id) { return *std::ranges::find(table.rules, id, &RuleTable::Rule::id); };
+  for (const RuleTable::Rule& one : lru->rules) {
+    CHECK_SAYS(!one.title.empty() && !one.name.empty() && !one.source.empty() && !one.memory.empty() && !one.time.empty(), one.id);
+    CHECK_SAYS(std::ranges::count(one.idea, '.') >= 2 && one.idea.ends_with('.'), one.id + ": " + one.idea);
+    CHECK_SAYS(one.memory_power >= 1.0 && one.time_power >= one.memory_power, one.id);
+  }
+  CHECK(rule(*lru, "diagonal-rtrl").exact_here && rule(*lru, "diagonal-rtrl").why_not.empty());
+  CHECK(!rule(*lstm, "diagonal-rtrl").why_not.empty() && rule(*lstm, "rtrl").exact_here);
+  CHECK(rule(*lstm, "uoro").step_by_step && !rule(*lstm, "bptt").step_by_step && !rule(*lstm, "forward-errors").step_by_step);
+  CHECK_EQUAL(lstm->model, presets().find("lstm").title);
+}
+
+TEST_CASE("the credit of a run has the line that repeats it, other signs on request, and a sentence where there is none") {
+  StudyInput input = input_of("elman", 12);
+  input.run.set = {{"width", "4"}};
+  const auto credit_of = [&](FieldTexts values) {
+    values.emplace_back("rules", "uoro,rtrl");
+    values.emplace_back("repeats", "2");
+    return study("credit").compute(input, values, {}, {}).get<Trace>();
+  };
+  const auto read = [](const TracePtr& trace, const char* key) { return *trace->find(key)->real; };
+  const TracePtr usual = credit_of({}), again = credit_of({{"signs", "0"}}), other = credit_of({{"signs", "1"}});
+  const TraceArray* plan = usual->find("credit/plan");
+  CHECK(*plan->real == (std::vector<double>{2, 0, 16, 1}));
+  CHECK_SAYS(plan->text.starts_with("reclab credit elman") && plan->text.find("--repeats 2") != std::string::npos, plan->text);
+  CHECK(other->find("credit/plan")->text.find("--signs 1") != std::string::npos);
+  CHECK(read(usual, "credit/uoro/bias") == read(again, "credit/uoro/bias"));
+  CHECK(read(usual, "credit/uoro/bias") != read(other, "credit/uoro/bias"));
+  CHECK(read(usual, "credit/rtrl/ratio_of_sum") == read(other, "credit/rtrl/ratio_of_sum"));
+  CHECK_EQUAL(read(usual, "credit/uoro/repeats")[0], 2.0);
+  CHECK_EQUAL(read(usual, "credit/rtrl/repeats")[0], 1.0);
+  CHECK(study("credit").on_request);
+  const TracePtr none = study("credit").instead("It is too large.").get<Trace>();
+  CHECK_EQUAL(none->find("credit/none")->text, "It is too large.");
 }

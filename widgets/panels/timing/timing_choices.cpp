@@ -2,7 +2,6 @@
 #include "panels/timing/timing_choices.h"
 
 #include <QGridLayout>
-#include <QScreen>
 #include <QStandardItemModel>
 #include <algorithm>
 
@@ -29,26 +28,6 @@ std::string lengthsFrom(const QString& from, const QString& to) {
 bool isOfModel(const std::string& key) { return key == "forms" || key == "width"; }
 
 }  // namespace
-
-Popup::Popup(QWidget* parent) : QFrame(parent, Qt::Popup) {
-  setObjectName(QStringLiteral("popup"));
-  setFrameShape(QFrame::StyledPanel);
-  auto* column = boxLayout<QVBoxLayout>(this, -1, {12, 10, 12, 10});
-  column->setSizeConstraint(QLayout::SetFixedSize);
-}
-
-void Popup::openUnder(const QWidget* button) {
-  ensurePolished();
-  layout()->activate();
-  const QSize size = sizeHint();
-  const QRect room = button->screen()->availableGeometry();
-  QPoint at = button->mapToGlobal(QPoint(0, button->height() + 2));
-  if (at.y() + size.height() > room.bottom()) at.setY(button->mapToGlobal(QPoint(0, -2)).y() - size.height());
-  at.setX(std::clamp(at.x(), room.left(), std::max(room.left(), room.right() - size.width())));
-  at.setY(std::max(at.y(), room.top()));
-  move(at);
-  show();
-}
 
 TimingChoices::TimingChoices(QWidget* parent) : QWidget(parent) {
   form_button_ = new QToolButton;

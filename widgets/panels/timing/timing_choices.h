@@ -5,7 +5,6 @@
 
 #include <QCheckBox>
 #include <QComboBox>
-#include <QFrame>
 #include <QLabel>
 #include <QToolButton>
 #include <QVariantMap>
@@ -14,17 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "popup.h"
 #include "trace/trace.h"
 
 namespace reclab {
-
-/// A sheet that opens under a button and closes on a click beside it.
-class Popup : public QFrame {
-  Q_OBJECT
- public:
-  explicit Popup(QWidget* parent);
-  void openUnder(const QWidget* button);
-};
 
 class TimingChoices : public QWidget {
   Q_OBJECT

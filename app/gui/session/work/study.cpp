@@ -19,9 +19,17 @@ StudyWork::StudyWork(const Study& study, Scheduler& scheduler, std::function<Sub
       subject_(std::move(subject)),
       values_(study.in_window),
       job_(scheduler, {.niceness = study.takes_model ? 10 : 0},
-           {.finished = [this](const StudyKey& key, const StudyResult& found) { take(key, found); },
+           {.began = [this](const StudyKey&) { tell(true); },
+            .progressed =
+                [this](const StudyKey&, double fraction, const QString& stage) {
+                  state_.fraction = fraction;
+                  state_.stage = stage;
+                  emit moved(state_);
+                },
+            .finished = [this](const StudyKey& key, const StudyResult& found) { take(key, found); },
             .ended =
                 [this](const StudyKey& key, const Ending& ending) {
+                  tell(false);
                   if (ending.how != Ending::How::failed) return;
                   if (!study_.instead) return take(key, {}, ending.sentence);
                   emit said(ending.sentence, Tone::warning);
@@ -41,18 +49,29 @@ void StudyWork::start() {
   if (!subject.library || (study_.takes_model && !subject.shown) || (!study_.takes_model && !std::exchange(wanted_, false))) return;
   const StudyKey now = key();
   if (foundOf_ == now || job_.isAt(now)) return;
-  foundOf_.reset();
-  job_.start(now, [&study = study_, library = subject.library, setup = subject.setup, values = values_](const auto&, std::stop_token stop) {
+  if (!study_.on_request) foundOf_.reset();
+  job_.start(now, [&study = study_, library = subject.library, setup = subject.setup, values = values_](const Report<StudyResult>& report,
+                                                                                                        std::stop_token stop) {
     StudyInput input{builtin_registry(), library->presets};
     if (study.takes_model) input.run = requestFor(setup, library->presets.find(setup.preset), {});
-    return study.compute(input, values, {}, std::move(stop));
+    return study.compute(input, values, {.progress = report.progress}, std::move(stop));
   });
+}
+
+void StudyWork::stop() {
+  job_.drop();
+  tell(false);
 }
 
 void StudyWork::setupChanged() {
   const StudyKey now = key();
-  if (!job_.isAt(now)) job_.drop();
-  if (foundOf_ != now) foundOf_.reset();
+  if ((job_.running() || job_.waiting()) && !job_.isAt(now)) stop();
+  if (!holds(now)) foundOf_.reset();
+}
+
+void StudyWork::tell(bool running) {
+  state_ = {.running = running};
+  emit moved(state_);
 }
 
 void StudyWork::take(const StudyKey& key, const StudyResult& found, const QString& problem) {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QFrame>
+
+namespace reclab {
+
+/// A sheet that opens under a button and closes on a click beside it.
+class Popup : public QFrame {
+  Q_OBJECT
+ public:
+  explicit Popup(QWidget* parent);
+  void openUnder(const QWidget* button);
+};
+
+}  // namespace reclab
