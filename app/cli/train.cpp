@@ -126,6 +126,14 @@ void print_summary(const Training& training, const std::string& how) {
   std::string others = "; the baseline has " + number_text(trainer.baseline().metric, 5);
   if (const auto& linear = trainer.linear_predictor()) others += ", " + linear->text + " " + number_text(linear->metric, 5);
   table.row({trainer.metric(), number_text(last.metric, 5) + others});
+  if (const auto& flossed = training.flossed()) {
+    const auto listed = [](const std::vector<double>& exponents) {
+      std::string text;
+      for (const double exponent : exponents) text += (text.empty() ? "" : ", ") + number_text(exponent, 3);
+      return text;
+    };
+    table.row({"exponents", listed(flossed->before) + " before flossing, " + listed(flossed->after) + " after it, a step"});
+  }
   table.row({"memory", bytes_text(static_cast<double>(trainer.bytes()))});
   table.print(std::cout);
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "learning/forcing/forcing.h"
 #include "learning/optimiser_rule.h"
 #include "learning/rate_schedule.h"
 #include "recurrence/memory.h"
@@ -14,6 +15,7 @@ namespace reclab {
 struct TrainingOptions {
   std::string rule = "bptt";    ///< an id of learning_rules(): the way from a batch's loss to gradients
   std::int64_t snap_order = 1;  ///< of the rule snap: n, the steps over which a weight may act on an entry of the state that is kept
+  Forcing forcing;              ///< of the rule forcing
   std::uint64_t seed = 1;  ///< of the signs and the feedback that a rule draws; they depend on it, on the step and on the sequence alone
   OptimiserOptions optimiser;
   RateSchedule rate;

@@ -123,6 +123,9 @@ std::unique_ptr<StreamRun::Learner> StreamRun::learner(const Prepared& prepared,
                       "no truncation.",
                   {.parameter = "truncate", .value = std::to_string(truncate), .range = "0"});
     options.advance = std::max<std::int64_t>(1, options.advance);
+  } else if (info.id != "bptt") {
+    throw Error(info.title + " takes whole sequences, and a stream has no end: choose the rule bptt, or one that is online.",
+                {.parameter = "rule", .value = info.id});
   } else {
     options.truncate = truncate > 0 ? truncate : usual_truncation;
     if (options.advance == 0) options.advance = options.truncate;

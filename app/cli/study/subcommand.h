@@ -34,6 +34,7 @@ StudyText capacity_text();
 StudyText credit_text();
 StudyText distil_text();
 StudyText evaluate_text();
+StudyText forcing_text();
 StudyText forms_text();
 
 /// Options for fields.

@@ -140,11 +140,26 @@ std::vector<TrainingField> made() {
       where([](const TrainingPlan& plan) { return plan.options.rule == "snap"; },
             count("--snap-order", "N", "snap_order", 1, most, "Of snap: the steps within which a weight reaches the entries that are kept",
                   [](auto& plan) -> auto& { return plan.options.snap_order; }))));
+  add(shown(
+      {"teacher forcing", "α: the share of the data in what is fed back at a forced step; the rest is the model's own output", 0, 1, {}},
+      where([](const TrainingPlan& plan) { return plan.options.rule == "forcing"; },
+            real("--forcing", "forcing", 1.0, "Of forcing: the share α of the data at a forced step; 1 is teacher forcing, 0 none",
+                 [](auto& plan) -> auto& { return plan.options.forcing.strength; }))));
+  add(shown(
+      {"forced every", "Steps from one forced step to the next; between them the model's own output is fed back", 1, longest_sequence, {}},
+      where([](const TrainingPlan& plan) { return plan.options.rule == "forcing"; },
+            count("--forcing-every", "N", "forcing_every", 1, longest, "Of forcing: the steps from one forced step to the next",
+                  [](auto& plan) -> auto& { return plan.options.forcing.every; }))));
   add(optimiser_choice());
   for (const Field& option : optimiser_fields()) add(of_optimiser(option));
-  add(shown({"schedule", "How the rate goes over training: it stays, or falls to 0 as half a cosine", 0, 0, {"constant", "cosine"}},
+  add(shown({"schedule",
+             "How the rate goes over training: it stays, falls to 0 as half a cosine, or falls as one over the square root of the step",
+             0,
+             0,
+             {"constant", "cosine", "inverse square root"}},
             choice(
-                "--schedule", "schedule", {"constant", "cosine"}, "constant or cosine",
+                "--schedule", "schedule", {"constant", "cosine", "inverse-sqrt"},
+                "constant, cosine, or inverse-sqrt, which falls from the warm-up on",
                 [](auto& plan) -> auto& { return plan.options.rate.shape; }, schedule_shape)));
   add(shown({"warm-up steps", "Steps over which the rate rises to its largest", 0, most_steps, {}},
             count("--warm-up", "N", "warm_up", 0, longest, "Steps in which the rate rises from 0",
@@ -174,10 +189,28 @@ std::vector<TrainingField> made() {
              0,
              longest_sequence,
              {}},
-            where([](const TrainingPlan& plan) { return plan.options.rule != "bptt" || plan.options.truncate > 0; },
-                  usually("as many as --truncate",
-                          count("--advance", "K", "advance", 1, longest, "The weights change every K steps, by the loss of these",
-                                [](auto& plan) -> auto& { return plan.options.advance; })))));
+            where(
+                [](const TrainingPlan& plan) {
+                  return plan.options.rule != "forcing" && (plan.options.rule != "bptt" || plan.options.truncate > 0);
+                },
+                usually("as many as --truncate",
+                        count("--advance", "K", "advance", 1, longest, "The weights change every K steps, by the loss of these",
+                              [](auto& plan) -> auto& { return plan.options.advance; })))));
+  const auto flosses = [](const TrainingPlan& plan) { return plan.floss.steps > 0; };
+  add(shown({"flossing steps",
+             "Gradient flossing: before training, weights are changed so often that the leading Lyapunov exponents come near 0; 0: not",
+             0,
+             most_steps,
+             {}},
+            usually("none", count("--floss", "N", "floss", 1, longest,
+                                  "Gradient flossing before training: steps of Adam that bring the leading Lyapunov exponents near 0",
+                                  [](auto& plan) -> auto& { return plan.floss.steps; }))));
+  add(shown({"flossed exponents", "How many of the leading Lyapunov exponents of the state are brought near 0", 1, 4096, {}},
+            where(flosses, count("--floss-exponents", "K", "floss_exponents", 1, most, "Of flossing: how many exponents, the leading ones",
+                                 [](auto& plan) -> auto& { return plan.floss.exponents; }))));
+  add(shown({"flossing rate", "The rate of flossing's own Adam", 0, 1e3, {}},
+            where(flosses, real("--floss-lr", "floss_rate", unbounded, "Of flossing: its rate",
+                                [](auto& plan) -> auto& { return plan.floss.rate; }))));
   add(usually("128", count("--held-out", "N", "held_out", 1, most, "Sequences that it is judged by",
                            [](auto& plan) -> auto& { return plan.options.held_out; })));
   add(usually("a twentieth of all", count("--judge-every", "N", "judge_every", 1, longest, "Steps between judgements",

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "learning/flossing/flossing.h"
 #include "learning/trainer.h"
 #include "parameters/field.h"
 
@@ -16,6 +17,7 @@ struct TrainingPlan {
   std::int64_t until = 0;        ///< where it ends before that, at a rate that is that of all steps; 0: it does not
   std::int64_t judge_every = 0;  ///< steps between two evaluations; 0: a twentieth of all steps
   WindowOptions windows;         ///< of a file
+  FlossOptions floss;            ///< of the weights before the first step
   TrainingOptions options;
   bool operator==(const TrainingPlan&) const = default;
 };

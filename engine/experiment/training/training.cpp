@@ -7,6 +7,7 @@
 #include "array/backend.h"
 #include "experiment/command/command.h"
 #include "experiment/command/run_fields.h"
+#include "learning/losses.h"
 
 namespace reclab {
 namespace {
@@ -49,10 +50,19 @@ Training::Training(const Registry& registry, const TrainingRequest& request, con
   architecture_ = prepared.owner;
   model_ = std::make_unique<Model>(prepared.architecture, prepared.hyper, prepared.parameters, prepared.backend, prepared.real);
   trainer_ = std::make_unique<Trainer>(*model_, *examples_, request_.options);
+  if (request_.floss.steps > 0) StepMap(*model_, run.sequence->width, prepared.loss.outputs());  // throws where there is no step to floss
   judge_every_ = request_.judge_every > 0 ? request_.judge_every : std::max<std::int64_t>(1, request_.steps / 20);
 }
 
 Training::~Training() = default;
+
+void Training::begin(std::stop_token stop) {
+  if (!evaluations_.empty()) return;
+  if (request_.floss.steps > 0 && !flossed_)
+    flossed_ = floss(*model_, *examples_, SequenceLoss(LossKind::task, examples_->training(0, 0)).outputs(), request_.floss,
+                     trainer_->frozen(), stop);
+  evaluations_.push_back(trainer_->evaluate(stop));
+}
 
 std::string Training::device() const { return model_->backend().device() == Device::cpu ? "cpu" : "cuda"; }
 std::string Training::device_name() const { return model_->backend().name(); }
@@ -76,7 +86,7 @@ LearnedPtr Training::learned(std::uint64_t number) const {
 }
 
 TrainingState Training::state() const {
-  return {trainer_->steps(), trainer_->optimiser().steps(), model_->parameters(), trainer_->optimiser().memory()};
+  return {trainer_->steps(), trainer_->optimiser().steps(), model_->parameters(), trainer_->optimiser().memory(), flossed_.has_value()};
 }
 
 std::string left_device(const DeviceError& error, std::int64_t at, std::int64_t from) {
@@ -103,6 +113,10 @@ std::string Training::leave_device(const Registry& registry, const DeviceError& 
   history_ = std::move(again.history_);
   evaluations_ = std::move(again.evaluations_);
   changes_ = std::move(again.changes_);
+  if (request_.floss.steps > 0 && (!state || (state->steps == 0 && !state->flossed))) {  // it is done again, on the CPU
+    flossed_.reset();
+    evaluations_.clear();
+  }
   return left_device(error, at, state ? state->steps : 0);
 }
 

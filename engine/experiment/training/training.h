@@ -35,6 +35,7 @@ struct TrainingState {
   std::int64_t steps = 0, changes = 0;
   Parameters weights;
   std::map<std::string, std::vector<double>> memory;  ///< the arrays that the optimiser keeps
+  bool flossed = false;                               ///< the weights, where the plan has them flossed
 };
 
 /// A training that is under way. Everything is done on the caller's thread.
@@ -59,10 +60,10 @@ class Training {
   /// The next step; every judge_every-th is followed by an evaluation, and so is the last. Throws TrainingDiverged, and Cancelled where a
   /// stop is heard, in the evaluation too. Step and evaluation are one: on any exception, the training is unchanged.
   void advance(std::stop_token stop = {});
-  /// Judges the weights as they are where nothing was judged yet.
-  void begin(std::stop_token stop = {}) {
-    if (evaluations_.empty()) evaluations_.push_back(trainer_->evaluate(stop));
-  }
+  /// Flosses the weights where the plan says so and that was not done, and judges them, where nothing was judged yet.
+  void begin(std::stop_token stop = {});
+  /// The exponents before and after flossing; nothing where weights were not flossed, or by a training that this one goes on from.
+  const std::optional<FlossReport>& flossed() const { return flossed_; }
   bool done() const { return trainer_->steps() >= (request_.until > 0 ? std::min(request_.until, request_.steps) : request_.steps); }
   /// Adds so many steps to those that it was to make. A schedule that falls to its least rate stays there.
   void extend(std::int64_t steps);
@@ -74,7 +75,7 @@ class Training {
   std::string leave_device(const Registry& registry, const DeviceError& error, const std::optional<TrainingState>& state);
 
   const std::vector<TrainingStep>& history() const { return history_; }
-  const std::vector<Evaluation>& evaluations() const { return evaluations_; }  ///< the first is of the weights as they were drawn
+  const std::vector<Evaluation>& evaluations() const { return evaluations_; }  ///< the first is of the weights before the first step
   /// |change| / |weight| of the step before each evaluation but the first, in the order of the model's weights.
   const std::vector<std::vector<double>>& changes() const { return changes_; }
   std::int64_t judge_every() const { return judge_every_; }
@@ -89,6 +90,7 @@ class Training {
   std::unique_ptr<Model> model_;
   std::unique_ptr<Trainer> trainer_;
   std::int64_t judge_every_ = 1;
+  std::optional<FlossReport> flossed_;
   std::vector<TrainingStep> history_;
   std::vector<Evaluation> evaluations_;
   std::vector<std::vector<double>> changes_;

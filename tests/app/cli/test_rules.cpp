@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `reclab rules`, `reclab credit`, and training by each rule, as a script sees them.
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -45,6 +46,7 @@ TEST_CASE("rules are listed with their gradient, cost and source, and with the p
   CHECK_EQUAL(takes(all, "diagonal-rtrl", "lstm"), "no");
   CHECK_EQUAL(takes(all, "kf-rtrl", "mamba"), "no");
   CHECK_EQUAL(takes(all, "rflo", "lru"), "no");
+  CHECK_EQUAL(takes(all, "forcing", "transformer"), "no");
   CHECK_EQUAL(takes(all, "bptt", "echo-state"), "no");  // its read-out is fitted
   const Json one = Json::parse(good({"rules", "lru", "--json"}));
   CHECK_EQUAL(one[0].at("models").size(), 1U);
@@ -94,8 +96,9 @@ TEST_CASE("a training by each rule goes on with the bits that it would have had"
     const std::string id = rule.id == "diagonal-rtrl" ? "lru" : "gru", whole = scratch / (rule.id + "-whole"),
                       part = scratch / (rule.id + "-part");
     const auto command = [&](const std::string& steps, const std::string& folder) {
-      return std::vector<std::string>{id,  "--set",      "width=5", "--task", "adding", "--length", "8",   "--steps",  "6",   "--batch",
-                                      "2", "--held-out", "4",       "--rule", rule.id,  "--until",  steps, "--export", folder};
+      const std::string task = rule.id == "forcing" ? "mackey-glass" : "adding";
+      return std::vector<std::string>{id,  "--set",      "width=5", "--task", task,    "--length", "8",   "--steps",  "6",   "--batch",
+                                      "2", "--held-out", "4",       "--rule", rule.id, "--until",  steps, "--export", folder};
     };
     trained(command("6", whole));
     trained(command("3", part));
@@ -105,4 +108,30 @@ TEST_CASE("a training by each rule goes on with the bits that it would have had"
   }
   train_refused({"transformer", "--task", "adding", "--rule", "uoro", "--export", scratch / "none"}, "grows with the sequence");
   train_refused({"mamba", "--task", "adding", "--rule", "kf-rtrl", "--export", scratch / "none"}, "choose another rule");
+}
+
+TEST_CASE("forcing runs a model on its own output, and its numbers are those that it says") {
+  const test::Scratch scratch;
+  const std::vector<std::string> command{"forcing", "elman", "--set", "width=6", "--task", "lorenz", "--length", "60", "--warm-up", "40"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), command.begin(), command.end());
+    return more;
+  };
+  const Json json = Json::parse(good(with({"--json", "--export", scratch / "out"})));
+  CHECK_EQUAL(json.at("exponents").size(), 21U);
+  CHECK_EQUAL(json.at("error").size(), 20U);
+  CHECK_EQUAL(json.at("exponents")[0].at("exponent").get<double>(), json.at("free_exponent").get<double>());
+  CHECK_CLOSE(json.at("geometric").get<double>(), std::max(0.0, 1.0 - std::exp(-json.at("free_exponent").get<double>())), 1e-12);
+  const std::string exponents = contents(scratch / "out/exponents.csv"), error = contents(scratch / "out/error.csv");
+  CHECK(exponents.starts_with("share,exponent\n0,") && std::ranges::count(exponents, '\n') == 22);
+  CHECK(error.starts_with("steps_ahead,error\n1,") && std::ranges::count(error, '\n') == 21);
+  const std::string again = json.at("command").get<std::string>();
+  CHECK_SAYS(again.starts_with("reclab forcing elman") && again.find("--warm-up 40") != std::string::npos, again);
+  CHECK(flat(good(command)).find("foretells freely") != std::string::npos);
+  const auto refused = reclab_says({"forcing", "elman", "--task", "adding"});
+  CHECK_SAYS(refused.status == 2 && refused.error.find("choose a task such as lorenz") != std::string::npos, refused.error);
+  const auto stream = reclab_says({"stream", "elman", "--source", "s-abrupt", "--steps", "50", "--rule", "forcing"});
+  CHECK_SAYS(stream.status == 2 && stream.error.find("a stream has no end: choose the rule bptt") != std::string::npos, stream.error);
+  train_refused({"elman", "--task", "adding", "--rule", "forcing", "--export", scratch / "none"}, "choose a task such as lorenz");
+  train_refused({"elman", "--task", "lorenz", "--rule", "forcing", "--forcing", "2", "--export", scratch / "none"}, "forcing");
 }

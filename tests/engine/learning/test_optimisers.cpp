@@ -132,7 +132,7 @@ TEST_CASE("an LSTM trains as torch.nn.LSTM does, with each optimiser") { trains_
 TEST_CASE("a GRU trains as torch.nn.GRU does, with each optimiser") { trains_as_torch("gru"); }
 TEST_CASE("a transformer trains as torch.nn.TransformerEncoderLayer does, with each optimiser") { trains_as_torch("transformer"); }
 
-TEST_CASE("a schedule rises, falls as half a cosine, and stays where it ends") {
+TEST_CASE("a schedule rises, falls as half a cosine and stays where it ends, or falls as one over the square root of the step") {
   const RateSchedule schedule{.rate = 1.0, .shape = RateSchedule::Shape::cosine, .warm_up = 4, .steps = 14, .least = 0.2};
   CHECK_EQUAL(schedule.at(0), 0.25);
   CHECK_EQUAL(schedule.at(3), 1.0);
@@ -140,6 +140,16 @@ TEST_CASE("a schedule rises, falls as half a cosine, and stays where it ends") {
   CHECK_CLOSE(schedule.at(9), 0.6, 1e-15);
   CHECK_EQUAL(schedule.at(14), 0.2);
   CHECK_EQUAL(schedule.at(1000), 0.2);
+  const RateSchedule root{.rate = 0.5, .shape = RateSchedule::Shape::inverse_sqrt, .warm_up = 4};
+  CHECK_EQUAL(root.at(0), 0.125);
+  CHECK_EQUAL(root.at(3), 0.5);
+  CHECK_EQUAL(root.at(15), 0.25);
+  CHECK_CLOSE(root.at(399), 0.05, 1e-16);
+  CHECK_EQUAL((RateSchedule{.rate = 0.5, .shape = RateSchedule::Shape::inverse_sqrt}).at(0), 0.5);
+  CHECK_EQUAL((RateSchedule{.rate = 0.5, .shape = RateSchedule::Shape::inverse_sqrt}).at(3), 0.25);
+  for (const auto shape : {RateSchedule::Shape::constant, RateSchedule::Shape::cosine, RateSchedule::Shape::inverse_sqrt})
+    CHECK(schedule_shape(to_string(shape)) == shape);
+  CHECK_ERROR(schedule_shape("root"), "choose constant, cosine, inverse-sqrt");
 }
 
 TEST_CASE("an optimiser that cannot be is refused by name") {

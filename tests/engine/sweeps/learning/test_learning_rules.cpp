@@ -94,6 +94,41 @@ SWEEP_ARCHITECTURES("exact learning rules have the gradients of backpropagation"
   }
 }
 
+SWEEP_ARCHITECTURES("forcing with all data at every step has the gradients of backpropagation", architecture) {
+  const Preset preset = test::preset_of(architecture.id);
+  const Hyper hyper = hyper_of(builtin_registry(), preset, test::small_settings(preset));
+  const auto examples = task_examples("lorenz", {.length = 6, .seed = 4});
+  const std::deque<Sequence> batch{examples->training(0, 0), examples->training(0, 1)};
+  const Parameters parameters = Network(architecture, hyper, {.input = 3, .head = 3}).initialise(2);
+  Model model(architecture, hyper, parameters, cpu_backend(), DType::f64);
+  TrainingOptions options;
+  options.batch = 2;
+  options.forcing = {.strength = 1.0, .every = 1};
+  const auto gradient = [&](const std::string& id) {
+    options.rule = id;
+    const auto rule = make_learning_rule({model, options, 6, batch});
+    CHECK(rule->exact());
+    return gradient_of(*rule, batch, model);
+  };
+  std::vector<double> own;
+  try {
+    own = gradient("forcing");
+  } catch (const Error& error) {
+    CHECK_SAYS(std::string(error.what()).find("choose") != std::string::npos ||
+                   std::string(error.what()).find("no step of its own") != std::string::npos,
+               error.what());
+    return;
+  }
+  const std::vector<double> truth = gradient("bptt");
+  double error = 0.0, scale = 0.0;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    scale = std::max(scale, std::abs(truth[i]));
+    error = std::max(error, std::abs(own[i] - truth[i]));
+  }
+  test::measured(architecture.id, "forcing", error / scale);
+  CHECK_SAYS(error <= 1e-12 * scale, test::show(error) + " of " + test::show(scale));
+}
+
 SWEEP_ARCHITECTURES("rules that draw signs have the mean that they should", architecture) {
   const Preset preset = test::preset_of(architecture.id);
   const Hyper hyper = hyper_of(builtin_registry(), preset, test::small_settings(preset));

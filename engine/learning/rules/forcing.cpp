@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Generalised teacher forcing (F. Hess, Z. Monfared, M. Brenner, D. Durstewitz, ICML 2023) and sparse teacher forcing (J. M. Mikhaeil, Z.
+// Monfared, D. Durstewitz, NeurIPS 2022): the model runs on its own output, u[t] = a x[t] + (1 - a) y[t-1], with data x at every `every`-th
+// step, and the loss of that loop goes back through its states and through what was fed back.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "array/cpu/processor/threads.h"
+#include "execution/elapsed_times.h"
+#include "learning/forcing/closed_loop.h"
+#include "learning/learning_rule.h"
+#include "learning/losses.h"
+#include "learning/online/influence.h"
+
+namespace reclab::rules_by_name {
+namespace {
+
+constexpr const char* title = "Generalised teacher forcing";
+
+class ForcingRule final : public LearningRule {
+ public:
+  explicit ForcingRule(const LearningSetup& setup) : model_(setup.model), forcing_(setup.options.forcing), length_(setup.length) {
+    const TrainingOptions& options = setup.options;
+    if (!(forcing_.strength >= 0.0 && forcing_.strength <= 1.0))
+      throw Error("forcing is a share of the data: choose 0 to 1.", {.parameter = "forcing", .range = "0 to 1"});
+    if (forcing_.every < 1) throw Error("forcing_every is out of range: choose 1 or more.", {.parameter = "forcing_every"});
+    const auto whole = [](const char* key, std::int64_t value) {
+      if (value > 0)
+        throw Error(std::string(title) + " goes back over whole sequences: leave " + key + " at 0, and choose shorter sequences.",
+                    {.parameter = key, .value = std::to_string(value), .range = "0"});
+    };
+    whole("truncate", options.truncate);
+    whole("advance", options.advance);
+    const Sequence& first = setup.examples.front();
+    require_own_future(first, title);
+    const SequenceLoss loss(LossKind::task, first);
+    own_.resize(static_cast<std::size_t>(options.batch));
+    for (Own& own : own_) own.step = std::make_unique<StepMap>(model_, first.width, loss.outputs());
+    if (own_.front().step->knows_time() && ElapsedTimes::uneven(Batch(first, loss)))
+      throw Error(std::string(title) + " takes steps of equal time, and those of " + first.name + " are not: choose backpropagation.",
+                  {.parameter = "rule"});
+    for (const Model::Weight& weight : model_.weights()) gradients_.emplace_back(model_.backend(), model_.real(), weight.entries());
+  }
+
+  void begin(const std::deque<Sequence>& batch, std::int64_t number) override {
+    number_ = number;
+    left_ = true;
+    for (std::size_t b = 0; b < own_.size(); ++b) own_[b].sequence = &batch[b];
+  }
+  bool left() const override { return left_; }
+
+  Part learn(std::stop_token stop) override {
+    left_ = false;
+    cpu::parallel(std::ssize(own_), [&](std::int64_t b) {
+      try {
+        take(own_[static_cast<std::size_t>(b)], stop);
+      } catch (const Cancelled&) {  // of all, below
+      }
+    });
+    if (stop.stop_requested()) throw Cancelled();
+    Part part;
+    std::vector<double> total(own_.front().step->weights());
+    for (const Own& own : own_) {
+      if (!own.bad.first.empty()) throw TrainingDiverged(number_, own.bad.first, own.bad.second);
+      part.loss += own.value;
+      part.counts |= own.counts;
+      for (std::size_t i = 0; i < total.size(); ++i) total[i] += own.gradient[i];
+    }
+    upload_gradients(model_, total, gradients_);
+    return part;
+  }
+  std::span<const DeviceArray> gradients() const override { return gradients_; }
+
+  bool exact() const override { return forcing_.strength == 1.0 && forcing_.every == 1; }
+  std::int64_t parts() const override { return 1; }
+  std::int64_t bytes() const override {
+    const StepMap& step = *own_.front().step;
+    const std::size_t numbers = static_cast<std::size_t>(length_) * (step.states() + step.inputs() + 2 * step.outputs()) + step.weights();
+    std::size_t total = own_.size() * numbers * sizeof(double);
+    for (const DeviceArray& array : gradients_) total += array.bytes();
+    return static_cast<std::int64_t>(total);
+  }
+
+ private:
+  struct Own {
+    std::unique_ptr<StepMap> step{};
+    const Sequence* sequence = nullptr;
+    std::vector<double> gradient{};
+    double value = 0.0;
+    bool counts = false;
+    std::pair<std::string, std::string> bad{};  // the reason, and the array; empty: none
+  };
+
+  void take(Own& own, const std::stop_token& stop) const {
+    const Sequence& sequence = *own.sequence;
+    own.gradient.assign(own.step->weights(), 0.0);
+    own.bad = {};
+    own.value = 0.0;
+    own.counts = std::ranges::any_of(sequence.mask, [](double m) { return m != 0.0; });
+    ClosedLoop loop(*own.step, sequence);
+    loop.run(forcing_, stop);
+    if (!loop.bad_array().empty()) {
+      own.bad = {loop.bad_array() + " became non-finite at step " + std::to_string(loop.bad_step()) + " of a sequence", loop.bad_array()};
+      return;
+    }
+    if (!own.counts) return;
+    const SequenceLoss loss(LossKind::task, sequence);
+    std::vector<double> adjoints(loop.outputs().size());
+    own.value = loss.segment(0, length_, sequence.width, loop.outputs(), adjoints);
+    if (!std::isfinite(own.value)) {
+      own.bad = {"the loss of a sequence became non-finite", "loss"};
+      return;
+    }
+    loop.pull_back(adjoints, own.gradient, stop);
+  }
+
+  Model& model_;
+  Forcing forcing_;
+  std::int64_t length_, number_ = 0;
+  bool left_ = false;
+  std::vector<Own> own_;
+  std::vector<DeviceArray> gradients_;
+};
+
+}  // namespace
+
+LearningRuleInfo forcing() {
+  return {.title = title,
+          .year = 2023,
+          .name = "teacher forcing",
+          .gradient = GradientKind::biased,
+          .past_facing = false,
+          .memory = "T d_s",
+          .time = "|θ|, d_s² for a full matrix",
+          .source =
+              "F. Hess, Z. Monfared, M. Brenner, D. Durstewitz, ICML 2023; sparse: J. M. Mikhaeil, Z. Monfared, D. Durstewitz, NeurIPS "
+              "2022",
+          .make = [](const LearningSetup& setup) -> std::unique_ptr<LearningRule> { return std::make_unique<ForcingRule>(setup); }};
+}
+
+}  // namespace reclab::rules_by_name
