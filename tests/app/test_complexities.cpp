@@ -90,6 +90,23 @@ class TestComplexities : public test::WindowTest {
     QCOMPARE(saved.readAll().count('\n'), 3);
     dialog->reject();
   }
+
+  void aMeasurementThatGivesWayBeginsAnew() {
+    ComplexityDialog* dialog = opened();
+    dialog->setMeasured({"elman", "rwkv-4"}, {64, 128, 256, 512, 1024, 2048});
+    QTest::mouseClick(dialog->runButton(), Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(dialog->rows().size(), std::size_t{1}, patience);
+    Setup other = session().setup();
+    ++other.seed;
+    session().apply(other, true);
+    QVERIFY(dialog->running());
+    QCOMPARE(dialog->rows().size(), std::size_t{0});
+    QCOMPARE(dialog->table()->rowCount(), 0);
+    QTRY_VERIFY_WITH_TIMEOUT(!dialog->running(), 4 * patience);
+    QCOMPARE(dialog->rows().size(), std::size_t{2});
+    QCOMPARE(dialog->table()->rowCount(), 2);
+    dialog->reject();
+  }
 };
 
 int main(int argc, char** argv) { return test::runWindowTest<TestComplexities>(argc, argv, "complexities-test"); }

@@ -2,10 +2,12 @@
 // Jobs without a window: who waits for whom, that a newer one replaces an older one, that none is lost that is to be done, and that nothing
 // stale is heard. What the jobs compute here is held at gates of the test, so that nothing depends on how fast the machine is.
 #include <QTest>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <stdexcept>
+#include <thread>
 
 #include "array/error.h"
 #include "array/stop.h"
@@ -290,6 +292,28 @@ class TestJobs : public QObject {
     QCOMPARE(timing.all, (QStringList{"began 1", "gave way", "began 1"}));
     QCOMPARE(beside, 0);
     timing.job.drop();
+  }
+
+  void whatIsDroppedAndWaitedForDoesNothingMore() {
+    Scheduler scheduler(words);
+    Heard heard(scheduler);
+    const auto gate = closed();
+    const auto written = std::make_shared<std::atomic<bool>>(false);
+    heard.job.start({1}, [gate, written](const Report<int>& report, std::stop_token) {
+      report.part(5);
+      gate->passDeaf();
+      *written = true;
+      return 10;
+    });
+    QTRY_VERIFY_WITH_TIMEOUT(heard.all.contains("part 5 of 1"), patience);
+    std::jthread opens([gate] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      gate->open();
+    });
+    heard.job.dropAndWait();
+    QVERIFY(*written);
+    heard.start(2, open());  // it can be used again
+    QTRY_COMPARE_WITH_TIMEOUT(heard.all, (QStringList{"began 1", "part 5 of 1", "began 2", "result 20 of 2", "2 finished"}), patience);
   }
 
   void aTimingBeginsWhenTheThreadOfTheOtherIsDone() {

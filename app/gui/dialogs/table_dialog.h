@@ -88,7 +88,11 @@ class RowsDialog : public TableDialog {
                     const QString why = ending.how == Ending::How::stopped ? tr("Stopped") : ending.sentence;
                     const auto [sentence, bad] = outcome();
                     ended((why.isEmpty() ? sentence : why + (why.endsWith('.') ? " " : ". ") + sentence).trimmed(), bad);
-                  }}) {}
+                  },
+              .preempted = [this] {  // it begins anew, and so do its rows
+                rows_.clear();
+                began();
+              }}) {}
 
   virtual void write(const Row& row) = 0;                ///< adds it to the table
   virtual std::pair<QString, bool> outcome() const = 0;  ///< of the rows that there are, a sentence, and whether it is bad

@@ -115,6 +115,11 @@ void JobBase::drop() {
   update();
 }
 
+void JobBase::dropAndWait() {
+  drop();
+  worker_.reset();  // the next one has a new thread
+}
+
 void JobBase::expectMore(bool more) {
   if (std::exchange(moreExpected_, more) != more) update();
 }

@@ -49,6 +49,8 @@ class JobBase {
   void stop();
   /// Drops running and waiting computations, of which nothing more is heard.
   void drop();
+  /// Drops them, and returns when its thread has returned: what it writes is written then.
+  void dropAndWait();
   /// More of it is about to follow: jobs that give way to it keep waiting.
   void expectMore(bool more);
 

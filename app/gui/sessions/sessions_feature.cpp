@@ -397,7 +397,7 @@ void SessionsFeature::finishSaving() {
 
 void SessionsFeature::close() {
   soon_.stop();
-  keeps_.drop();
+  keeps_.dropAndWait();  // otherwise its folder is made anew behind us
   recovery_.close();
   endRestoring();
 }
