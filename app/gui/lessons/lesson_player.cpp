@@ -95,10 +95,12 @@ void LessonPlayer::read() {
 
 void LessonPlayer::setLecture(bool is) {
   if (is == own_.has_value()) return;
-  if (is)
+  if (is) {
     own_ = std::exchange(answers_, Answers{answers_.name});
-  else
-    answers_ = *std::exchange(own_, {});
+  } else {
+    answers_ = std::move(*own_);
+    own_.reset();
+  }
   deeds_.clear();
   judgedOf_.clear();
   emit answersChanged();
