@@ -213,8 +213,8 @@ void LessonView::fillList(QWidget* page, QVBoxLayout* column) {
   auto* save = new QPushButton(tr("Save my answers…"), page);
   save->setObjectName("lesson.save");
   save->setEnabled(player_->hasAnswers());
-  save->setToolTip(save->isEnabled() ? tr("A file that a teacher collects: reclab lesson grade judges it")
-                                     : tr("No question has been answered yet."));
+  save->setToolTip(safeTip(save->isEnabled() ? tr("A file that a teacher collects: reclab lesson grade judges it")
+                                             : tr("No question has been answered yet.")));
   connect(save, &QPushButton::clicked, this, &LessonView::saveWanted);
   column->addWidget(save);
 }

@@ -96,7 +96,7 @@ TEST_CASE("the gradient of flossing is that of central differences of its loss")
         Rng rng(static_cast<std::uint64_t>(direction) + 3);
         std::vector<double> along(loss.gradient.size());
         for (double& x : along) x = rng.normal();
-        constexpr double by = 1e-5;
+        constexpr double by = 1e-6;
         const auto moved = [&](double factor) {
           Parameters weights = setup.parameters;
           std::size_t at = 0;

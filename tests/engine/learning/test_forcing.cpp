@@ -127,7 +127,7 @@ TEST_CASE("the gradient of a forced loop is that of central differences of its l
           Rng rng(static_cast<std::uint64_t>(direction) + 3);
           std::vector<double> along(gradient.size());
           for (double& x : along) x = rng.normal();
-          constexpr double by = 1e-5;
+          constexpr double by = 1e-6;  // deltanet is curved: at 1e-5 its differences are 1e-4 off
           const auto moved = [&](double factor) {
             Parameters weights = setup.parameters;
             std::size_t at = 0;
@@ -205,14 +205,15 @@ TEST_CASE("exponents and estimates of a linear loop are those of its one eigenva
 
 TEST_CASE("what forcing cannot learn from is said, with the cure") {
   const auto made = [](const std::string& id, const std::string& task, const TrainingOptions& options) {
-    const auto examples = task_examples(task, {.length = steps, .seed = 4});
+    const std::int64_t length = task == "copy" ? 24 : steps;
+    const auto examples = task_examples(task, {.length = length, .seed = 4});
     const std::deque<Sequence> batch{examples->training(0, 0)};
     const Architecture& architecture = builtin_registry().find(id);
     const Hyper hyper = hyper_of(builtin_registry(), test::preset_of(id), test::small_settings(test::preset_of(id)));
     const std::int64_t head = SequenceLoss(LossKind::task, batch[0]).outputs();
     Model model(architecture, hyper, Network(architecture, hyper, {.input = batch[0].width, .head = head}).initialise(2), cpu_backend(),
                 DType::f64);
-    make_learning_rule({model, options, steps, batch});
+    make_learning_rule({model, options, length, batch});
   };
   TrainingOptions options;
   options.rule = "forcing";

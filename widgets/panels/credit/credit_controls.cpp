@@ -26,7 +26,7 @@ void CreditPanel::makeControls() {
       {tr("Map of rules"), tr("All learning rules: what their gradient is, which way they face, what they cost")}};
   for (const auto& [text, tip] : views) {
     view_->addItem(text);
-    view_->setItemData(view_->count() - 1, tip, Qt::ToolTipRole);
+    view_->setItemData(view_->count() - 1, safeTip(tip), Qt::ToolTipRole);
   }
   rule_ = addChoice("rule", false, tr("The learning rule that is looked at"));
   for (QComboBox* box : {view_, rule_}) box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
