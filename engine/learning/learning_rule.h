@@ -17,6 +17,7 @@
 #include "execution/batch_rollout.h"
 #include "execution/model.h"
 #include "learning/training_options.h"
+#include "learning/weight_memory.h"
 #include "sequence/sequence.h"
 
 namespace reclab {
@@ -48,6 +49,11 @@ class LearningRule {
   virtual Part learn(std::stop_token stop) = 0;
   /// dL/dtheta of the last part's loss, in the order of the model's weights, in its precision, on its backend.
   virtual std::span<const DeviceArray> gradients() const = 0;
+  /// The weights were changed by the last part's gradients.
+  virtual void changed() {}
+  /// The arrays that it keeps of the weights from one change to the next, which are kept, undone and saved with the optimiser's; null where
+  /// there are none.
+  virtual WeightMemory* memory() { return nullptr; }
 
   /// Whether its gradients are those of backpropagation over whole sequences, for this model and weights that stay.
   virtual bool exact() const = 0;
@@ -63,6 +69,7 @@ struct LearningSetup {
   const TrainingOptions& options;
   std::int64_t length;                   ///< steps of every sequence
   const std::deque<Sequence>& examples;  ///< a batch like those that it will learn from, or more
+  std::vector<bool> frozen{};            ///< weights that are not trained, in the order of the model's; none where it is empty
 };
 
 struct OnlineSetup;   // learning/online/influence.h

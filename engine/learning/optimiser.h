@@ -10,6 +10,7 @@
 #include "array/device_array.h"
 #include "execution/model.h"
 #include "learning/optimiser_rule.h"
+#include "learning/weight_memory.h"
 
 namespace reclab {
 
@@ -31,25 +32,20 @@ class Optimiser {
   void go_back();
 
   /// The arrays of memory(), and how many numbers each has.
-  std::map<std::string, std::int64_t> memory_entries() const;
+  std::map<std::string, std::int64_t> memory_entries() const { return memory_.entries(); }
   /// The arrays that it keeps between steps, by "m/<weight>" or "momentum/<weight>", and "v/<weight>", as float64.
-  std::map<std::string, std::vector<double>> memory() const;
+  std::map<std::string, std::vector<double>> memory() const { return memory_.values(); }
   /// Sets the optimiser as it was after so many steps. Throws Error where the arrays are not those of this optimiser and model.
   void restore(std::int64_t steps, const std::map<std::string, std::vector<double>>& memory);
 
  private:
-  /// Calls f for the kept arrays of one array a weight, by "v/<weight>", in the order of the weights and of OptimiserRule::kept.
-  template <class F>
-  void each_kept(const F& f) const;
-
   Model& model_;
   OptimiserOptions options_;
   const OptimiserRule& rule_;
-  std::vector<std::string> names_;  // of the kept arrays of a weight
   std::vector<bool> frozen_;
+  WeightMemory memory_;
   std::int64_t steps_ = 0, kept_steps_ = 0;
-  std::vector<std::vector<DeviceArray>> kept_, before_;  // [weight][name]; before_: of keep()
-  std::vector<DeviceArray> scratch_;                     // of the largest weight
+  std::vector<DeviceArray> scratch_;  // of the largest weight
 };
 
 /// sqrt of the sum of all squares, in float64. Waits. Not finite where an entry is not.

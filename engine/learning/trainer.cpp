@@ -124,7 +124,7 @@ Trainer::Trainer(Model& model, const Examples& examples, const TrainingOptions& 
   baseline_ = best_constant(held_out_);
   linear_predictor_ = reclab::linear_predictor(examples, held_out_);
 
-  rule_ = make_learning_rule({model, options_, examples.length(), held_out_});
+  rule_ = make_learning_rule({model, options_, examples.length(), held_out_, frozen_});
   if (!rule_->whole()) judging_ = std::make_unique<BatchRollout>(model, held_out_batch(0), options_.form);
   std::int64_t largest = 1;
   for (std::size_t i = 0; i < model.weights().size(); ++i) {
@@ -147,13 +147,14 @@ std::int64_t Trainer::bytes() const {
 
 TrainingStep Trainer::step(std::stop_token stop, bool keep_it) {
   const StopScope scope(stop);
-  const bool by_parts = rule_->parts() > 1;  // between which the weights are none that a whole step has
-  if (by_parts || keep_it) keep();
+  // Between parts the weights are none that a whole step has; what a rule keeps of them changes with each.
+  const bool in_between = rule_->parts() > 1 || rule_->memory();
+  if (in_between || keep_it) keep();
   const std::int64_t changes = optimiser_.steps();
   try {
     return step_by_parts(stop);
   } catch (...) {
-    if (by_parts && (!whole_ || optimiser_.steps() != changes)) go_back();
+    if (in_between && (!whole_ || optimiser_.steps() != changes)) go_back();
     throw;
   }
 }
@@ -174,6 +175,7 @@ void Trainer::keep() {
     if (!frozen_[i]) backend.copy(kept_[i].resize(backend, model_.real(), weight.entries()), weight.values.data(), weight.values.bytes());
   }
   optimiser_.keep();
+  if (WeightMemory* memory = rule_->memory()) memory->keep();
 }
 
 void Trainer::go_back() {
@@ -184,6 +186,7 @@ void Trainer::go_back() {
     if (!frozen_[i]) model_.backend().copy(weight.values.data(), kept_[i].data(), weight.values.bytes());
   });
   optimiser_.go_back();
+  if (WeightMemory* memory = rule_->memory()) memory->go_back();
   whole_ = true;
 }
 
@@ -247,6 +250,7 @@ void Trainer::change(double rate, TrainingStep& report) {
     each([&](std::size_t i, std::int64_t) { backend.copy(before_[i].data(), model_.weights()[i].values.data(), before_[i].bytes()); });
   whole_ = false;
   optimiser_.step(rate, gradients_);
+  rule_->changed();
   whole_ = true;
   if (!watch_) return;
   changes_.assign(totals.size(), std::numeric_limits<double>::quiet_NaN());
@@ -288,8 +292,25 @@ Evaluation Trainer::evaluate(std::stop_token stop) {
   return found;
 }
 
+std::map<std::string, std::int64_t> Trainer::memory_entries() const {
+  auto all = optimiser_.memory_entries();
+  if (const WeightMemory* memory = rule_->memory()) all.merge(memory->entries());
+  return all;
+}
+
+std::map<std::string, std::vector<double>> Trainer::memory() const {
+  auto all = optimiser_.memory();
+  if (const WeightMemory* memory = rule_->memory()) all.merge(memory->values());
+  return all;
+}
+
 void Trainer::restore(std::int64_t steps, std::int64_t changes, const std::map<std::string, std::vector<double>>& memory) {
-  optimiser_.restore(changes, memory);
+  std::map<std::string, std::vector<double>> of_optimiser = memory;
+  WeightMemory* of_rule = rule_->memory();
+  if (of_rule)
+    for (const auto& [name, entries] : of_rule->entries()) of_optimiser.erase(name);
+  optimiser_.restore(changes, of_optimiser);
+  if (of_rule) of_rule->restore(memory, "the rule " + options_.rule);
   steps_ = steps;
 }
 

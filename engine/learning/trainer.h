@@ -76,7 +76,10 @@ class Trainer {
   const Optimiser& optimiser() const { return optimiser_; }
   const Model& model() const { return model_; }
   const std::vector<bool>& frozen() const { return frozen_; }  ///< whether a weight is not trained, in the order of the model's
-  /// Goes on as one that has made so many steps: `memory` is its optimiser's after so many changes. The weights are set by the caller.
+  /// The arrays that the optimiser and the rule keep of the weights, by "m/<weight>": how many numbers each has; and all, as float64.
+  std::map<std::string, std::int64_t> memory_entries() const;
+  std::map<std::string, std::vector<double>> memory() const;
+  /// Goes on as one that has made so many steps: `memory` is as it was after so many changes. The weights are set by the caller.
   void restore(std::int64_t steps, std::int64_t changes, const std::map<std::string, std::vector<double>>& memory);
 
  private:

@@ -150,6 +150,13 @@ std::vector<TrainingField> made() {
       where([](const TrainingPlan& plan) { return plan.options.rule == "forcing"; },
             count("--forcing-every", "N", "forcing_every", 1, longest, "Of forcing: the steps from one forced step to the next",
                   [](auto& plan) -> auto& { return plan.options.forcing.every; }))));
+  const auto fptt = [](const TrainingPlan& plan) { return plan.options.rule == "fptt"; };
+  add(shown({"α of FPTT", "How strongly the weights are drawn to their running mean; 0: backpropagation within parts alone", 0, 1e6, {}},
+            where(fptt, real("--fptt-alpha", "fptt_alpha", unbounded, "Of fptt: how strongly weights are drawn to their running mean",
+                             [](auto& plan) -> auto& { return plan.options.fptt_alpha; }))));
+  add(shown({"β of FPTT", "The share of the newest weights in the running mean", 0, 1, {}},
+            where(fptt, real("--fptt-beta", "fptt_beta", 1.0, "Of fptt: the share of the newest weights in their running mean",
+                             [](auto& plan) -> auto& { return plan.options.fptt_beta; }))));
   add(optimiser_choice());
   for (const Field& option : optimiser_fields()) add(of_optimiser(option));
   add(shown({"schedule",
@@ -176,14 +183,14 @@ std::vector<TrainingField> made() {
       [](TrainingPlan& plan, std::vector<std::string> names) { plan.options.frozen = std::move(names); }));
   add(shown(
       {"truncate after",
-       "Truncated backpropagation: weights change every so many steps of a sequence, and gradients go no further back; 0: whole sequences",
+       "Weights change every so many steps of a sequence, and gradients go no further back; 0: whole sequences, of FPTT single steps",
        0,
        longest_sequence,
        {}},
-      where([](const TrainingPlan& plan) { return plan.options.rule == "bptt"; },
-            usually("none", count("--truncate", "K", "truncate", 1, longest,
-                                  "Truncated backpropagation: no gradient goes further back than K steps, and the weights change every K",
-                                  [](auto& plan) -> auto& { return plan.options.truncate; })))));
+      where([](const TrainingPlan& plan) { return plan.options.rule == "bptt" || plan.options.rule == "fptt"; },
+            usually("none, of fptt 1", count("--truncate", "K", "truncate", 1, longest,
+                                             "No gradient of bptt or fptt goes further back than K steps, and the weights change every K",
+                                             [](auto& plan) -> auto& { return plan.options.truncate; })))));
   add(shown({"change every",
              "Steps of a sequence after which the weights change; 0: where backpropagation is truncated, or at the sequence's end",
              0,
@@ -191,7 +198,8 @@ std::vector<TrainingField> made() {
              {}},
             where(
                 [](const TrainingPlan& plan) {
-                  return plan.options.rule != "forcing" && (plan.options.rule != "bptt" || plan.options.truncate > 0);
+                  return plan.options.rule != "forcing" && plan.options.rule != "fptt" &&
+                         (plan.options.rule != "bptt" || plan.options.truncate > 0);
                 },
                 usually("as many as --truncate",
                         count("--advance", "K", "advance", 1, longest, "The weights change every K steps, by the loss of these",

@@ -188,7 +188,7 @@ void write_training(const Training& training, AtomicFolder& out) {
   });
   write("optimiser.npz", [&](AtomicFile& file) {
     NpzWriter archive(file);
-    for (const auto& [name, values] : training.trainer().optimiser().memory()) add(archive, name, values);
+    for (const auto& [name, values] : training.trainer().memory()) add(archive, name, values);
     archive.finish();
   });
   write("history.csv", [&](AtomicFile& file) { write_history_csv(training, file); });
@@ -285,10 +285,10 @@ std::unique_ptr<Training> resume(const Registry& registry, const TrainingRequest
   } catch (const Json::exception&) {
     fail(folder / manifest, "does not say what was learned from");
   }
-  const auto kept = training.trainer().optimiser().memory_entries();
+  const auto kept = training.trainer().memory_entries();
   for (const auto& [name, entries] : kept)
     if (!is_real(optimiser, name, {entries})) fail(folder / "optimiser.npz", "has " + name + " of another shape");
-  if (optimiser.names().size() != kept.size()) fail(folder / "optimiser.npz", "holds more than the optimiser of this training keeps");
+  if (optimiser.names().size() != kept.size()) fail(folder / "optimiser.npz", "holds more than this training keeps of its weights");
 
   const auto column = [&](const std::string& name, std::int64_t entries, const std::string& what) {
     if (!is_real(history, name, {entries})) fail(folder / "history.npz", "has another number of " + what);

@@ -86,7 +86,7 @@ LearnedPtr Training::learned(std::uint64_t number) const {
 }
 
 TrainingState Training::state() const {
-  return {trainer_->steps(), trainer_->optimiser().steps(), model_->parameters(), trainer_->optimiser().memory(), flossed_.has_value()};
+  return {trainer_->steps(), trainer_->optimiser().steps(), model_->parameters(), trainer_->memory(), flossed_.has_value()};
 }
 
 std::string left_device(const DeviceError& error, std::int64_t at, std::int64_t from) {

@@ -34,7 +34,7 @@ struct TrainingRequest : TrainingPlan {
 struct TrainingState {
   std::int64_t steps = 0, changes = 0;
   Parameters weights;
-  std::map<std::string, std::vector<double>> memory;  ///< the arrays that the optimiser keeps
+  std::map<std::string, std::vector<double>> memory;  ///< the arrays that the optimiser and the rule keep
   bool flossed = false;                               ///< the weights, where the plan has them flossed
 };
 

@@ -135,9 +135,14 @@ LearningRuleInfo forcing() {
           .past_facing = false,
           .memory = "T d_s",
           .time = "|θ|, d_s² for a full matrix",
+          .memory_power = 1,
+          .time_power = 2,
           .source =
               "F. Hess, Z. Monfared, M. Brenner, D. Durstewitz, ICML 2023; sparse: J. M. Mikhaeil, Z. Monfared, D. Durstewitz, NeurIPS "
               "2022",
+          .idea =
+              "The model runs on its own output, into which the data are mixed by a share, and the loss of that loop goes back through its "
+              "states and through what was fed back. Forcing keeps a chaotic run near the data, and so its gradients bounded.",
           .make = [](const LearningSetup& setup) -> std::unique_ptr<LearningRule> { return std::make_unique<ForcingRule>(setup); }};
 }
 

@@ -219,7 +219,10 @@ class TestLessons : public test::WindowTest {
   }
   void eachIsPlayed() {
     QFETCH(QString, id);
-    openWindow();
+    // For a person who looks at the pictures (RECLAB_PICTURES): "1280x800", and "dark".
+    const QStringList size = qEnvironmentVariable("RECLAB_WINDOW", "1500x950").split('x');
+    if (qEnvironmentVariable("RECLAB_THEME") == "dark") look_.apply(ThemeChoice::dark);
+    openWindow({size.value(0).toInt(), size.value(1).toInt()});
     openByHand(id);
     QVERIFY(lessons().dock()->isVisible());
     std::pair<long long, std::string> slowest;  // milliseconds, of a step
@@ -264,6 +267,7 @@ class TestLessons : public test::WindowTest {
       for (const QLabel* label : view().findChildren<QLabel*>())
         QVERIFY2(!label->text().contains("could not be measured") && !label->text().contains("cannot be measured"),
                  qPrintable(label->text()));
+      photograph(window_.get(), QString("lesson-%1-%2-%3").arg(id).arg(step + 1).arg(QString::fromStdString(of.id)));
       if (step + 1 == player().lesson()->steps.size()) break;
       // The step is there, and the first pictures of it. A lab that waits for a prediction shows what was before it.
       test::Load load;

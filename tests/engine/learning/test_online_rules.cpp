@@ -3,6 +3,7 @@
 // left out, written plainly here, and hand-worked values of others' tests come out.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "array/backend.h"
 #include "array/error.h"
 #include "array/rng.h"
+#include "files/npz.h"
 #include "learning/losses.h"
 #include "learning/online/credit.h"
 #include "learning/online/kronecker.h"
@@ -63,18 +65,20 @@ struct Course {
   std::vector<double> gradient(const std::string& rule) const { return gradient(*method(rule).influence(), signs_of(1, 1, 0)); }
 
   /// The same by P[t] = J' P[t-1] + D, all of it and written plainly: `jacobian(J, D, state)` gives J', and of P the entries are kept where
-  /// `kept` says so.
+  /// `kept` says so. With `of_state`, dL[t]/ds[t], a step's loss is not taken through that step whole but by P[t], with its mask.
   template <class Jacobian, class Kept>
-  std::vector<double> plain(const Jacobian& jacobian, const Kept& kept) const {
+  std::vector<double> plain(const Jacobian& jacobian, const Kept& kept, const Rows& of_state = {}) const {
     const std::size_t n = step->states(), p = step->weights();
     Rows P(n, std::vector<double>(p));
     std::vector<double> sum(p), state = step->start();
     for (std::size_t t = 0; t < inputs.size(); ++t) {
       step->evaluate(state, inputs[t]);
-      step->pull_back({}, adjoints[t]);
-      for (std::size_t w = 0; w < p; ++w) {
-        sum[w] += step->weight_adjoint()[w];
-        for (std::size_t i = 0; i < n; ++i) sum[w] += step->state_adjoint()[i] * P[i][w];
+      if (of_state.empty()) {
+        step->pull_back({}, adjoints[t]);
+        for (std::size_t w = 0; w < p; ++w) {
+          sum[w] += step->weight_adjoint()[w];
+          for (std::size_t i = 0; i < n; ++i) sum[w] += step->state_adjoint()[i] * P[i][w];
+        }
       }
       Rows J, D;
       for (std::size_t i = 0; i < n; ++i) {
@@ -93,6 +97,9 @@ struct Course {
           for (std::size_t j = 0; j < n; ++j) next[i][w] += used[i][j] * P[j][w];
         }
       P = next;
+      if (!of_state.empty())
+        for (std::size_t w = 0; w < p; ++w)
+          for (std::size_t i = 0; i < n; ++i) sum[w] += of_state[t][i] * P[i][w];
       state = step->next();
     }
     return sum;
@@ -269,6 +276,54 @@ TEST_CASE("SnAp-n keeps the entries that n steps reach: it nests, is RTRL with i
     }
   }
   CHECK(between >= 2);
+}
+
+TEST_CASE("SnAp-n of a tanh network is that of braintrace") {
+  const NpzFile file(std::filesystem::path(test::source("tests/oracle/training")) / "braintrace.npz");
+  Course course("elman", {{"width", "4"}, {"layers", "1"}}, 7, 2);
+  Parameters weights = course.model->parameters();
+  for (auto& entry : weights.entries()) {
+    const std::string name = "param/" + entry.name;
+    const bool there = file.has(name);
+    CHECK_SAYS(there != (entry.name == "0/bias_hh"), entry.name);  // braintrace has one bias
+    const std::vector<double> values = there ? file.read(name).real : std::vector<double>(entry.values.size());
+    CHECK_EQUAL(values.size(), entry.values.size());
+    course.model->set(entry.name, values);
+  }
+  const std::vector<double> x = file.read("input").real, target = file.read("target").real, V = file.read("param/head/weight").real;
+  Rows of_state;
+  std::vector<double> state = course.step->start();
+  for (std::size_t t = 0; t < 7; ++t) {
+    course.inputs[t] = {x[2 * t], x[2 * t + 1]};
+    course.step->evaluate(state, course.inputs[t]);
+    std::vector<double>& adjoint = course.adjoints[t];
+    for (std::size_t j = 0; j < 2; ++j) adjoint[j] = 2.0 * (course.step->output()[j] - target[2 * t + j]);
+    std::vector<double>& own = of_state.emplace_back(4);
+    for (std::size_t i = 0; i < 4; ++i) own[i] = V[i] * adjoint[0] + V[4 + i] * adjoint[1];
+    state = course.step->next();
+  }
+  const StepPattern pattern = step_pattern(course.setup());
+  const auto compare = [&](const std::vector<double>& gradient, const std::string& rule) {
+    std::size_t at = 0;
+    for (const auto& entry : weights.entries()) {
+      if (file.has(rule + "/" + entry.name) && !entry.name.starts_with("head/")) {
+        const std::vector<double> expected = file.read(rule + "/" + entry.name).real;
+        for (std::size_t i = 0; i < expected.size(); ++i)
+          CHECK_SAYS(std::abs(gradient[at + i] - expected[i]) <= 1e-12 * std::max(1.0, std::abs(expected[i])), rule + " " + entry.name);
+      }
+      at += entry.values.size();
+    }
+    CHECK_EQUAL(at, gradient.size());
+  };
+  compare(course.plain(as_it_is, [&](std::size_t i, std::size_t w) { return pattern.direct.at(i, w); }, of_state), "snap-1");
+  compare(course.plain(as_it_is, all_of_it, of_state), "snap-2");
+  compare(course.gradient("rtrl"), "snap-2");
+  course.options.snap_order = 2;
+  compare(course.gradient("snap"), "snap-2");
+  // Here the last step is taken whole, and there it has the mask, too.
+  course.options.snap_order = 1;
+  const auto kept = [&](std::size_t i, std::size_t w) { return pattern.direct.at(i, w); };
+  CHECK(distance(course.gradient("snap"), course.plain(as_it_is, kept)) <= 1e-13);
 }
 
 TEST_CASE("RTRL of diagonal transitions keeps what a weight reaches in its own layer") {
