@@ -105,7 +105,8 @@ TEST_CASE("the gradient of flossing is that of central differences of its loss")
           CHECK_EQUAL(at, along.size());
           return setup.loss(weights, exponents, false).value;
         };
-        const double numeric = (moved(by) - moved(-by)) / (2.0 * by);
+        const auto difference = [&](double h) { return (moved(h) - moved(-h)) / (2.0 * h); };
+        const double numeric = (4.0 * difference(by) - difference(2.0 * by)) / 3.0;  // deltanet is so curved
         double analytic = 0.0, size = 0.0;
         for (std::size_t i = 0; i < along.size(); ++i)
           analytic += loss.gradient[i] * along[i], size += std::pow(loss.gradient[i] * along[i], 2);

@@ -309,7 +309,8 @@ TEST_CASE("SnAp-n of a tanh network is that of braintrace") {
       if (file.has(rule + "/" + entry.name) && !entry.name.starts_with("head/")) {
         const std::vector<double> expected = file.read(rule + "/" + entry.name).real;
         for (std::size_t i = 0; i < expected.size(); ++i)
-          CHECK_SAYS(std::abs(gradient[at + i] - expected[i]) <= 1e-12 * std::max(1.0, std::abs(expected[i])), rule + " " + entry.name);
+          CHECK_SAYS(std::abs(gradient[at + i] - expected[i]) <= 1e-12 * std::max(1.0, std::abs(expected[i])),
+                     rule + " " + entry.name + " " + test::show(gradient[at + i]) + " " + test::show(expected[i]));
       }
       at += entry.values.size();
     }
@@ -456,7 +457,7 @@ TEST_CASE("training by each rule has the same bits again, and after it was inter
       for (int step = 0; step < interrupted; ++step) trainer.step();
       Model again(architecture, hyper, model.parameters(), cpu_backend(), DType::f64);
       Trainer other(again, *examples, options);
-      other.restore(trainer.steps(), trainer.optimiser().steps(), trainer.optimiser().memory());
+      other.restore(trainer.steps(), trainer.optimiser().steps(), trainer.memory());
       for (int step = interrupted; step < 6; ++step) other.step();
       std::vector<double> all;
       const Parameters now = again.parameters();
