@@ -348,11 +348,12 @@ class TestPanels : public QObject {
     for (int i = 0; i < shown.plot()->graphCount(); ++i)
       pink += shown.plot()->graph(i)->pen().color().rgb() == QColor(255, 0, 255).rgb() && !shown.plot()->graph(i)->visible();
     QCOMPARE(pink, 4);
-    // Its two states have one colour and differ in their dashes, and the one entry says which states it stands for.
+    // Its two states have one colour and differ in their dashes, singular values are dotted, and the one entry says which states it stands
+    // for.
     QSet<Qt::PenStyle> styles;
     for (int i = 0; i < shown.plot()->graphCount(); ++i)
       if (shown.plot()->graph(i)->pen().color() == QColor(255, 0, 255)) styles << shown.plot()->graph(i)->pen().style();
-    QCOMPARE(styles, (QSet<Qt::PenStyle>{Qt::SolidLine, Qt::DashLine}));
+    QCOMPARE(styles, (QSet<Qt::PenStyle>{Qt::SolidLine, Qt::DashLine, Qt::DotLine}));
     QVERIFY(shown->legend()->tipAt(QPointF(shown->legend()->placeOf("pinned/width 32").center())).contains("dashed cell"));
     const QString header = lines(shown->dataAsCsv())[0];
     QVERIFY2(header.contains("log10 gradient/state/0/hidden [width 32]") && header.contains("log10 jacobian_min/0 [width 32]"),

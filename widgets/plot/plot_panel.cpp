@@ -50,6 +50,7 @@ PlotPanel::PlotPanel(QWidget* parent) : Panel(parent), plot_(new Plot) {
 void PlotPanel::setTrace(std::shared_ptr<const Trace> trace) {
   trace_ = std::move(trace);
   if (trace_ && trace_->info.length > 0) {
+    const QSignalBlocker quiet(plot_);  // who hears of the range still has arrays of the trace before
     plot_->setTimeExtent(0, trace_->info.length - 1);
     plot_->setTimeNames(*trace_);
   }

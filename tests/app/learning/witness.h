@@ -384,8 +384,8 @@ class Witness {
   void lookAt(PanelDock& dock, const TracePtr& truth, const std::vector<Panel::Run>& pinned,
               const std::shared_ptr<const Learning>& curves) {
     const QString id = dock.panel()->id();
-    if (id == "timing" || id == "steps" || id == "composer")
-      return;  // they show no run: times of this machine, pieces of work, a model that is put together
+    if (id == "timing" || id == "steps" || id == "composer" || id == "credit")
+      return;  // they show no run: times of this machine, pieces of work, a model that is put together, rules that are asked by a study
     const PanelInfo& info = *std::ranges::find(panels(), id, &PanelInfo::id);
     const std::unique_ptr<Panel> fresh(info.make(nullptr));
     fresh->setAttribute(Qt::WA_DontShowOnScreen);  // it has its room, and lays itself out
