@@ -43,6 +43,7 @@
 #include "plot/theme.h"
 #include "scene/vtk_frame.h"
 #include "schedule/schedule.h"
+#include "studies/study.h"
 
 using namespace reclab;
 
@@ -168,6 +169,7 @@ class TestFigures : public QObject {
   Look look_;
   TracePtr lstm_, lru_, hippo_;
   CompositionPtr composition_;
+  StudyResult rules_;
   std::shared_ptr<Learning> learning_;
 
  private slots:
@@ -198,7 +200,12 @@ class TestFigures : public QObject {
     curve->done = curve->wanted = 12;
     curve->command = training.learned(1)->command;
     learning_->trainings = {curve};
-    composition_ = compose(builtin_registry(), PresetLibrary(builtin_registry(), preset_folders()), {}, {});
+    const PresetLibrary library(builtin_registry(), preset_folders());
+    composition_ = compose(builtin_registry(), library, {}, {});
+    StudyInput input{builtin_registry(), library};
+    input.run.preset = library.find("lstm");
+    input.run.sequence = make_task("noise", {.length = 120});
+    rules_ = study("rules").compute(input, {}, {}, {});
   }
 
   void othersSeeWhatThePanelShows_data() {
@@ -232,6 +239,7 @@ class TestFigures : public QObject {
     panel->show();
     panel->setTrace(trace);
     panel->setResult("compose", composition_, {});
+    panel->setResult("rules", rules_, {});
     panel->setResult("train", learning_, {});
     panel->setTimeRange(0, trace->info.length - 1);
     panel->setTime(trace->info.length / 2);
@@ -283,7 +291,8 @@ class TestFigures : public QObject {
   void textsAreEscaped_data() {
     QTest::addColumn<QString>("id");
     for (const PanelInfo& info : panels())
-      if (info.id != "composer") QTest::newRow(qPrintable(info.id)) << info.id;  // which names what the program itself composes
+      // These name what the program itself composes, and its learning rules.
+      if (info.id != "composer" && info.id != "credit") QTest::newRow(qPrintable(info.id)) << info.id;
   }
   void textsAreEscaped() {
     QFETCH(QString, id);
@@ -349,6 +358,7 @@ class TestFigures : public QObject {
     panel->show();
     panel->setTrace(trace);
     panel->setResult("compose", composition_, {});
+    panel->setResult("rules", rules_, {});
     panel->setResult("train", learning_, {});
     panel->setTimeRange(0, trace->info.length - 1);
     panel->setTime(trace->info.length / 2);
@@ -482,8 +492,8 @@ class TestFigures : public QObject {
     options.figures = folder.path();
     options.style.width = FigureStyle::column;
     for (const PanelInfo& info : panels())
-      if (info.id != "timing" && info.id != "composer" && info.id != "learning")
-        options.panels << info.id;  // a measurement, and what is of no run
+      if (info.id != "timing" && info.id != "composer" && info.id != "learning" && info.id != "credit")
+        options.panels << info.id;  // a measurement, what is of no run, and what is computed when it is asked for
     QCOMPARE(drawFigures(options), 0);
     options.format = Panel::Format::pdf;
     QCOMPARE(drawFigures(options), 0);

@@ -127,7 +127,8 @@ class TestSession : public test::WindowTest {
     QVERIFY(seconds(timed));
     const auto kept = [&] { return session().trace()->timed && seconds(session().trace()) == seconds(timed); };
     int began = 0;
-    connect(&session(), &SessionController::studyMoved, this, [&](const std::string&, const StudyState& state) { began += state.running; });
+    connect(&session(), &SessionController::studyMoved, this,
+            [&](const std::string& study, const StudyState& state) { began += study == "time" && state.running; });
     change([](Setup& setup) { setup.seed = 9; });
     QVERIFY2(kept(), "a seed changes no cost");
     change([](Setup& setup) { setup.setValue("spectral_radius", "0.5"); });

@@ -83,8 +83,11 @@ const QStringList& CreditPanel::views() {
   return all;
 }
 
+/// Before anything is compared the map of rules, then the steps, unless another was chosen.
 CreditPanel::View CreditPanel::view() const {
-  return static_cast<View>(std::max<qsizetype>(0, by_hand_ ? view_->currentIndex() : views().indexOf(wanted())));
+  if (by_hand_) return static_cast<View>(view_->currentIndex());
+  if (const auto named = views().indexOf(wanted()); named >= 0) return static_cast<View>(named);
+  return state_.running || (trace_ && trace_->has(Kind::credit)) ? View::steps : View::rules;
 }
 
 Panel::Places CreditPanel::places() const { return {.views = views(), .named = {}}; }
