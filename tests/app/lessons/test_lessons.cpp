@@ -376,10 +376,10 @@ class TestLessons : public test::WindowTest {
     QTRY_VERIFY_WITH_TIMEOUT(!hasTrained() && !window_->trainingBar()->isVisible(), patience);
     QCOMPARE(session().trainings().size(), std::size_t{1});  // it stays kept
     QVERIFY(!window_->action("exportTraining")->isEnabled());
-    window_->undoStack()->undo();
+    QTest::keyClick(window_.get(), Qt::Key_Z, Qt::ControlModifier);
     QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().lesson()->id == "adding" && hasTrained(), patience);
     QVERIFY(window_->action("exportTraining")->isEnabled());
-    window_->undoStack()->redo();
+    QTest::keyClick(window_.get(), Qt::Key_Z, Qt::ControlModifier | Qt::ShiftModifier);
     QTRY_VERIFY_WITH_TIMEOUT(quiet() && player().lesson()->id == "window" && !hasTrained(), patience);
     close();
     open(Options());
