@@ -306,7 +306,7 @@ TEST_CASE("arrays of a training's folder are asked for their shapes before they 
                name + ": " + std::to_string(result.peak_bytes >> 20) + " MiB, usually " + std::to_string(usual >> 20));
   };
   with("optimiser.npz", "m/0/weight_ih", "has m/0/weight_ih of another shape");
-  with("optimiser.npz", "m/more", "holds more than the optimiser");
+  with("optimiser.npz", "m/more", "holds more than this training keeps");
   with("history.npz", "step", "has another number of steps");
   with("history.npz", "held_out/step", "has more judgements than steps");
   with("weights.npz", "param/0/weight_ih", "holds weights of another shape");
