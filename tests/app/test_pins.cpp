@@ -71,7 +71,7 @@ class TestPins : public test::WindowTest {
           return !window_->pins()->running() &&
                  std::all_of(pins().begin(), pins().end(), [](const Pin& one) { return one.comparable || !one.problem.isEmpty(); });
         },
-        patience);
+        3 * patience);  // their threads give way to those of all other programs
   }
 
  private slots:

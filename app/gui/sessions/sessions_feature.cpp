@@ -399,6 +399,7 @@ void SessionsFeature::close() {
   soon_.stop();
   keeps_.dropAndWait();  // otherwise its folder is made anew behind us
   recovery_.close();
+  if (left_ && (opened_ || !standsFor_.isEmpty())) left_->forget();  // it was opened here, and is closed as all that is open
   endRestoring();
 }
 
