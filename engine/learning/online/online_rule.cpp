@@ -3,12 +3,11 @@
 // backpropagation through time; where they change within a sequence, the influence goes on as the weights before came to it.
 #include <algorithm>
 #include <cmath>
-#include <optional>
 #include <utility>
 
 #include "array/cpu/processor/threads.h"
-#include "execution/elapsed_times.h"
 #include "learning/losses.h"
+#include "learning/online/batch_gradient.h"
 #include "learning/online/influence.h"
 
 namespace reclab {
@@ -23,7 +22,7 @@ bool all_finite(std::span<const double> values) {
 class OnlineRule final : public LearningRule {
  public:
   OnlineRule(const LearningRuleInfo& info, const LearningSetup& setup)
-      : model_(setup.model), length_(setup.length), seed_(setup.options.seed) {
+      : model_(setup.model), length_(setup.length), seed_(setup.options.seed), total_(setup.model) {
     const TrainingOptions& options = setup.options;
     if (options.truncate > 0)
       throw Error(info.title + " goes forward with the derivatives of all steps, so there is nothing to truncate: leave truncate at 0.",
@@ -34,9 +33,7 @@ class OnlineRule final : public LearningRule {
     const auto add = [&] { own_.emplace_back().step = std::make_unique<StepMap>(model_, first.width, loss.outputs()); };
     add();
     StepMap& step = *own_.front().step;
-    if (step.knows_time() && ElapsedTimes::uneven(Batch(first, loss)))
-      throw Error(info.title + " takes steps of equal time, and those of " + first.name + " are not: choose backpropagation.",
-                  {.parameter = "rule"});
+    require_even_steps(info.title, step, first, loss);
     const OnlineMethod method = info.online({model_, options, first.width, loss.outputs()});
     numbers_ = static_cast<double>(options.batch) * method.numbers;
     if (numbers_ > most_numbers)
@@ -47,7 +44,6 @@ class OnlineRule final : public LearningRule {
     exact_ = method.exact;
     while (std::ssize(own_) < options.batch) add();
     for (Own& own : own_) own.influence = method.influence();
-    for (const Model::Weight& weight : model_.weights()) gradients_.emplace_back(model_.backend(), model_.real(), weight.entries());
   }
 
   void begin(const std::deque<Sequence>& batch, std::int64_t number) override {
@@ -81,40 +77,22 @@ class OnlineRule final : public LearningRule {
       }
       pass(false);
     });
-    if (stop.stop_requested()) throw Cancelled();
-    Part part;
-    std::vector<double> total(own_.front().step->weights());
-    for (const Own& own : own_) {
-      if (own.bad) throw TrainingDiverged(number_, own.bad->first, own.bad->second);
-      part.loss += own.value;
-      part.counts |= own.counts;
-      for (std::size_t i = 0; i < total.size(); ++i) total[i] += own.gradient[i];
-    }
-    upload_gradients(model_, total, gradients_);
-    return part;
+    return total_.sum(own_, number_, stop);
   }
-  std::span<const DeviceArray> gradients() const override { return gradients_; }
+  std::span<const DeviceArray> gradients() const override { return total_.arrays(); }
 
   bool exact() const override { return exact_; }
   std::int64_t parts() const override { return (length_ + advance_ - 1) / advance_; }
-  std::int64_t bytes() const override {
-    double total = numbers_ * sizeof(double);
-    for (const DeviceArray& array : gradients_) total += static_cast<double>(array.bytes());
-    return static_cast<std::int64_t>(total);
-  }
+  std::int64_t bytes() const override { return static_cast<std::int64_t>(numbers_ * sizeof(double)) + total_.bytes(); }
 
  private:
   /// The state of the forward recursion of one sequence.
-  struct Own {
+  struct Own : SequenceGradient {
     std::unique_ptr<StepMap> step{};
     std::unique_ptr<Influence> influence{};
     const Sequence* sequence = nullptr;
     std::unique_ptr<SequenceLoss> loss{};
     std::vector<double> state{};
-    std::vector<double> gradient{};  // of the part's loss so far
-    double value = 0.0;
-    bool counts = false;
-    std::optional<std::pair<std::string, std::string>> bad{};  // where training ends: the reason, and the array
   };
 
   void take(Own& own, std::int64_t t, bool rehearsal) const {
@@ -152,7 +130,7 @@ class OnlineRule final : public LearningRule {
   double numbers_ = 0.0;  // of all influences
   bool exact_ = false;
   std::vector<Own> own_;
-  std::vector<DeviceArray> gradients_;
+  BatchGradient total_;
 };
 
 }  // namespace

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include "array/cpu/processor/threads.h"
-#include "execution/elapsed_times.h"
 #include "learning/forcing/closed_loop.h"
 #include "learning/learning_rule.h"
 #include "learning/losses.h"
-#include "learning/online/influence.h"
+#include "learning/online/batch_gradient.h"
 
 namespace reclab::rules_by_name {
 namespace {
@@ -22,7 +21,8 @@ constexpr const char* title = "Generalised teacher forcing";
 
 class ForcingRule final : public LearningRule {
  public:
-  explicit ForcingRule(const LearningSetup& setup) : model_(setup.model), forcing_(setup.options.forcing), length_(setup.length) {
+  explicit ForcingRule(const LearningSetup& setup)
+      : model_(setup.model), forcing_(setup.options.forcing), length_(setup.length), total_(setup.model) {
     const TrainingOptions& options = setup.options;
     if (!(forcing_.strength >= 0.0 && forcing_.strength <= 1.0))
       throw Error("forcing is a share of the data: choose 0 to 1.", {.parameter = "forcing", .range = "0 to 1"});
@@ -39,10 +39,7 @@ class ForcingRule final : public LearningRule {
     const SequenceLoss loss(LossKind::task, first);
     own_.resize(static_cast<std::size_t>(options.batch));
     for (Own& own : own_) own.step = std::make_unique<StepMap>(model_, first.width, loss.outputs());
-    if (own_.front().step->knows_time() && ElapsedTimes::uneven(Batch(first, loss)))
-      throw Error(std::string(title) + " takes steps of equal time, and those of " + first.name + " are not: choose backpropagation.",
-                  {.parameter = "rule"});
-    for (const Model::Weight& weight : model_.weights()) gradients_.emplace_back(model_.backend(), model_.real(), weight.entries());
+    require_even_steps(title, *own_.front().step, first, loss);
   }
 
   void begin(const std::deque<Sequence>& batch, std::int64_t number) override {
@@ -60,44 +57,28 @@ class ForcingRule final : public LearningRule {
       } catch (const Cancelled&) {  // of all, below
       }
     });
-    if (stop.stop_requested()) throw Cancelled();
-    Part part;
-    std::vector<double> total(own_.front().step->weights());
-    for (const Own& own : own_) {
-      if (!own.bad.first.empty()) throw TrainingDiverged(number_, own.bad.first, own.bad.second);
-      part.loss += own.value;
-      part.counts |= own.counts;
-      for (std::size_t i = 0; i < total.size(); ++i) total[i] += own.gradient[i];
-    }
-    upload_gradients(model_, total, gradients_);
-    return part;
+    return total_.sum(own_, number_, stop);
   }
-  std::span<const DeviceArray> gradients() const override { return gradients_; }
+  std::span<const DeviceArray> gradients() const override { return total_.arrays(); }
 
   bool exact() const override { return forcing_.strength == 1.0 && forcing_.every == 1; }
   std::int64_t parts() const override { return 1; }
   std::int64_t bytes() const override {
     const StepMap& step = *own_.front().step;
     const std::size_t numbers = static_cast<std::size_t>(length_) * (step.states() + step.inputs() + 2 * step.outputs()) + step.weights();
-    std::size_t total = own_.size() * numbers * sizeof(double);
-    for (const DeviceArray& array : gradients_) total += array.bytes();
-    return static_cast<std::int64_t>(total);
+    return static_cast<std::int64_t>(own_.size() * numbers * sizeof(double)) + total_.bytes();
   }
 
  private:
-  struct Own {
+  struct Own : SequenceGradient {
     std::unique_ptr<StepMap> step{};
     const Sequence* sequence = nullptr;
-    std::vector<double> gradient{};
-    double value = 0.0;
-    bool counts = false;
-    std::pair<std::string, std::string> bad{};  // the reason, and the array; empty: none
   };
 
   void take(Own& own, const std::stop_token& stop) const {
     const Sequence& sequence = *own.sequence;
     own.gradient.assign(own.step->weights(), 0.0);
-    own.bad = {};
+    own.bad.reset();
     own.value = 0.0;
     own.counts = std::ranges::any_of(sequence.mask, [](double m) { return m != 0.0; });
     ClosedLoop loop(*own.step, sequence);
@@ -122,7 +103,7 @@ class ForcingRule final : public LearningRule {
   std::int64_t length_, number_ = 0;
   bool left_ = false;
   std::vector<Own> own_;
-  std::vector<DeviceArray> gradients_;
+  BatchGradient total_;
 };
 
 }  // namespace
