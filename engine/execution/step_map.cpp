@@ -79,6 +79,8 @@ std::vector<double> StepMap::value(Var var) const {
 
 void StepMap::evaluate(std::span<const double> state, std::span<const double> input) {
   RECLAB_DEMAND(state.size() == states() && input.size() == inputs());
+  at_state_.assign(state.begin(), state.end());
+  at_input_.assign(input.begin(), input.end());
   Graph& graph = network_.graph();
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const auto& own = network_.states()[i];

@@ -34,6 +34,7 @@ class StepMap {
     std::size_t first, entries;
   };
   const std::vector<Part>& parts() const { return parts_; }
+  DType real() const { return model_.real(); }
   std::size_t states() const { return next_.size(); }
   std::size_t inputs() const { return input_adjoint_.size(); }
   std::size_t outputs() const { return output_.size(); }
@@ -48,6 +49,9 @@ class StepMap {
   std::vector<double> value(Var var) const;
 
   void evaluate(std::span<const double> state, std::span<const double> input);
+  /// The state and the input of the last evaluate().
+  const std::vector<double>& at_state() const { return at_state_; }
+  const std::vector<double>& at_input() const { return at_input_; }
   const std::vector<double>& next() const { return next_; }
   const std::vector<double>& output() const { return output_; }
 
@@ -78,7 +82,7 @@ class StepMap {
   std::vector<Part> parts_;
   DeviceArray input_, input_move_, output_adjoint_;
   std::vector<DeviceArray> state_, next_adjoint_, state_move_;
-  std::vector<double> next_, output_, state_adjoint_, input_adjoint_, weight_adjoint_, next_move_, output_move_;
+  std::vector<double> at_state_, at_input_, next_, output_, state_adjoint_, input_adjoint_, weight_adjoint_, next_move_, output_move_;
 };
 
 }  // namespace reclab

@@ -15,7 +15,10 @@ namespace reclab {
 struct TrainingOptions {
   std::string rule = "bptt";    ///< an id of learning_rules(): the way from a batch's loss to gradients
   std::int64_t snap_order = 1;  ///< of the rule snap: n, the steps over which a weight may act on an entry of the state that is kept
-  Forcing forcing;              ///< of the rule forcing
+  std::int64_t rbp_terms = 20;  ///< of neumann-rbp the terms of its series, of cg-rbp the most iterations
+  double rbp_damping = 1e-5;    ///< of cg-rbp: eta
+  double lipschitz = 0.0, lipschitz_bound = 0.9;  ///< of the rules of fixed points: weight and bound of the Lipschitz coefficient penalty
+  Forcing forcing;                                ///< of the rule forcing
   /// Of the rule fptt: alpha, how strongly weights are drawn to their running mean, and beta, the share of the newest in that mean.
   double fptt_alpha = 0.5, fptt_beta = 0.5;
   std::uint64_t seed = 1;  ///< of the signs and the feedback that a rule draws; they depend on it, on the step and on the sequence alone

@@ -108,7 +108,8 @@ std::vector<StreamField> made() {
   all.push_back(
       count("N", "steps", 0, longest, "Steps to go over; 0: until the source ends", [](auto& request) -> auto& { return request.length; }));
 
-  static const std::set<std::string_view> shared{"rate", "rule", "optimiser", "clip", "truncate", "advance", "snap_order"};
+  static const std::set<std::string_view> shared{"rate",       "rule",      "optimiser",   "clip",      "truncate",       "advance",
+                                                 "snap_order", "rbp_terms", "rbp_damping", "lipschitz", "lipschitz_bound"};
   for (const TrainingField& field : training_fields()) {
     const bool of_optimiser = std::ranges::any_of(optimiser_fields(), [&](const Field& one) { return one.row.key == field.row.key; });
     if (!of_optimiser && !shared.contains(field.row.key)) continue;

@@ -108,6 +108,10 @@ TrainingField of_optimiser(const Field& option) {
   return made;
 }
 
+bool of_fixed_points(const TrainingPlan& plan) {
+  return plan.options.rule == "rbp" || plan.options.rule == "cg-rbp" || plan.options.rule == "neumann-rbp";
+}
+
 std::vector<TrainingField> made() {
   std::vector<TrainingField> all;
   const auto add = [&all](TrainingField one) { all.push_back(std::move(one)); };
@@ -140,6 +144,22 @@ std::vector<TrainingField> made() {
       where([](const TrainingPlan& plan) { return plan.options.rule == "snap"; },
             count("--snap-order", "N", "snap_order", 1, most, "Of snap: the steps within which a weight reaches the entries that are kept",
                   [](auto& plan) -> auto& { return plan.options.snap_order; }))));
+  add(shown({"terms of RBP", "Of Neumann's series, or the most iterations of conjugate gradients", 1, 1000, {}},
+            where([](const TrainingPlan& plan) { return plan.options.rule == "neumann-rbp" || plan.options.rule == "cg-rbp"; },
+                  count("--rbp-terms", "N", "rbp_terms", 1, most, "Of neumann-rbp: terms of its series; of cg-rbp: the most iterations",
+                        [](auto& plan) -> auto& { return plan.options.rbp_terms; }))));
+  add(shown({"damping of RBP", "η: what is added to the normal equations, so that conjugate gradients have a solution", 0, 1, {}},
+            where([](const TrainingPlan& plan) { return plan.options.rule == "cg-rbp"; },
+                  real("--rbp-damping", "rbp_damping", unbounded, "Of cg-rbp: the damping η of the normal equations",
+                       [](auto& plan) -> auto& { return plan.options.rbp_damping; }))));
+  add(shown({"Lipschitz penalty", "μ: weight of the penalty that keeps the step a contraction, |(1ᵀJ − λ)⁺|", 0, 1e3, {}},
+            where(of_fixed_points,
+                  real("--lipschitz", "lipschitz", unbounded, "Of rbp, cg-rbp and neumann-rbp: weight of the penalty |(1ᵀJ − λ)⁺|",
+                       [](auto& plan) -> auto& { return plan.options.lipschitz; }))));
+  add(shown({"its bound", "λ: sums of the columns of the step's Jacobian up to it have no penalty", 0, 1e3, {}},
+            where([](const TrainingPlan& plan) { return of_fixed_points(plan) && plan.options.lipschitz > 0.0; },
+                  real("--lipschitz-bound", "lipschitz_bound", unbounded, "The bound λ of that penalty",
+                       [](auto& plan) -> auto& { return plan.options.lipschitz_bound; }))));
   add(shown(
       {"teacher forcing", "α: the share of the data in what is fed back at a forced step; the rest is the model's own output", 0, 1, {}},
       where([](const TrainingPlan& plan) { return plan.options.rule == "forcing"; },

@@ -124,6 +124,7 @@ std::vector<CreditOfRule> credit_of(const Model& model, const Sequence& sequence
   const StopScope scope(stop);
   TrainingOptions options;
   options.snap_order = plan.snap_order;
+  options.rbp_terms = plan.rbp_terms;
   options.seed = seed;
   const OnlineSetup setup{model, options, sequence.width, loss.outputs()};
   std::vector<OnlineMethod> methods;

@@ -20,6 +20,7 @@ struct CreditPlan {
   std::int64_t signs = 0;       ///< another number: other signs for the same weights
   std::int64_t delays = 16;     ///< 0, 1, ... steps between the loss and the step at which the weights act
   std::int64_t snap_order = 1;  ///< TrainingOptions::snap_order
+  std::int64_t rbp_terms = 20;  ///< TrainingOptions::rbp_terms
 };
 
 /// An estimate beside the true gradient: the cosine of their angle, and the ratio of their norms. The mean over repeats, NaN where the

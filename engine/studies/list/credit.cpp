@@ -26,7 +26,10 @@ const std::vector<PlanField<CreditPlan>>& fields() {
                                 [](auto& plan) -> auto& { return plan.delays; }),
         count_field<CreditPlan>(flag_of("snap_order"), "N", "snap_order", 1, 1 << 20,
                                 "Of snap: the steps within which a weight reaches the entries that are kept",
-                                [](auto& plan) -> auto& { return plan.snap_order; })};
+                                [](auto& plan) -> auto& { return plan.snap_order; }),
+        count_field<CreditPlan>(flag_of("rbp_terms"), "N", "rbp_terms", 1, 1 << 20,
+                                "Of neumann-rbp: terms of its series; of cg-rbp: the most iterations",
+                                [](auto& plan) -> auto& { return plan.rbp_terms; })};
   }();
   return all;
 }
@@ -48,11 +51,11 @@ TracePtr trace_of(const StudyInput& input, const CreditPlan& plan, const StudyRe
   TraceArray planned;
   planned.key = key_of(Kind::credit, "plan");
   planned.text = trace.info.command;  // beside a run, whose own line it has
-  planned.shape = {4};
-  planned.axes = {{"choice", "", {"repeats", "signs", "delays", "snap_order"}}};
+  planned.shape = {5};
+  planned.axes = {{"choice", "", {"repeats", "signs", "delays", "snap_order", "rbp_terms"}}};
   put_real(trace, std::move(planned),
            {static_cast<double>(plan.repeats), static_cast<double>(plan.signs), static_cast<double>(plan.delays),
-            static_cast<double>(plan.snap_order)});
+            static_cast<double>(plan.snap_order), static_cast<double>(plan.rbp_terms)});
   for (const CreditOfRule& rule : found) {
     const auto put = [&](const std::string& what, const std::string& axis, const std::vector<double>& values, const std::string& unit,
                          const std::string& text) {

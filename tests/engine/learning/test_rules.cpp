@@ -168,7 +168,7 @@ TEST_CASE("what real-time recurrent learning cannot do is said by name") {
   CHECK_ERROR(Learner("transformer", options), "grows with the sequence");
   options.batch = 1 << 18;
   CHECK_ERROR(Learner("elman", options), "choose a narrower model, or a smaller batch");
-  CHECK_ERROR(Learner("elman", by("rtlr")), "there is no learning rule \"rtlr\": choose bptt, rtrl, ");
+  CHECK_ERROR(Learner("elman", by("rtlr")), "there is no learning rule \"rtlr\": choose bptt, rbp, rtrl, ");
 }
 
 TEST_CASE("real-time recurrent learning that is stopped within a sequence leaves the weights as they were") {

@@ -317,9 +317,9 @@ TEST_CASE("sine, impulse and noise as they are set") {
 }
 
 TEST_CASE("tasks that cannot be are refused with what would be right") {
-  CHECK_ERROR(
-      make_task("adding!", {}),
-      "no task 'adding!': choose from adding, associative-recall, copy, delay, digits, dyck, induction-heads, irregular, lorenz, lstm-2b");
+  CHECK_ERROR(make_task("adding!", {}),
+              "no task 'adding!': choose from adding, associative-recall, copy, delay, digits, dyck, held-bits, induction-heads, "
+              "irregular, lorenz, lstm-2b");
   CHECK_ERROR(make_task("copy", {.length = 20}), "cannot be 20 steps long");
   CHECK_ERROR(make_task("copy", {.length = 20}), "from 21 to");
   CHECK_ERROR(make_task("selective-copy", {.length = 20}), "from 21 to");

@@ -134,7 +134,7 @@ TEST_CASE("the credit of a run has the line that repeats it, other signs on requ
   const auto read = [](const TracePtr& trace, const char* key) { return *trace->find(key)->real; };
   const TracePtr usual = credit_of({}), again = credit_of({{"signs", "0"}}), other = credit_of({{"signs", "1"}});
   const TraceArray* plan = usual->find("credit/plan");
-  CHECK(*plan->real == (std::vector<double>{2, 0, 16, 1}));
+  CHECK(*plan->real == (std::vector<double>{2, 0, 16, 1, 20}));
   CHECK_SAYS(plan->text.starts_with("reclab credit elman") && plan->text.find("--repeats 2") != std::string::npos, plan->text);
   CHECK(other->find("credit/plan")->text.find("--signs 1") != std::string::npos);
   const auto same = [&](const TracePtr& a, const TracePtr& b, const char* key) {  // a step without a loss has NaN
