@@ -38,10 +38,16 @@ struct Reader {
   int items = 0;
   bool open = false;
 
-  int line_of(const char* at) const {
+  int line_of(const char* at) {
     if (at < source.data() || at > source.data() + source.size()) return 0;
-    return 1 + static_cast<int>(std::count(source.data(), at, '\n'));
+    const auto place = static_cast<std::size_t>(at - source.data());
+    if (place < counted) counted = 0, line = 1;
+    line += static_cast<int>(std::count(source.data() + counted, at, '\n'));
+    counted = place;
+    return line;
   }
+  std::size_t counted = 0;  // characters whose ends of lines are counted
+  int line = 1;
 
   void begin(MarkdownBlock::Kind kind) {
     if (kind == MarkdownBlock::Kind::paragraph && items > 0) kind = MarkdownBlock::Kind::item;
