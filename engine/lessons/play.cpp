@@ -217,7 +217,7 @@ Judgement judge(const Question& question, const std::string& given, const Measur
     if (wrong.near.empty() ? value >= wrong.low && value <= wrong.high : std::abs(value - about) <= tolerance_of(question, about))
       return {false, wrong.message};
   }
-  return {};
+  return {.side = truth > value ? 1 : -1};
 }
 
 Judgement judge_deed(const Question& question, const Measuring& now) {

@@ -56,6 +56,7 @@ std::string written(double value, const std::string& manner);
 struct Judgement {
   bool right = false;
   std::string message{};  ///< Markdown with {{numbers}}: why it is right, or the words for this wrong answer; empty: nobody thought of it
+  int side = 0;           ///< of a number that nobody thought of: 1 where the right one is more, -1 where it is less
 };
 /// An answer as it was typed or chosen, to a question that is no thing to do. `measuring`: of the lab of the step. Throws Error for a
 /// number that is none, and where something cannot be measured.

@@ -182,7 +182,7 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
   more->setMenu(menu_);
   more->setPopupMode(QToolButton::InstantPopup);
 
-  connect(panel_, &Panel::headlineChanged, this, [this] { header()->setHeadline(panel_->headline()); });
+  connect(panel_, &Panel::headlineChanged, this, [this] { header()->setHeadline(withheld_ ? QString() : panel_->headline()); });
   connect(panel_, &Panel::timePicked, time_, &TimeLink::setStep);
   connect(panel_, &Panel::timeRangePicked, time_, &TimeLink::setRange);
   connect(time_, &TimeLink::stepChanged, this, [this](std::int64_t step) {
@@ -261,7 +261,7 @@ void PanelDock::catchUp() {
   name();
   panel_->setTimeRange(time_->first(), time_->last());
   panel_->setTime(time_->step());
-  header()->setHeadline(panel_->headline());
+  header()->setHeadline(withheld_ ? QString() : panel_->headline());
 }
 
 void PanelDock::askAgain() {
@@ -280,6 +280,12 @@ void PanelDock::name() {
 }
 
 QString PanelDock::formerName() const { return veil_->name(); }
+
+void PanelDock::withhold(const QString& words) {
+  veil_->withhold(words);
+  withheld_ = !words.isEmpty();
+  header()->setHeadline(withheld_ ? QString() : panel_->headline());
+}
 
 /// "lstm-gradients.pdf"
 QString PanelDock::fileName(const QString& suffix) const {

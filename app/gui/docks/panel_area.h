@@ -49,6 +49,8 @@ class PanelDock : public FlatDock {
   void name();  ///< dims and names the picture when it is no longer of the present setup
   /// The name of the former setup, on a dimmed picture; empty when the picture is of the present one.
   QString formerName() const;
+  /// Its picture is hidden behind these words; empty: it is seen.
+  void withhold(const QString& words);
 
  signals:
   void shownChanged();
@@ -68,6 +70,7 @@ class PanelDock : public FlatDock {
   bool keeps() const;
   Panel* panel_;
   Veil* veil_;
+  bool withheld_ = false;
   RunQuestions questions_;
   std::shared_ptr<const Trace> given_;   ///< the trace that the panel shows
   std::shared_ptr<const Trace> former_;  ///< the last that it was given with all that it would get

@@ -18,8 +18,19 @@ Veil::Veil(QWidget* over) : QWidget(over) {
 void Veil::cover(const QString& name) {
   if (name == name_) return;
   name_ = name;
-  setVisible(!name.isEmpty());
-  if (name.isEmpty()) return;
+  place();
+}
+
+void Veil::withhold(const QString& words) {
+  if (words == words_) return;
+  words_ = words;
+  place();
+}
+
+void Veil::place() {
+  setVisible(!name_.isEmpty() || !words_.isEmpty());
+  setAccessibleName(words_);
+  if (isHidden()) return;
   setGeometry(parentWidget()->rect());
   raise();
   update();
@@ -34,6 +45,12 @@ void Veil::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   QColor ground = palette().color(QPalette::Base);
+  if (!words_.isEmpty()) {
+    painter.fillRect(rect(), ground);
+    painter.setFont(font());
+    painter.setPen(palette().color(QPalette::PlaceholderText));
+    return painter.drawText(rect().adjusted(12, 12, -12, -12), Qt::AlignCenter | Qt::TextWordWrap, words_);
+  }
   ground.setAlphaF(0.5f);
   painter.fillRect(rect(), ground);
   // The name in the middle, where neither verdict nor legend nor axis is, on paper of its own: the picture under it is dimmed.

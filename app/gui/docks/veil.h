@@ -11,6 +11,8 @@ class Veil : public QWidget {
  public:
   explicit Veil(QWidget* over);
   void cover(const QString& name);  ///< empty: lifts it
+  /// Hides the picture, whatever it is of, and has these words in its place; empty: no more.
+  void withhold(const QString& words);
   const QString& name() const { return name_; }
 
  protected:
@@ -18,7 +20,9 @@ class Veil : public QWidget {
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
-  QString name_;
+  void place();
+
+  QString name_, words_;
 };
 
 }  // namespace reclab

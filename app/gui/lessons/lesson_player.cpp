@@ -49,16 +49,21 @@ LessonPlayer::LessonPlayer(WindowFrame* frame)
                 {.finished =
                      [this](const Deed& deed, const DeedWords& found) {
                        const bool before = isRight(deed.question);
-                       deeds_[deed.question] = found.words;
+                       // What was done stays done; its words have the numbers of the last state in which it holds.
+                       if (const auto had = deeds_.find(deed.question); had == deeds_.end() || !had->second.right || found.words.right)
+                         deeds_[deed.question] = found.words;
                        if (found.words.right && !before && lesson_ != nullptr)
                          for (const Question* question : questions_of(lesson_->steps[step_]))
                            if (question->id == deed.question.toStdString()) note(*question, found.given, true);
+                       if (found.words.right && lesson_ != nullptr)
+                         done_[lesson_->id + '#' + deed.question.toStdString()] = found.words.words;
                        emit judged(deed.question);
                        judgeDeeds();  // of another question of the step, or of what was changed meanwhile
                      },
                  .ended =
                      [this](const Deed& deed, const Ending& ending) {
                        if (ending.how != Ending::How::failed) return;
+                       if (const auto had = deeds_.find(deed.question); had != deeds_.end() && had->second.right) return;
                        deeds_[deed.question] = {false, {{ProseSpan::Kind::text, ending.sentence.toStdString()}}};
                        emit judged(deed.question);
                      }}) {
@@ -264,6 +269,8 @@ bool LessonPlayer::touched(const Question& question) const {
   return wandered() || viewThen_ != now;
 }
 
+bool LessonPlayer::awaitsPrediction() const { return lesson_ != nullptr && shownBlocks() < lesson_->steps[step_].blocks.size(); }
+
 std::size_t LessonPlayer::shownBlocks() const { return lesson_ == nullptr ? 0 : blocksBefore(*lesson_, step_); }
 
 const std::vector<GivenAnswer>* LessonPlayer::given(const Lesson& lesson, const std::string& question) const {
@@ -324,7 +331,10 @@ std::optional<LessonPlayer::Answered> LessonPlayer::answered(const Question& que
   const auto known = known_.find(labOfStep());
   try {
     const Judgement judged = judge(question, newest.given, known == known_.end() ? measured_before({}) : measured_before(known->second));
-    return Answered{QString::fromStdString(newest.given), {judged.right, numbered(prose_of(judged.message)).value_or(Prose())}};
+    return Answered{QString::fromStdString(newest.given),
+                    {judged.right, numbered(prose_of(judged.message)).value_or(Prose())},
+                    all->size(),
+                    judged.side};
   } catch (const Error&) {  // not measured yet
     return Answered{QString::fromStdString(newest.given), {newest.right, {}}};
   }
@@ -339,6 +349,18 @@ void LessonPlayer::note(const Question& question, const QString& given, bool rig
 bool LessonPlayer::isRight(const QString& question) const {
   const auto* all = lesson_ == nullptr ? nullptr : given(*lesson_, question.toStdString());
   return all != nullptr && std::ranges::any_of(*all, &GivenAnswer::right);
+}
+
+bool LessonPlayer::allDone() const {
+  if (lesson_ == nullptr) return false;
+  std::vector<const Question*> deeds = questions_of(lesson_->steps[step_]);
+  std::erase_if(deeds, [](const Question* one) { return one->kind != Question::Kind::act; });
+  return !deeds.empty() && std::ranges::all_of(deeds, [this](const Question* one) { return isRight(QString::fromStdString(one->id)); });
+}
+
+Prose LessonPlayer::wordsOfDeed(const Question& question) const {
+  const auto found = lesson_ == nullptr ? done_.end() : done_.find(lesson_->id + '#' + question.id);
+  return found == done_.end() ? Prose() : found->second;
 }
 
 bool LessonPlayer::hasAnswers() const {
@@ -358,6 +380,7 @@ void LessonPlayer::setName(const QString& name) {
 
 void LessonPlayer::forget(const QString& lesson) {
   answers_.lessons.erase(lesson.toStdString());
+  std::erase_if(done_, [&](const auto& one) { return one.first.starts_with(lesson.toStdString() + '#'); });
   deeds_.clear();
   judgedOf_.clear();
   keep();
@@ -381,7 +404,6 @@ void LessonPlayer::judgeDeeds() {
   for (const Question* question : questions_of(lesson_->steps[step_])) {
     if (question->kind != Question::Kind::act) continue;
     const QString id = QString::fromStdString(question->id);
-    if (const auto found = deeds_.find(id); found != deeds_.end() && found->second.right) continue;
     Deed deed{id, setup, view()};
     if (const auto last = judgedOf_.find(id); (last != judgedOf_.end() && last->second == deed) || deedsJob_.isAt(deed)) continue;
     judgedOf_[id] = deed;

@@ -57,6 +57,7 @@ class LessonPlayer : public QObject {
 
   /// How many of the step's blocks are shown: all, or those before a lab that waits for a prediction.
   std::size_t shownBlocks() const;
+  bool awaitsPrediction() const;  ///< it is not all
   /// The words with their numbers; nothing while these are being measured. A number that cannot be measured is a sentence in their place.
   std::optional<Prose> numbered(const Prose& words) const;
   bool hasMeasured() const;  ///< the numbers of the step are there, or cannot be
@@ -66,9 +67,14 @@ class LessonPlayer : public QObject {
   struct Answered {
     QString given;
     AnswerWords words;
+    std::size_t tries = 1;
+    int side = 0;  ///< of a number that nobody thought of: 1 where the right one is more, -1 where it is less
   };
   std::optional<Answered> answered(const Question& question) const;
   bool isRight(const QString& question) const;  ///< answered rightly, now or before
+  bool allDone() const;                         ///< the step has something to do, and all of it was done, now or before
+  /// The words on something to do when it was done, before the step was left; empty where it was before the program began.
+  Prose wordsOfDeed(const Question& question) const;
   int right(const Lesson& lesson) const;
   bool hasAnswers() const;  ///< of any lesson
 
@@ -132,6 +138,7 @@ class LessonPlayer : public QObject {
   std::map<const LabSetup*, Known> known_;
   std::map<const LabSetup*, QString> problems_;  ///< why a lab could not be measured
   std::map<QString, AnswerWords> deeds_;         ///< of things to do, as they stand
+  std::map<std::string, Prose> done_;            ///< by "lesson#question", the words when it was done
   std::map<std::string, double> viewThen_;       ///< when the run of the step was there
   std::map<QString, Deed> judgedOf_;             ///< of each thing to do, the state that it was judged in last
   Job<Place, LoadedSequencePtr> prepares_;

@@ -94,7 +94,18 @@ bool LessonView::scrollOn(int by) {
   return true;
 }
 
-void LessonView::showWandered(bool wandered) { again_->setVisible(wandered); }
+void LessonView::showWandered(bool wandered) {
+  if (!wandered && again_->hasFocus()) next_->setFocus(Qt::OtherFocusReason);  // else it goes to some button of the window
+  again_->setVisible(wandered);
+}
+
+void LessonView::seeWords(const QString& question) {
+  for (const QuestionBox* one : questions())
+    if (one->question().id == question.toStdString() && one->words()->isVisibleTo(one)) {
+      scroll_->widget()->layout()->activate();
+      scroll_->ensureWidgetVisible(one->words(), 0, 16);
+    }
+}
 
 QList<QuestionBox*> LessonView::questions() const {
   return scroll_->widget() ? scroll_->widget()->findChildren<QuestionBox*>() : QList<QuestionBox*>();
@@ -113,7 +124,7 @@ void LessonView::rebuild() {
     place_->setText(tr("%1 of %2").arg(player_->step() + 1).arg(lesson->steps.size()));
     back_->setEnabled(player_->step() > 0);
     next_->setText(player_->step() + 1 < lesson->steps.size() ? tr("Next") : tr("End of the lesson"));
-    again_->setVisible(player_->wandered());
+    showWandered(player_->wandered());
   }
   if (QWidget* before = scroll_->takeWidget()) {  // a button on it may be what is being answered
     before->hide();
@@ -176,6 +187,8 @@ void LessonView::fillStep(QWidget* page, QVBoxLayout* column) {
       auto* box = new QuestionBox(*question, player_, scale_, page);
       connect(box, &QuestionBox::pointWanted, this, &LessonView::pointWanted);
       connect(box, &QuestionBox::linkWanted, this, &LessonView::linkWanted);
+      // Behind the layout of what has come with the answer.
+      connect(box, &QuestionBox::answered, this, [this, id = QString::fromStdString(question->id)] { seeWords(id); }, Qt::QueuedConnection);
       column->addWidget(box);
     }
   }

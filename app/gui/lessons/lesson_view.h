@@ -27,6 +27,8 @@ class LessonView : public QWidget {
   double scale() const { return scale_; }
   void rebuild();
   void showWandered(bool wandered);
+  /// Scrolls to the words on the newest answer of a question where they are out of sight.
+  void seeWords(const QString& question);
   /// Scrolls on, or back, where there is more of the step than is in sight; false where there is not.
   bool scrollOn(int by);
   QList<QuestionBox*> questions() const;

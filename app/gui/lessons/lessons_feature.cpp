@@ -71,7 +71,13 @@ LessonsFeature::LessonsFeature(WindowFrame* frame)
     lab_ = lab;
     arrange(*lab);
   });
-  connect(view_, &LessonView::pointWanted, this, [this](const QString& target) { pointAt(target, {}); });
+  connect(view_, &LessonView::pointWanted, this, [this](const QString& target) {
+    pointAt(target, {});
+    pointer_->blink();
+  });
+  connect(player_, &LessonPlayer::judged, this, [this] {
+    if (player_->allDone()) pointAt({}, {});
+  });
   connect(view_, &LessonView::linkWanted, this, &LessonsFeature::follow);
   connect(view_, &LessonView::saveWanted, this, &LessonsFeature::save);
   connect(frame_->look(), &Look::changed, view_, &LessonView::rebuild);
@@ -87,6 +93,9 @@ LessonsFeature::LessonsFeature(WindowFrame* frame)
   connect(frame_->pins(), &Pins::changed, this, wandered);
   connect(player_, &LessonPlayer::setUp, this, wandered);
   connect(player_, &LessonPlayer::answersChanged, this, &LessonsFeature::allow);
+  // Before a prediction no picture of another run says what it may be.
+  for (const auto signal : {&LessonPlayer::opened, &LessonPlayer::blocksChanged, &LessonPlayer::answersChanged, &LessonPlayer::closed})
+    connect(player_, signal, this, &LessonsFeature::withhold);
   // Behind that of the preset, which names its own places when its run is restored.
   connect(frame_->session(), &SessionController::setupChanged, this, &LessonsFeature::lookAgain, Qt::QueuedConnection);
   // Controls of the Inspector are made anew with each model, and time has its steps with its first run.
@@ -108,6 +117,11 @@ LessonsFeature::LessonsFeature(WindowFrame* frame)
                         player_->show(saved["lesson"].toString(), static_cast<std::size_t>(std::max(0, saved["step"].toInt())));
                       },
                       true});
+}
+
+void LessonsFeature::withhold() {
+  const QString words = player_->awaitsPrediction() ? tr("The picture comes with your answer.") : QString();
+  for (PanelDock* dock : frame_->area()->docks()) dock->withhold(words);
 }
 
 std::optional<Arranged> LessonsFeature::arrangedBefore(const QVariantMap& written) {
@@ -329,6 +343,7 @@ void LessonsFeature::point() {
   if (lab_ != nullptr && lab_->step && frame_->time()->length() > *lab_->step) frame_->time()->setStep(*lab_->step);
   const bool first = std::exchange(lab_, nullptr) != nullptr;
   if (first) player_->isSetUp();
+  if (player_->allDone()) return pointAt({}, {});
   if (!target_.isEmpty() && (first || pointer_->target() == nullptr)) pointAt(target_, words_);
 }
 

@@ -53,6 +53,7 @@ class LessonsFeature : public QObject {
   void arrange(const LabSetup& lab);
   void arrangePanels(const QStringList& ids, bool beside = false);
   void point();
+  void withhold();  ///< the pictures, while a prediction is asked for
   void pointAt(const QString& target, const QString& words);
   QString wordsAt(const QString& target) const;
   QString sayOf(const LabSetup& lab) const;

@@ -41,6 +41,11 @@ Pointer::Pointer(QWidget* window) : QWidget(window) {
   soon_.setSingleShot(true);
   soon_.setInterval(0);
   connect(&soon_, &QTimer::timeout, this, &Pointer::place);
+  blinks_.setInterval(150);
+  connect(&blinks_, &QTimer::timeout, this, [this] {
+    if (--turns_ <= 0) blinks_.stop();
+    update();
+  });
 }
 
 void Pointer::pointAt(QWidget* target, const QString& words) {
@@ -98,15 +103,18 @@ void Pointer::place() {
                                               {all.bottom() - seen.bottom(), Qt::BottomEdge}};
   std::ranges::stable_sort(sides, std::greater(), [](const auto& side) { return side.first; });
   double least = std::numeric_limits<double>::infinity();
-  for (const auto& [room, side] : sides) {
-    const Way way = wayFrom(side, seen, words);
-    const double covered = covers(way, seen);
-    if (covered >= least) continue;
-    least = covered;
-    tip_ = way.tip;
-    tail_ = way.tail;
-    box_ = way.box;
-  }
+  const std::vector<Covered> coverable = this->coverable();
+  for (const double length : {arrowLength, 2.0 * arrowLength})
+    for (const double slide : {0.0, -1.0, 1.0})
+      for (const auto& [room, side] : sides) {
+        const Way way = wayFrom(side, slide, length, seen, words);
+        const double covered = covers(way, seen, coverable);
+        if (covered >= least) continue;
+        least = covered;
+        tip_ = way.tip;
+        tail_ = way.tail;
+        box_ = way.box;
+      }
   const QRectF whole = QRectF(tip_, tail_).normalized().adjusted(-12, -12, 12, 12) | box_.adjusted(-2, -2, 2, 2);
   setGeometry(whole.toAlignedRect());
   show();
@@ -114,30 +122,30 @@ void Pointer::place() {
   update();
 }
 
-Pointer::Way Pointer::wayFrom(Qt::Edge side, const QRect& seen, const QSizeF& words) const {
+Pointer::Way Pointer::wayFrom(Qt::Edge side, double slide, double length, const QRect& seen, const QSizeF& words) const {
   const QRect all = parentWidget()->rect();
   const QPointF centre = QRectF(seen).center();
   Way way;
   switch (side) {
     case Qt::LeftEdge:
       way.tip = {seen.left() - 2.0, centre.y()};
-      way.tail = way.tip - QPointF(arrowLength, 0);
-      way.box = {QPointF(way.tail.x() - words.width(), way.tail.y() - words.height() / 2), words};
+      way.tail = way.tip - QPointF(length, 0);
+      way.box = {QPointF(way.tail.x() - words.width(), way.tail.y() - (1.0 - slide) * words.height() / 2), words};
       break;
     case Qt::RightEdge:
       way.tip = {seen.right() + 3.0, centre.y()};
-      way.tail = way.tip + QPointF(arrowLength, 0);
-      way.box = {QPointF(way.tail.x(), way.tail.y() - words.height() / 2), words};
+      way.tail = way.tip + QPointF(length, 0);
+      way.box = {QPointF(way.tail.x(), way.tail.y() - (1.0 - slide) * words.height() / 2), words};
       break;
     case Qt::TopEdge:
       way.tip = {std::min(centre.x(), seen.left() + 200.0), seen.top() - 2.0};
-      way.tail = way.tip - QPointF(0, arrowLength);
-      way.box = {QPointF(way.tail.x() - words.width() / 2, way.tail.y() - words.height()), words};
+      way.tail = way.tip - QPointF(0, length);
+      way.box = {QPointF(way.tail.x() - (1.0 - slide) * words.width() / 2, way.tail.y() - words.height()), words};
       break;
     case Qt::BottomEdge:
       way.tip = {std::min(centre.x(), seen.left() + 200.0), seen.bottom() + 3.0};
-      way.tail = way.tip + QPointF(0, arrowLength);
-      way.box = {QPointF(way.tail.x() - words.width() / 2, way.tail.y()), words};
+      way.tail = way.tip + QPointF(0, length);
+      way.box = {QPointF(way.tail.x() - (1.0 - slide) * words.width() / 2, way.tail.y()), words};
       break;
   }
   if (!words.isEmpty()) {
@@ -147,18 +155,11 @@ Pointer::Way Pointer::wayFrom(Qt::Edge side, const QRect& seen, const QSizeF& wo
   return way;
 }
 
-/// So many pixels of words and controls, those of the target most of all; of a picture a part, since there is much paper in it.
-double Pointer::covers(const Way& way, const QRect& seen) const {
-  QWidget* window = parentWidget();
-  const QRectF arrow = QRectF(way.tip, way.tail).normalized().adjusted(-6, -6, 6, 6);
-  const auto area = [&](const QRectF& what) {
-    const QRectF box = way.box & what, line = arrow & what;
-    return box.width() * box.height() + line.width() * line.height();
-  };
-  constexpr double ofTarget = 20.0, ofPicture = 0.1, outside = 20.0;
-  double sum = ofTarget * area(seen);
-  const QRectF inside = QRectF(window->rect()) & arrow;
-  sum += outside * (arrow.width() * arrow.height() - inside.width() * inside.height());
+/// Words and controls, and of a picture a part, since there is much paper in it.
+std::vector<Pointer::Covered> Pointer::coverable() const {
+  constexpr double ofPicture = 0.1;
+  const QWidget* window = parentWidget();
+  std::vector<Covered> all;
   for (const QWidget* one : window->findChildren<QWidget*>()) {
     if (!one->isVisible() || one == target_ || one == this || (target_ && target_->isAncestorOf(one))) continue;
     const auto* label = qobject_cast<const QLabel*>(one);
@@ -171,16 +172,36 @@ double Pointer::covers(const Way& way, const QRect& seen) const {
     QRect part(one->mapTo(window, QPoint()), one->size());
     for (const QWidget* in = one->parentWidget(); in != nullptr && in != window; in = in->parentWidget())
       part &= QRect(in->mapTo(window, QPoint()), in->size());
-    if (!part.isEmpty()) sum += (picture ? ofPicture : 1.0) * area(part);
+    if (!part.isEmpty()) all.push_back({part, picture ? ofPicture : 1.0});
   }
+  return all;
+}
+
+/// So many pixels of them, and of the target most of all.
+double Pointer::covers(const Way& way, const QRect& seen, const std::vector<Covered>& all) const {
+  const QRectF arrow = QRectF(way.tip, way.tail).normalized().adjusted(-6, -6, 6, 6);
+  const auto area = [&](const QRectF& what) {
+    const QRectF box = way.box & what, line = arrow & what;
+    return box.width() * box.height() + line.width() * line.height();
+  };
+  constexpr double ofTarget = 20.0, outside = 20.0;
+  double sum = ofTarget * area(seen);
+  const QRectF inside = QRectF(parentWidget()->rect()) & arrow;
+  sum += outside * (arrow.width() * arrow.height() - inside.width() * inside.height());
+  for (const Covered& one : all) sum += one.weight * area(one.part);
   return sum;
+}
+
+void Pointer::blink() {
+  turns_ = 6;
+  blinks_.start();
 }
 
 void Pointer::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   painter.translate(-geometry().topLeft());
-  const QColor ink = palette().color(QPalette::Highlight);
+  const QColor ink = palette().color(turns_ % 2 != 0 ? QPalette::Text : QPalette::Highlight);
   const QPointF along = (tip_ - tail_) / std::hypot(tip_.x() - tail_.x(), tip_.y() - tail_.y()), across(-along.y(), along.x());
   QPainterPath arrow;
   arrow.moveTo(tip_);
@@ -196,7 +217,7 @@ void Pointer::paintEvent(QPaintEvent*) {
   painter.drawPath(arrow);
   if (words_.isEmpty()) return;
   painter.drawRoundedRect(box_, 4, 4);
-  painter.setPen(palette().color(QPalette::HighlightedText));
+  painter.setPen(palette().color(turns_ % 2 != 0 ? QPalette::Base : QPalette::HighlightedText));
   painter.setFont(lessonFont(typeScale()));
   painter.drawText(box_.adjusted(8, 0, -8, 0), static_cast<int>(Qt::AlignCenter) | Qt::TextWordWrap, words_);
 }

@@ -14,6 +14,7 @@ class Pointer : public QWidget {
  public:
   explicit Pointer(QWidget* window);
   void pointAt(QWidget* target, const QString& words);  ///< null: at nothing
+  void blink();                                         ///< for who looks for it
   QWidget* target() const { return target_; }
   QString words() const { return words_; }
   QRectF box() const { return box_; }  ///< of the words, in the window
@@ -29,14 +30,21 @@ class Pointer : public QWidget {
     QPointF tip, tail;
     QRectF box;
   };
-  Way wayFrom(Qt::Edge side, const QRect& seen, const QSizeF& words) const;
-  double covers(const Way& way, const QRect& seen) const;
+  /// `slide`: where the words stand at its tail, -1 to 1; `length`: of the arrow.
+  Way wayFrom(Qt::Edge side, double slide, double length, const QRect& seen, const QSizeF& words) const;
+  struct Covered {
+    QRect part;
+    double weight;
+  };
+  std::vector<Covered> coverable() const;
+  double covers(const Way& way, const QRect& seen, const std::vector<Covered>& all) const;
   QPointer<QWidget> target_;
   QList<QPointer<QWidget>> watched_;  ///< the target and all that it lies in
   QString words_;
   QPointF tip_, tail_;  ///< in the window
   QRectF box_;
-  QTimer soon_;
+  QTimer soon_, blinks_;
+  int turns_ = 0;         ///< of colour that are left
   bool scrolls_ = false;  ///< to the target, when it is placed next
 };
 

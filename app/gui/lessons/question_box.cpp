@@ -9,6 +9,7 @@
 #include <QRadioButton>
 #include <QStyle>
 #include <QVBoxLayout>
+#include <utility>
 
 #include "gui/lessons/lesson_player.h"
 #include "gui/lessons/lesson_text.h"
@@ -59,6 +60,7 @@ QuestionBox::QuestionBox(const Question& question, LessonPlayer* player, double 
   column->addWidget(words_);
   for (QLabel* one : {text_, words_}) connect(one, &QLabel::linkActivated, this, &QuestionBox::linkWanted);
   refresh();
+  built_ = true;
 }
 
 void QuestionBox::buildChoices() {
@@ -138,6 +140,7 @@ void QuestionBox::give(const QString& answer) {
     refused_ = windowText(error);
   }
   refresh();
+  emit answered();
 }
 
 void QuestionBox::say(const QString& mark, const QString& html, bool right) {
@@ -145,6 +148,13 @@ void QuestionBox::say(const QString& mark, const QString& html, bool right) {
   const QColor colour = right ? legible(theme.series(2), theme) : theme.text;
   words_->setText(QString("<span style='color:%1'><b>%2</b></span> %3").arg(colour.name(), mark, html));
   words_->setVisible(!mark.isEmpty() || !html.isEmpty());
+}
+
+/// For an answer that nobody thought of: from the second try on with the side on which the right one lies.
+QString QuestionBox::onceMore(const LessonPlayer::Answered& answered) const {
+  if (answered.tries < 2 || answered.side == 0) return tr("Read it off the picture once more.");
+  return answered.side > 0 ? tr("Read it off the picture once more: it is more than that.")
+                           : tr("Read it off the picture once more: it is less than that.");
 }
 
 void QuestionBox::refresh() {
@@ -155,9 +165,12 @@ void QuestionBox::refresh() {
   const auto answered = player_->answered(question_);
   const bool before = player_->isRight(QString::fromStdString(question_.id));
   if (question_.kind == Question::Kind::act) {
-    if (answered && answered->words.right)
-      return say(QString::fromUtf8("✓ ") + tr("Done."), htmlOf(answered->words.words, palette()), true);
-    if (before) return say(QString::fromUtf8("✓ ") + tr("Done before."), {}, true);
+    if (answered && answered->words.right) {
+      say(QString::fromUtf8("✓ ") + tr("Done."), htmlOf(answered->words.words, palette()), true);
+      if (!std::exchange(done_, true) && built_) emit this->answered();
+      return;
+    }
+    if (before) return say(QString::fromUtf8("✓ ") + tr("Done before."), htmlOf(player_->wordsOfDeed(question_), palette()), true);
     // What is wrong is said of what a hand has done.
     return say({},
                player_->touched(question_) && answered && !answered->words.words.empty() ? htmlOf(answered->words.words, palette())
@@ -176,7 +189,7 @@ void QuestionBox::refresh() {
     html += ' ' + htmlOf(*because, palette());
   say(predicted ? tr("It is otherwise.") : tr("Not yet."),
       !html.isEmpty()                            ? html
-      : question_.kind == Question::Kind::number ? tr("Read it off the picture once more.")
+      : question_.kind == Question::Kind::number ? onceMore(*answered)
                                                  : QString(),
       false);
 }

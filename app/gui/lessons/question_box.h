@@ -3,6 +3,7 @@
 
 #include <QFrame>
 
+#include "gui/lessons/lesson_player.h"
 #include "lessons/lesson.h"
 
 class QButtonGroup;
@@ -11,8 +12,6 @@ class QLineEdit;
 class QPushButton;
 
 namespace reclab {
-
-class LessonPlayer;
 
 /// One question of a lesson: its words, what takes the answer, and the words on it.
 class QuestionBox : public QFrame {
@@ -26,6 +25,7 @@ class QuestionBox : public QFrame {
  signals:
   void pointWanted(QString target);
   void linkWanted(QString target);
+  void answered();  ///< by hand, or what is to be done is done now
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -35,6 +35,7 @@ class QuestionBox : public QFrame {
   void buildNumber();
   void buildDeed();
   void give(const QString& answer);
+  QString onceMore(const LessonPlayer::Answered& answered) const;
   void say(const QString& mark, const QString& html, bool right);
 
   Question question_;
@@ -43,7 +44,8 @@ class QuestionBox : public QFrame {
   QLabel *text_ = nullptr, *words_ = nullptr;
   QButtonGroup* choices_ = nullptr;
   QLineEdit* number_ = nullptr;
-  QString refused_;  ///< a number that is none, a sentence
+  QString refused_;                    ///< a number that is none, a sentence
+  bool built_ = false, done_ = false;  ///< what is to be done
 };
 
 }  // namespace reclab
