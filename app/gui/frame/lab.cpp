@@ -229,12 +229,14 @@ void Lab::setTime(const TimeView& time) {
 
 QJsonObject Lab::written(const PutLearned& put) const {
   area_->settle();
-  // Panels that came into sight by that have the run now, and their choices with it.
-  if (awaited_ && session_->trace()) setChoices(*awaited_);
+  // Panels that came into sight by that have the run now, and their choices with it. Before its run there is nothing to be set to, and a
+  // run before it may have no such choice.
+  const bool shown = session_->trace() && !session_->running() && session_->whyNotShown().isEmpty();
+  if (awaited_ && shown) setChoices(*awaited_);
   LabState state = this->state();
   for (const PanelDock* dock : area_->docks())
     if (!dock->inSight()) state.panels[dock->panel()->id()] = setIn(*dock->panel(), false);
-  if (awaited_ && !session_->trace()) state.panels = awaited_->panels;  // before a run there is nothing to be set to
+  if (awaited_ && !shown) state.panels = awaited_->panels;
   QJsonObject json = toJson(
       state, put ? put : [this](const LearnedPtr& weights) { return session_->putLearned(weights); },
       [this](std::uint64_t run) { return session_->idOfTraining(session_->trainingOf(run)); });
