@@ -60,9 +60,10 @@ Parameters learned_by(const LearnedWeights& learned, const Network& network, con
     return own.name == other.name && own.var.shape() == other.shape;
   };
   if (!std::ranges::equal(network.parameters(), given, fits))
-    throw Error("The weights of " + model + " that learned from " + learned.from +
-                    " do not fit these sizes, this sequence or this loss: choose those that they learned with, or draw the weights anew.",
-                {.model = model, .parameter = "weights"});
+    throw Error(
+        "The weights of " + model + " that learned from " + learned.from +
+            " do not fit these settings, this sequence or this loss: choose those that they learned with, or draw the weights anew.",
+        {.model = model, .parameter = "weights"});
   Parameters parameters = network.undrawn();
   for (std::size_t i = 0; i < given.size(); ++i) parameters.entries()[i].values = given[i].values;
   return parameters;

@@ -175,7 +175,7 @@ TEST_CASE("learned weights that do not fit are refused in a sentence") {
   RunRequest wider = run_of(request);
   wider.learned = training.learned(1);
   wider.set = {{"width", "7"}};
-  CHECK_ERROR(run(builtin_registry(), wider, {}, {}), "do not fit these sizes");
+  CHECK_ERROR(run(builtin_registry(), wider, {}, {}), "do not fit these settings");
   // Named is the model, as it is called in lists and titles, and not what it is built by.
   wider.preset.title = "Gated thing";
   CHECK_ERROR(run(builtin_registry(), wider, {}, {}), "The weights of Gated thing that learned from");

@@ -112,7 +112,7 @@ QStringList GradientLabPanel::saidOfBounds() const {
     if (!std::isnan(singular)) first += tr("; the largest singular value lets it be at most %1").arg(powerText(singular));
     if (!std::isnan(eigen))
       first += same ? tr(", and the largest eigenvalue is as large")
-                    : tr(", and the rate of the largest eigenvalue, which is no bound, would make it %1").arg(powerText(eigen));
+                    : tr(", and the largest eigenvalue at each step, no bound from above, would make it %1").arg(powerText(eigen));
     said << first + '.';
   }
   // A view that this run lacks is named before the text on its substitute.

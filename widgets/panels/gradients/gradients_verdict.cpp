@@ -95,12 +95,18 @@ Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const dou
   const double change = verdict.slope * span;
   if (std::abs(change) < 1.0) {
     verdict.fate = Fate::holds;
-    const double factor = std::pow(10.0, std::abs(change));
-    const QString steps_in_words = grouped(last - steps[begin]);
-    verdict.sentence = factor < 1.005 ? QObject::tr("%1 holds: over %2 steps it stays the same%3.").arg(subject, steps_in_words, before)
-                                      : QObject::tr("%1 holds: over %2 steps it %3 by a factor of %4 only%5.")
-                                            .arg(subject, steps_in_words, change < 0 ? QObject::tr("falls") : QObject::tr("grows"),
-                                                 number(factor), before);
+    // Of the curve, from end to end; the line may be far from it.
+    const double whole = log10_norms[begin] - log10_norms[end - 1], factor = std::pow(10.0, std::abs(whole));
+    const QString steps_in_words = grouped(last - steps[begin]), way = whole < 0 ? QObject::tr("falls") : QObject::tr("grows");
+    if (factor < 1.005)
+      verdict.sentence = QObject::tr("%1 holds: over %2 steps it stays the same%3.").arg(subject, steps_in_words, before);
+    else if (std::abs(whole) < 1.0)
+      verdict.sentence =
+          QObject::tr("%1 holds: over %2 steps it %3 by a factor of %4 only%5.").arg(subject, steps_in_words, way, number(factor), before);
+    else
+      verdict.sentence =
+          QObject::tr("%1 holds on most of its way: over %2 steps it %3 by a factor of %4, but along the fitted line by %5 only%6.")
+              .arg(subject, steps_in_words, way, number(factor), number(std::pow(10.0, std::abs(change))), before);
     return verdict;
   }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <vector>
 
 namespace reclab {
@@ -142,7 +143,7 @@ void SpectrumPicture::drawPoints(QCPPainter* painter, std::span<const Complex> v
   };
   if (values.size() <= 256 || painter->modes().testFlag(QCPPainter::pmVectorized)) {
     pen(painter);
-    for (const Complex& z : values) {
+    for (const Complex& z : std::views::reverse(values)) {  // the largest over the others, where they crowd
       const QPointF at(x(z.real()), y(z.imag()));
       if (area.contains(at)) painter->drawEllipse(at, radius, radius);
     }
