@@ -96,7 +96,7 @@ Architecture deep_equilibrium() {
              hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
              hyper_flag("recurrent", true, "Whether V exists, and the state is carried on."),
              hyper_choice("solver", "newton", {"newton", "anderson"}, "How the equilibrium is found."),
-             hyper_integer("iterations", "K", 24, 1, 200, "Iterations of the solver, a time step."),
+             hyper_integer("iterations", "K", 12, 1, 200, "Iterations of the solver, a time step."),
              hyper_integer("memory", "m", 5, 1, 20, "Points that Anderson's iteration mixes.", "points"),
              initialisation_only(hyper_real("within", "", 0.5, 0.0, 10.0, "The norm of W where it starts.")),
              initialisation_only(hyper_real("across", "", 0.5, 0.0, 10.0, "The norm of V where it starts."))};
@@ -114,13 +114,14 @@ Architecture deep_equilibrium() {
       V = l.parameter("V", {H, H}, init::orthogonal(l.hyper.real("across")),
                       "V, from the state before; starts orthogonal, of norm across.");
     const Var b = l.parameter("b", {H}, init::constant(0.0), "b; starts at 0.");
+    const Var held = detach(W);  // in the layer: a cell may be built again when the layer's graph has its memory
     return step(l, {{"h", {H}, "The equilibrium, which is read out."}}, {linear(x, U, b)},
                 [=](Cell& cell, std::span<const Var> tokens, std::span<const Var> s) {
                   const Var u = V ? linear(s[0], V, tokens[0]) : tokens[0];
-                  const Var h = equilibrium(detach(W), detach(u), K, memory);
+                  const Var h = equilibrium(held, detach(u), K, memory);
                   const Var f = tanh(linear(h, W, u)), residual = f - h;
                   cell.gate("residual", detach(residual), 0.0, 0.0, "f(h) − h where the last iteration ended, unbounded.");
-                  const Var inverse = inverse_of_residual(identity(*h.graph, H), detach(f), detach(W));
+                  const Var inverse = inverse_of_residual(identity(*h.graph, H), detach(f), held);
                   return std::vector<Var>{h + flat(matmul(detach(inverse), column(residual)))};
                 })[0];
   };
