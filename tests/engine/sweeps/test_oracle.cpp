@@ -151,7 +151,7 @@ double spectrum_error(const std::vector<std::complex<double>>& actual, const std
       left.erase(nearest);
     }
   }
-  return worst / largest;
+  return worst == 0.0 ? 0.0 : worst / largest;  // all of them may be 0
 }
 
 double error_of(const std::string& key, const TraceArray& actual, const NpyArray& expected) {
