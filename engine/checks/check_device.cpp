@@ -112,6 +112,10 @@ void compare_preset(const Registry& registry, const Preset& preset, const Device
   for (const auto& array : results[0].trace->arrays())
     if (of_parameter(*array)) rounding = std::max(rounding, largest_of(*array));
   rounding *= epsilon;
+  // A gate that is what is left of an equation, of an equilibrium that was found, is rounding of its terms: of the order of the states.
+  double rounding_of_gates = 0.0;
+  for (const auto& array : results[0].trace->arrays())
+    if (parse_key(array->key)->kind == Kind::state) rounding_of_gates = std::max(rounding_of_gates, 16.0 * epsilon * largest_of(*array));
   // Likewise that of a state on which nothing depends: a share of the largest gradient of a state at the same step.
   std::vector<double> rounding_of_states;
   for (const auto& array : results[0].trace->arrays())
@@ -139,6 +143,7 @@ void compare_preset(const Registry& registry, const Preset& preset, const Device
     const bool gradient = kind == Kind::gradient;
     const TraceArray* other = results[1].trace->find(array->key);
     if (other && of_parameter(*array) && largest_of(*array) <= rounding && largest_of(*other) <= rounding) continue;
+    if (other && kind == Kind::gate && std::max(largest_of(*array), largest_of(*other)) <= rounding_of_gates) continue;
     const double error = other ? relative_error(*array, *other, rounding_of_states) : std::numeric_limits<double>::quiet_NaN();
     if (report.dtype != "f64" && error > report.allowed() && as_near(*array, *other)) {
       report.coarse.push_back(array->key);
