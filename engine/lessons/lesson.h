@@ -72,7 +72,7 @@ struct Question {
   std::string right{};               ///< of a choice
   std::vector<std::string> order{};  ///< of a choice: all answers, in an order that says nothing
   std::string holds{};               ///< a condition: of something to do, when it is done; of a choice, why the right answer is right
-  std::string answer{};              ///< of something to do: options that do it, "--set spectral_radius=1", or "view: pins=1"
+  std::string answer{};              ///< of something to do: options that do it, "--set spectral_radius=1", a preset, or "view pins=1"
   std::string because{};             ///< said when the answer is right; may have {{numbers}}
   std::string hint{};                ///< the name of a control
   std::vector<PlannedWrong> wrong{};

@@ -165,14 +165,14 @@ double flops_of(const MeasuredRun& run, const std::string& form, std::int64_t st
 
 using Arguments = std::vector<std::string>;
 
-/// The metric of the run's weights on sequences of its task that they were not trained on, or that over the baseline's.
+/// The metric of the run's weights on sequences of its task that they were not trained on, those by which a training with the run's seed is
+/// judged; or that over the baseline's.
 double held_out(const MeasuredRun& run, const Arguments& arguments, bool of_baseline, std::stop_token stop) {
   TrainingRequest request;
   request.run = run.request;
   if (request.run.form == "auto") request.run.form = "sequential";
   request.from = choice_of(*run.request.sequence);
   need(!request.from.is_file(), "a file has no other sequences of its kind");
-  request.from.make.seed = 0x6a09e667;  // of no command
   if (!arguments.empty()) request.from.make.length = whole_of(arguments[0]);
   Training training(builtin_registry(), request);
   const double metric = training.trainer().evaluate(stop).metric;
@@ -186,7 +186,9 @@ struct MeasureRow {
 
 const std::vector<MeasureRow>& table() {
   static const std::vector<MeasureRow> all{
-      {{"held_out", "[LENGTH]", "The task's metric on 128 sequences that were not learned from, as long as the run's or so long."}, {}},
+      {{"held_out", "[LENGTH]",
+        "The task's metric on the 128 held-out sequences of a training with the run's seed, as long as the run's or so long."},
+       {}},
       {{"of_baseline", "[LENGTH]", "That over what the best constant output has there."}, {}},
       {{"min", "ARRAY", "The least of all entries."},
        [](const MeasuredRun& s, const Arguments& a) { return std::ranges::min(rows_of(s, a.at(0)).values); }},
@@ -462,6 +464,8 @@ const std::vector<MeasureRow>& table() {
          const std::string text = hyper.text(a.at(0));
          return text == "true" ? 1.0 : text == "false" ? 0.0 : number_of(text);
        }},
+      {{"is", "PRESET", "1 where the model is that of this preset, else 0."},
+       [](const MeasuredRun& s, const Arguments& a) { return s.request.preset.id == a.at(0) ? 1.0 : 0.0; }},
       {{"length", "", "Steps of the sequence."},
        [](const MeasuredRun& s, const Arguments&) { return static_cast<double>(s.trace->info.length); }},
       {{"loss", "", "The loss of the run."}, [](const MeasuredRun& s, const Arguments&) { return s.trace->info.loss_value; }},

@@ -135,7 +135,9 @@ TypedRun typed_run(const std::vector<std::string>& words) {
 TypedRun with_options(TypedRun run, std::string_view options) { return with_options(std::move(run), shell_words(options)); }
 
 TypedRun with_options(TypedRun run, const std::vector<std::string>& words) {
-  take(run, words, 0);
+  const bool other = !words.empty() && !words.front().starts_with("--");
+  if (other) run.id = words.front();
+  take(run, words, other ? 1 : 0);
   return run;
 }
 

@@ -38,7 +38,8 @@ std::vector<std::string> shell_words(std::string_view line);
 TypedRun typed_run(std::string_view line);
 /// The same of its words, "reclab", "run", "ID", ...
 TypedRun typed_run(const std::vector<std::string>& words);
-/// The options with further ones of a line, "--set radius=1", which come after them: values of lists are added. Throws Error.
+/// The options with further ones of a line, "--set radius=1", which come after them: values of lists are added. A first word that is no
+/// option is the preset in place of the line's own. Throws Error.
 TypedRun with_options(TypedRun run, std::string_view options);
 TypedRun with_options(TypedRun run, const std::vector<std::string>& words);
 

@@ -79,6 +79,8 @@ TEST_CASE("measures of a linear network are those of its closed form") {
   CHECK_CLOSE(of("max spectrum/0 with spectral_radius=0.5"), 0.5, 1e-9);
   CHECK_EQUAL(of("setting spectral_radius"), 0.9);
   CHECK_EQUAL(of("setting bias"), 1.0);
+  CHECK_EQUAL(of("is elman"), 1.0);
+  CHECK_EQUAL(of("is lstm"), 0.0);
   CHECK_EQUAL(of("length"), 200.0);
   CHECK_EQUAL(of("entries state/0/h"), 32.0);
   CHECK_EQUAL(of("parameters"), 32.0 * 32.0 + 32.0 + 64.0);
@@ -99,6 +101,7 @@ TEST_CASE("a measure that cannot be taken says why") {
   const auto of = [&](const std::string& text) { return measure(run, text); };
   CHECK_ERROR(of("beauty output"), "no measure \"beauty\"");
   CHECK_ERROR(of("max"), "max ARRAY");
+  CHECK_ERROR(of("is"), "is PRESET");
   CHECK_ERROR(of("at output"), "at ARRAY STEP");
   CHECK_ERROR(of("max gate/0/forget"), "records no gate/0/forget");
   CHECK_ERROR(of("at output 99"), "no such steps");
