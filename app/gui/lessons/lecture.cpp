@@ -84,6 +84,11 @@ Lecture::Lecture(WindowFrame* frame, LessonPlayer* player, LessonView* view, Fla
 
 double Lecture::scaleOf(const QSize& window) { return std::clamp(std::min(window.width() / 1200.0, window.height() / 675.0), 1.34, 2.5); }
 
+int Lecture::panelsOf(const QSize& window) {
+  constexpr double height_of_two = 590.0;  // in the type of a desk
+  return window.height() < height_of_two * scaleOf(window) ? 1 : 2;
+}
+
 void Lecture::setActive(bool active) {
   if (active == active_) return;
   active_ = active;

@@ -31,6 +31,7 @@ class Lecture : public QObject {
   /// Gives the part of the window that a control of this name is in, "inspector/rate", a place under the panels; others have none.
   void makeRoomFor(const QString& target);
   static double scaleOf(const QSize& window);  ///< of type, by the room for it
+  static int panelsOf(const QSize& window);    ///< how many there is room for
 
  signals:
   void changed(bool active);  ///< after the window was arranged

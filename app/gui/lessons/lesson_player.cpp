@@ -374,6 +374,12 @@ int LessonPlayer::right(const Lesson& lesson) const {
       std::ranges::count_if(found->second, [](const auto& question) { return std::ranges::any_of(question.second, &GivenAnswer::right); }));
 }
 
+const Lesson* LessonPlayer::following() const {
+  const auto left = std::ranges::find_if(std::next(std::ranges::find(library_.lessons, lesson_->id, &Lesson::id)), library_.lessons.end(),
+                                         [this](const Lesson& one) { return right(one) < std::ssize(questions_of(one)); });
+  return left == library_.lessons.end() ? nullptr : &*left;
+}
+
 void LessonPlayer::setName(const QString& name) {
   if (std::exchange(answers_.name, name.toStdString()) != name.toStdString()) keep();
 }

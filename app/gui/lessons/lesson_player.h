@@ -76,6 +76,8 @@ class LessonPlayer : public QObject {
   /// The words on something to do when it was done, before the step was left; empty where it was before the program began.
   Prose wordsOfDeed(const Question& question) const;
   int right(const Lesson& lesson) const;
+  /// The next one of the list that has questions left; null where there is none.
+  const Lesson* following() const;
   bool hasAnswers() const;  ///< of any lesson
 
   const Answers& answers() const { return answers_; }

@@ -16,7 +16,7 @@ QString formulaHtml(const std::string& text) {
   constexpr qsizetype inOneLine = 20;
   QString words = QString::fromStdString(text).replace('-', QChar(0x2212));
   const bool isShort = words.size() <= inOneLine;
-  words.replace(' ', QChar::Nbsp).replace('/', QStringLiteral("/\u2060"));
+  words.replace(' ', QChar::Nbsp).replace('/', QStringLiteral("/\u2060")).replace('|', QStringLiteral("\u2060|\u2060"));
   if (!isShort)
     for (const QChar relation : QStringLiteral("=≈≤≥<>←→"))
       words.replace(QString(QChar::Nbsp) + relation + QChar::Nbsp, QString(QChar::Nbsp) + relation + ' ');

@@ -167,6 +167,16 @@ QLabel* LessonView::addProse(QWidget* page, const Prose& words) {
   return made;
 }
 
+QPushButton* LessonView::addTitle(QWidget* page, QVBoxLayout* column, const Lesson& lesson) {
+  auto* open = new QPushButton(buttonText(QString::fromStdString(lesson.title)), page);
+  open->setFlat(true);
+  open->setStyleSheet(QStringLiteral("text-align: left"));
+  open->setFont(lessonFont(scale_, QFont::DemiBold));
+  connect(open, &QPushButton::clicked, player_, [this, id = QString::fromStdString(lesson.id)] { player_->open(id); });
+  column->addWidget(open);
+  return open;
+}
+
 void LessonView::fillStep(QWidget* page, QVBoxLayout* column) {
   column->setSpacing(10);
   const LessonStep& step = player_->lesson()->steps[player_->step()];
@@ -192,20 +202,18 @@ void LessonView::fillStep(QWidget* page, QVBoxLayout* column) {
       column->addWidget(box);
     }
   }
-  if (shown < step.blocks.size()) column->addWidget(label(tr("The picture comes with your answer."), "muted", page));
+  if (shown < step.blocks.size()) return column->addWidget(label(tr("The picture comes with your answer."), "muted", page));
+  if (const Lesson* following = player_->following(); following != nullptr && &step == &player_->lesson()->steps.back()) {
+    column->addSpacing(8);
+    column->addWidget(label(tr("The next lesson:"), "muted", page));
+    addTitle(page, column, *following)->setObjectName("lesson.following");
+  }
 }
 
 void LessonView::fillList(QWidget* page, QVBoxLayout* column) {
   column->setSpacing(4);
   for (const Lesson& lesson : player_->lessons().lessons) {
-    auto* open = new QPushButton(page);
-    open->setObjectName("lesson." + QString::fromStdString(lesson.id));
-    open->setText(buttonText(QString::fromStdString(lesson.title)));
-    open->setFlat(true);
-    open->setStyleSheet(QStringLiteral("text-align: left"));
-    open->setFont(lessonFont(scale_, QFont::DemiBold));
-    connect(open, &QPushButton::clicked, player_, [this, id = QString::fromStdString(lesson.id)] { player_->open(id); });
-    column->addWidget(open);
+    addTitle(page, column, lesson)->setObjectName("lesson." + QString::fromStdString(lesson.id));
     const int right = player_->right(lesson), all = static_cast<int>(questions_of(lesson).size());
     QString facts = tr("%1 minutes").arg(lesson.minutes);
     if (right > 0) facts += right == all ? tr(" · done") : tr(" · %1 of %2 questions").arg(right).arg(all);

@@ -46,6 +46,7 @@ class LessonView : public QWidget {
   void fillList(QWidget* page, QVBoxLayout* column);
   void fillStep(QWidget* page, QVBoxLayout* column);
   QLabel* addProse(QWidget* page, const Prose& words);
+  QPushButton* addTitle(QWidget* page, QVBoxLayout* column, const Lesson& lesson);  ///< opens it
 
   LessonPlayer* player_;
   double scale_ = 1.0;

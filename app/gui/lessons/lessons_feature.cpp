@@ -9,6 +9,7 @@
 #include <QMenu>
 #include <QMenuBar>
 #include <QProcess>
+#include <QScreen>
 #include <QSettings>
 #include <QUrl>
 #include <algorithm>
@@ -276,7 +277,7 @@ void LessonsFeature::arrange(const LabSetup& lab) {
     const QString id = QString::fromStdString(place).section(':', 0, 0);
     if (area->dock(id) != nullptr && !ids.contains(id)) ids << id;
   }
-  if (lecture_->active()) ids = ids.mid(0, 2);
+  if (lecture_->active()) ids = ids.mid(0, Lecture::panelsOf(frame_->window()->screen()->size()));
   // In a lecture a control that is pointed at has the room under them.
   const QString part = dockOf(lab.point);
   const bool over = lecture_->active() && std::ranges::find(frame_->docks(), part, &QObject::objectName) != frame_->docks().end();
@@ -298,7 +299,8 @@ void LessonsFeature::arrangeLecture(bool begins) {
     lab_ = lab;
     point();
   } else if (begins) {
-    arrangePanels(frame_->area()->visiblePanels().mid(0, 2));  // until the picture comes
+    arrangePanels(
+        frame_->area()->visiblePanels().mid(0, Lecture::panelsOf(frame_->window()->screen()->size())));  // until the picture comes
   }
 }
 

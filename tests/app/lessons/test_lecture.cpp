@@ -73,6 +73,13 @@ class LectureTest : public WindowTest {
     QCOMPARE(window_->undoStack()->count(), undos);
   }
 
+  void panelsByHeight() {
+    QCOMPARE(Lecture::panelsOf({1024, 768}), 1);
+    QCOMPARE(Lecture::panelsOf({1280, 800}), 2);
+    QCOMPARE(Lecture::panelsOf({1920, 1080}), 2);
+    QCOMPARE(Lecture::panelsOf({3840, 2160}), 2);
+  }
+
   void linesFollow() {
     start();
     lesson();

@@ -8,6 +8,7 @@
 #include <QMenuBar>
 #include <QPushButton>
 #include <QRadioButton>
+#include <QScrollArea>
 #include <QSlider>
 #include <QUndoStack>
 #include <algorithm>
@@ -27,6 +28,7 @@
 #include "gui/time/time_link.h"
 #include "gui/views/inspector_view.h"
 #include "load.h"
+#include "plain_text.h"
 #include "window_test.h"
 
 using namespace reclab;
@@ -465,6 +467,26 @@ class TestLessons : public test::WindowTest {
       for (const QSlider* slider : window_->inspector()->findChildren<QSlider*>())
         if (slider->isVisible()) QVERIFY2(!box.intersects(place(slider)), qPrintable(slider->objectName()));
     }
+  }
+
+  void theEndProposesTheNext() {
+    openWindow();
+    const std::vector<Lesson>& all = player().lessons().lessons;
+    const Lesson &first = all.at(0), &second = all.at(1);
+    player().open(QString::fromStdString(first.id));
+    QTRY_VERIFY_WITH_TIMEOUT(player().lesson() == &first && quiet(), patience);
+    QVERIFY(view().findChild<QPushButton*>("lesson.following") == nullptr);
+    player().go(first.steps.size() - 1);
+    QTRY_VERIFY_WITH_TIMEOUT(player().step() == first.steps.size() - 1 && quiet(), patience);
+    auto* following = view().findChild<QPushButton*>("lesson.following");
+    QVERIFY(following != nullptr);
+    QCOMPARE(following->text(), buttonText(QString::fromStdString(second.title)));
+    view().findChild<QScrollArea*>()->ensureWidgetVisible(following);
+    QTest::mouseClick(following, Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(player().lesson() == &second && player().step() == 0 && quiet(), patience);
+    player().open(QString::fromStdString(all.back().id), all.back().steps.size() - 1);
+    QTRY_VERIFY_WITH_TIMEOUT(player().lesson() == &all.back() && quiet(), patience);
+    QVERIFY(view().findChild<QPushButton*>("lesson.following") == nullptr);
   }
 
   void answersAreKeptAndForgotten() {
