@@ -4,6 +4,7 @@
 #include <QToolTip>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "plot/type_scale.h"
 #include "plot/value_axis.h"
@@ -65,6 +66,13 @@ class RoomyRect : public QCPAxisRect {
     axis(QCPAxis::atLeft)->ticker()->setTickCount(height() < 40 ? 1 : std::clamp(height() / 32, 2, 6));
     QCPAxisRect::update(upPreparation);  // the ticks as they are now
   }
+  bool lacksRoom() {
+    const QMargins has = margins();
+    const std::pair<QCP::MarginSide, int> sides[]{
+        {QCP::msLeft, has.left()}, {QCP::msRight, has.right()}, {QCP::msTop, has.top()}, {QCP::msBottom, has.bottom()}};
+    return std::ranges::any_of(
+        sides, [this](const auto& side) { return autoMargins().testFlag(side.first) && calculateAutoMargin(side.first) > side.second; });
+  }
 
  protected:
   int calculateAutoMargin(QCP::MarginSide side) override {
@@ -116,6 +124,16 @@ QCPAxisRect* Plot::makeRect(std::function<void()> shape) {
   }
   made_.append(rect);
   return rect;
+}
+
+/// Names and ticks are chosen by the size of the axis rects; those that then need more room than was left for them get it.
+void Plot::updateLayout() {
+  QCustomPlot::updateLayout();
+  const bool lacks = std::ranges::any_of(axisRects(), [](QCPAxisRect* rect) {
+    auto* roomy = dynamic_cast<RoomyRect*>(rect);
+    return roomy != nullptr && roomy->realVisibility() && roomy->lacksRoom();
+  });
+  if (lacks) QCustomPlot::updateLayout();
 }
 
 QCPGraph* Plot::addCurve(QCPAxisRect* rect, const QColor& colour, double width, Qt::PenStyle style) {

@@ -193,6 +193,7 @@ class Plot : public QCustomPlot {
   void timeSpanChanged();
 
  protected:
+  void updateLayout() override;
   void changeEvent(QEvent* event) override;
   void showEvent(QShowEvent* event) override;
   void paintEvent(QPaintEvent* event) override;
