@@ -102,8 +102,8 @@ class TestGradientLab : public QObject {
     const QCPGraph* bound = lab.graph(lab->normRect(), "bound by σ max");
     QVERIFY(bound && bound->data()->at(100)->value == 0.0);
     QVERIFY2(lab->said().contains("Over the 199 steps from step 100 to the end") &&
-                 lab->said().contains("the largest singular value lets it be at most 1, and the rate of the largest eigenvalue, which is "
-                                      "no bound, would make it 0.00233."),
+                 lab->said().contains("the largest singular value lets it be at most 1, and the largest eigenvalue at each step, "
+                                      "no bound from above, would make it 0.00233."),
              qPrintable(lab->said()));
     const QCPGraph* slope = lab.graph(lab->factorRect(), "slope of f");
     QVERIFY(slope && lab.graph(lab->factorRect(), "matrix") && !lab.graph(lab->factorRect(), "gate") &&
@@ -173,7 +173,7 @@ class TestGradientLab : public QObject {
     const double measured = synthetic_pair(299, 100), rate = (*values)[201];
     QVERIFY(measured > rate);
     QVERIFY2(!lab->said().contains("at most " + powerAsNumber(rate, 3)) &&
-                 lab->said().contains("which is no bound, would make it " + powerAsNumber(rate, 3)),
+                 lab->said().contains("no bound from above, would make it " + powerAsNumber(rate, 3)),
              qPrintable(lab->said()));
     QVERIFY(lab.graph(lab->normRect(), "bound by σ max") && lab.graph(lab->normRect(), "rate of |λ| max"));
   }

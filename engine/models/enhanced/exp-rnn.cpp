@@ -38,7 +38,7 @@ Architecture exp_rnn() {
              initialisation_only(hyper_choice(
                  "init", "henaff", {"henaff", "cayley"},
                  "How the 2×2 blocks of A start: angles uniform in ±π, or −√((1 − cos u)/(1 + cos u)) with u uniform in 0..π/2."))};
-  a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}: of Bᵀ, on the unit circle, where f does not act";
+  a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}; where f is the identity those of Bᵀ, on the unit circle";
   a.source = {"M. Lezcano-Casado, D. Martínez-Rubio",
               "Cheap orthogonal constraints in neural networks: a simple parametrization of the orthogonal and unitary group", "ICML",
               "https://arxiv.org/abs/1901.08428", 2019};

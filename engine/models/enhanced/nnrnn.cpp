@@ -66,7 +66,7 @@ Architecture nnrnn() {
                  "How the 2×2 blocks of A start: angles uniform in −π..0, or −√((1 − cos u)/(1 + cos u)) with u uniform in 0..π/2.")),
              initialisation_only(hyper_real("transient", "σ_T", 0.0, 0.0, 10.0, "T starts N(0, σ_T²) above the blocks, 0 inside them.")),
              initialisation_only(hyper_real("modulus", "", 1.0, 0.0, 2.0, "Where every α starts: the modulus of the eigenvalues."))};
-  a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}: α e^{±iθ} where f does not act and T is 0 inside the blocks";
+  a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}; α e^{±iθ} where f is the identity and T is 0 inside the blocks";
   a.source = {
       "G. Kerg, K. Goyette, M. Puelma Touzel, G. Gidel, E. Vorontsov, Y. Bengio, G. Lajoie",
       "Non-normal recurrent neural network (nnRNN): learning long time dependencies while improving expressivity with transient dynamics",

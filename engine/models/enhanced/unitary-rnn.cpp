@@ -79,7 +79,7 @@ Architecture unitary_rnn() {
       hyper_choice("activation", "modrelu", {"modrelu", "identity"}, "The nonlinearity f; identity makes the network linear and unitary."),
       hyper_integer("permutation_seed", "", 1234, 0, 2147483647, "Seed of the permutation π, which is not learned.")};
   a.spectrum =
-      "eigenvalues of the recurrent Jacobian of (Re h, Im h): where f does not act those of W and their conjugates, on the unit circle";
+      "eigenvalues of the recurrent Jacobian of (Re h, Im h); where f is the identity those of W and their conjugates, on the unit circle";
   a.reference = {{"U", "head/weight", true}, {"out_bias", "head/bias"}};
   a.source = {"M. Arjovsky, A. Shah, Y. Bengio", "Unitary evolution recurrent neural networks", "ICML", "https://arxiv.org/abs/1511.06464",
               2016};

@@ -7,6 +7,7 @@
 #include "box_layout.h"
 #include "panels/panel_info.h"
 #include "plot/parts/curves.h"
+#include "plot/type_scale.h"
 
 namespace reclab {
 
@@ -36,7 +37,6 @@ GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent), map_pic
 
   settings_ = new LabSettings;
   settings_->setObjectName(QStringLiteral("settings"));
-  settings_->setFixedWidth(lab_width_beside);
   auto* row = boxLayout<QHBoxLayout>(nullptr, 0);
   auto* column = static_cast<QVBoxLayout*>(plot_->parentWidget()->layout());
   column->removeWidget(plot_);
@@ -97,6 +97,7 @@ GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent), map_pic
     emit requested(SettingChoice{key.toStdString(), value.toStdString(), live, gesture});
   });
   connect(plot_, &Plot::curvesToggled, this, &GradientLabPanel::refresh);
+  connect(plot_, &Plot::themeChanged, this, &GradientLabPanel::placeSettings);
   plot_->setHoverHandler([this](const QPointF& where) { return tipAt(where); });
   placeSettings();
   refresh();
@@ -141,8 +142,10 @@ bool GradientLabPanel::isLow() const { return height() - control_row_->sizeHint(
 
 /// A narrow panel keeps its picture.
 void GradientLabPanel::placeSettings() {
-  beside_->setVisible(width() >= lab_room_beside);
-  settings_->setVisible(beside_->isChecked() && width() >= lab_room_beside);
+  const bool hasRoom = width() >= lab_room_beside * typeScale();
+  beside_->setVisible(hasRoom);
+  settings_->setFixedWidth(qRound(lab_width_beside * typeScale()));
+  settings_->setVisible(beside_->isChecked() && hasRoom);
 }
 
 const TraceArray* GradientLabPanel::find(const Trace& trace, Kind kind) const {

@@ -10,6 +10,16 @@
 #include "plot/parts/pinned.h"
 
 namespace reclab {
+namespace {
+
+/// As many digits, up to seven, as show on which side of 1 it is.
+QString besideOne(double modulus) {
+  int digits = 3;
+  while (digits < 7 && std::abs(modulus - 1.0) > 1e-12 && number(modulus, digits) == number(1.0, digits)) ++digits;
+  return number(modulus, digits);
+}
+
+}  // namespace
 
 QString SpectrumPanel::subject() const { return layers_->count() > 1 ? layerName(*trace_, layer_) : QString(); }
 
@@ -61,7 +71,7 @@ QString SpectrumPanel::makeHeadline() const {
     if (!std::isnan(size)) largest = std::max(largest, size);
   }
   if (std::isinf(largest) && largest < 0) return {};
-  return tr("|λ|max %1").arg(number(largest, 3));
+  return tr("|λ|max %1").arg(besideOne(largest));
 }
 
 QString SpectrumPanel::tipAt(const QPointF& position) const {
