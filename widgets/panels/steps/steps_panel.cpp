@@ -100,7 +100,7 @@ void StepsPanel::setPinned(const std::vector<Run>& runs) {
 bool StepsPanel::outOfDate() const {
   const TraceArray* steps = trace_->find(key_of(Kind::schedule, "steps"));
   return !steps || !steps->real ||
-         static_cast<std::int64_t>(steps->real->at(0)) != std::min<std::int64_t>(wanted(), std::max<std::int64_t>(1, trace_->info.length));
+         static_cast<std::int64_t>(steps->real->at(0)) != std::min<std::int64_t>(length(), std::max<std::int64_t>(1, trace_->info.length));
 }
 
 QString StepsPanel::whyEmpty() const {
@@ -120,7 +120,7 @@ void StepsPanel::forget() {
 
 void StepsPanel::ask() {
   if (isVisible() && trace_ && trace_->info.outcome == Outcome::finished && !trace_->find(key_of(Kind::schedule, "none")) && outOfDate())
-    emit requested(StudyChoice{"schedule", {{"steps", std::to_string(wanted())}}});
+    emit requested(StudyChoice{"schedule", {{"steps", std::to_string(length())}}});
 }
 
 void StepsPanel::rebuild() {
@@ -129,7 +129,7 @@ void StepsPanel::rebuild() {
   held_ = -1;
   if (forms.empty()) {  // of another length than is chosen: on its way
     view_->setSchedule({});
-    view_->setNote(tr("%1 steps are being laid out.").arg(wanted()));
+    view_->setNote(tr("%1 steps are being laid out.").arg(length()));
     said_->setText({});
     why_->setText({});
     ask();
@@ -139,8 +139,10 @@ void StepsPanel::rebuild() {
   forms_->clear();
   for (const QString& form : forms) forms_->addItem(form, form);
   stepByStep_ = StepSchedule::read(*trace_, QStringLiteral("sequential"));
-  // The form that was chosen; else the first that is not step by step.
-  form_ = std::find(forms.begin(), forms.end(), chosen_) != forms.end() ? chosen_ : forms[forms.size() > 1 ? 1 : 0];
+  // The form that was chosen, or that the preset or a step of a lesson names; else the first that is not step by step.
+  form_ = forms[forms.size() > 1 ? 1 : 0];
+  for (const QString& form : {wanted(), chosen_})
+    if (std::ranges::find(forms, form) != forms.end()) form_ = form;
   forms_->setCurrentIndex(forms_->findData(form_));
   const bool same = view_->schedule() && view_->schedule()->form == form_;
   const int before = view_->position(), most_before = round_->maximum();

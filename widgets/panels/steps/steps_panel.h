@@ -26,6 +26,7 @@ class StepsPanel : public PlotPanel {
         "by side, round by round.");
   }
   Kinds needs() const override { return {Kind::schedule}; }
+  Places places() const override { return {.views = {}, .named = tr("a form"), .example = "scan"}; }
   void setPinned(const std::vector<Run>& runs) override;
   /// The form that a hand chose, also of a model that does not have it; its box is filled only once the forms are laid out.
   QVariantMap choices() const override;
@@ -39,6 +40,7 @@ class StepsPanel : public PlotPanel {
   QString whyEmpty() const override;
   void rebuild() override;
   void forget() override;
+  void dropChoice(const QString&) override { chosen_.clear(); }
   void moveTime() override;
   QString makeHeadline() const override;
   QString subject() const override;
@@ -48,7 +50,7 @@ class StepsPanel : public PlotPanel {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
-  int wanted() const { return steps_->currentData().toInt(); }  ///< steps that are chosen
+  int length() const { return steps_->currentData().toInt(); }  ///< the steps that are chosen
   bool outOfDate() const;                                       ///< the trace has no schedule, or one of another length than is chosen
   void ask();
   void choose(const QString& form);
