@@ -2,6 +2,7 @@
 #include "gui/literature/literature_feature.h"
 
 #include <QAction>
+#include <QLayout>
 #include <QLineEdit>
 #include <QScreen>
 
@@ -86,8 +87,13 @@ void LiteratureFeature::showMap(const QString& marked) {
 }
 
 void LiteratureFeature::search() {
+  constexpr int room = 280;  // for the field and some models
   dock_->show();
   dock_->raise();
+  if (QMainWindow* window = frame_->window(); !dock_->isFloating() && dock_->height() < room) {
+    window->layout()->activate();
+    if (dock_->height() < room) window->resizeDocks({dock_}, {room}, Qt::Vertical);
+  }
   if (models_->searchField()->isHidden()) {
     models_->setFew(false);
     emit models_->allWanted();
