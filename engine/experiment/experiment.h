@@ -132,6 +132,7 @@ struct RunRequest : RunSettings {
   Backend* cuda = nullptr;               ///< the backend for the device cuda; null: cuda_backend()
   std::int64_t every = 0;                ///< 0: chosen so that the record stays under record_limit
   std::filesystem::path weights, state;  ///< NPZ or safetensors files; empty: none. "FILE:PART": the entries of a file that begin with PART
+  bool new_head = false;                 ///< the head is drawn, and not that of `weights`, which may be of another width, or absent
   std::shared_ptr<const LearnedWeights> learned;        ///< weights of a training, in place of drawn or read ones; null: none
   std::int64_t record_limit = std::int64_t{512} << 20;  ///< bytes
   RecordingOptions recording;

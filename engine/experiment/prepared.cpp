@@ -127,11 +127,22 @@ std::vector<const Architecture*> Structure::parts() const {
 }
 
 Parameters Structure::loaded(const RunRequest& request) const {
+  if (request.new_head) {
+    NetworkOptions options = shape_network->options();
+    options.head = head_of_weights(request.weights, architecture, hyper, options.input);
+    const Parameters read = load_weights(request.weights, Network(architecture, hyper, options), architecture, hyper, true);
+    Parameters made = shape_network->initialise(request.seed);
+    for (const Parameters::Entry& entry : read.entries())
+      if (!entry.name.starts_with("head/")) made.find(entry.name)->values = entry.values;
+    return made;
+  }
   return load_weights(request.weights, *shape_network, architecture, hyper, loss.kind() != LossKind::task);
 }
 
 Prepared::Prepared(const Registry& registry, const RunRequest& request, const WeightsOf& given, const Structure* like)
     : Structure(registry, request, like) {
+  if (request.new_head && request.weights.empty())
+    throw Error("new_head is for weights that are given: give weights, or leave it out.", {.parameter = "new_head"});
   if (given) {
     parameters = given(*shape_network);
   } else if (request.learned) {

@@ -15,8 +15,9 @@
 namespace reclab {
 
 struct Task {
-  TaskInfo info;        ///< its name is that of its file
-  bool signal = false;  ///< a test signal without a target: those stand after the others
+  TaskInfo info;           ///< its name is that of its file
+  bool signal = false;     ///< a test signal without a target: those stand after the others
+  bool foretells = false;  ///< its own target is the next input
   /// The least length, and the symbols that must have their place in it, "10 symbols, 1 blank and 10 markers".
   std::pair<std::int64_t, std::string> (*least)(const Hyper& parameters) = nullptr;
   /// Fills a sequence whose length and time are there; one with times of its own names them (time_name). Throws Error for parameters that

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include "array/error.h"
 #include "files/files.h"
@@ -9,7 +10,47 @@
 
 namespace reclab {
 
+namespace {
+
+constexpr const char *target_key = "target", *next_input = "next-input";
+
+/// Whether each step has one channel that is 1 and others that are 0.
+bool shows_tokens(const Sequence& sequence) {
+  const auto width = static_cast<std::size_t>(sequence.width);
+  if (width < 2) return false;
+  for (std::size_t t = 0; t < static_cast<std::size_t>(sequence.length); ++t) {
+    const auto row = std::span(sequence.input).subspan(t * width, width);
+    if (std::ranges::count(row, 1.0) != 1 || std::ranges::count(row, 0.0) != sequence.width - 1) return false;
+  }
+  return true;
+}
+
+/// The target of each step but the last is the next input: a class where inputs are tokens, else its numbers.
+void foretell_input(Sequence& sequence) {
+  const auto width = static_cast<std::size_t>(sequence.width), last = static_cast<std::size_t>(sequence.length) - 1;
+  const bool tokens = shows_tokens(sequence);
+  add_target(sequence, tokens ? TargetKind::classify : TargetKind::regress, tokens ? 1 : sequence.width);
+  sequence.classes = tokens ? sequence.width : 0;
+  sequence.target_names = tokens ? std::vector<std::string>() : sequence.names;
+  sequence.shown.clear();
+  for (std::size_t t = 0; t < last; ++t) {
+    const auto next = std::span(sequence.input).subspan((t + 1) * width, width);
+    if (tokens)
+      sequence.target[t] = static_cast<double>(std::ranges::find(next, 1.0) - next.begin());
+    else
+      std::ranges::copy(next, sequence.target.begin() + static_cast<std::ptrdiff_t>(t * width));
+    sequence.mask[t] = 1.0;
+  }
+}
+
+}  // namespace
+
 void arrange(std::vector<Task>& table) {
+  for (Task& task : table)
+    if (!task.foretells)
+      task.info.parameters.push_back(
+          hyper_choice(target_key, "own", {"own", next_input},
+                       "The task's own target, or the next input, which a model may learn to foretell before the task itself"));
   std::ranges::sort(table, {}, [](const Task& task) { return task.info.name; });
   std::ranges::stable_partition(table, [](const Task& task) { return !task.signal; });
 }
@@ -95,6 +136,7 @@ Sequence make_task(const std::string& name, const TaskOptions& options) {
   sequence.mean.assign(sequence.names.size(), 0.0);
   sequence.deviation.assign(sequence.names.size(), 1.0);
   if (options.standardise) standardise(sequence);
+  if (parameters.has(target_key) && parameters.choice(target_key) == next_input) foretell_input(sequence);
   Sha256 hash;
   hash.update(sequence.input.data(), sequence.input.size() * sizeof(double));
   hash.update(sequence.target.data(), sequence.target.size() * sizeof(double));

@@ -16,14 +16,14 @@
 namespace reclab {
 namespace {
 
-/// Without the options of a training and of the recording.
+/// Without the options of a training and of the recording; the weights of the folder have the head of then.
 QStringList ofTheRun(const QStringList& words) {
   const auto isOfRun = [](const QString& word) {
     const std::string flag = word.section('=', 0, 0).toStdString();
     const auto named = [&](const Field& field) { return field.flag == flag; };
     const auto run = std::ranges::find_if(run_fields(), named);
     return std::ranges::any_of(sequence_fields(), named) ||
-           (run != run_fields().end() && run->row.key != "every" && run->row.key != "record");
+           (run != run_fields().end() && run->row.key != "every" && run->row.key != "record" && run->row.key != "new_head");
   };
   QStringList kept;
   bool keeps = true;

@@ -19,11 +19,11 @@
 namespace reclab {
 namespace {
 
-/// The fields that the window begins with: those of a sequence, and of a run all but the recording.
+/// The fields that the window begins with: those of a sequence, and of a run all but the recording and a new head, which is for trainings.
 std::vector<Field> beginningFields() {
   std::vector<Field> all(sequence_fields().begin(), sequence_fields().end());
   for (const Field& field : run_fields())
-    if (field.row.key != "every" && field.row.key != "record") all.push_back(field);
+    if (field.row.key != "every" && field.row.key != "record" && field.row.key != "new_head") all.push_back(field);
   return all;
 }
 

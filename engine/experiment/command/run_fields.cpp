@@ -77,6 +77,12 @@ std::vector<PlanField<RunRequest>> made() {
                                 archive_format_names() + " file, names as on the card (with or without param/) or of the reference "
                                                          "implementation; FILE:PART is what stands below a prefix",
                                 weights_of, [](Run& run, const std::string& text) { run.weights = text; }));
+  PlanField<Run> new_head;
+  new_head.row = hyper_flag("new_head", false, "The head is drawn, and not taken from the weights, which may be of another target");
+  new_head.flag = "--new-head";
+  new_head.get = [](const Run& run) { return HyperValue(run.new_head); };
+  new_head.set = [](Run& run, const HyperValue& value) { run.new_head = std::get<bool>(value); };
+  all.push_back(std::move(new_head));
   all.push_back(text_field<Run>(
       "--state", "FILE", "state", archive_format_names() + " file to start from, as state.npz of an export",
       [](const Run& run) { return run.state.string(); }, [](Run& run, const std::string& text) { run.state = text; }));

@@ -165,3 +165,26 @@ TEST_CASE("a mistake is one line and status 2, and nothing is written") {
   scratch.file("training.json", "{}");
   train_refused({"--resume", scratch.path()}, "give the folder of a training");
 }
+
+TEST_CASE("a model that has learned to foretell a task's input learns the task from there, with a head that is drawn") {
+  const test::Scratch scratch;
+  const auto copy = [](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"gru", "--set", "width=8", "--task", "copy", "--length", "40", "--batch", "4"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  trained(copy({"--task-set", "target=next-input", "--steps", "3", "--seed", "2", "--export", scratch / "first"}));
+  const std::string weights = scratch / "first/weights.npz";
+  train_refused(copy({"--steps", "1", "--new-head"}), "weights that are given");
+  trained(copy({"--steps", "0", "--seed", "5", "--export", scratch / "drawn"}));
+  trained(copy({"--steps", "0", "--seed", "5", "--weights", weights, "--new-head", "--export", scratch / "second"}));
+  const NpzFile first(weights), second(scratch / "second/weights.npz"), drawn(scratch / "drawn/weights.npz");
+  for (const std::string& name : second.names()) {
+    const bool head = name.starts_with("param/head/");
+    CHECK_SAYS(second.read(name).real == (head ? drawn : first).read(name).real, name);
+    CHECK_SAYS(head || second.read(name).real != drawn.read(name).real, name);
+  }
+  const std::string command = Json::parse(contents(scratch / "second/training.json")).at("command").get<std::string>();
+  CHECK_SAYS(command.find("--weights " + weights + " --new-head") != std::string::npos, command);
+  train_refused(copy({"--set", "width=9", "--steps", "1", "--weights", weights, "--new-head"}), "width = 8");
+}

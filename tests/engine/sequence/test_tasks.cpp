@@ -241,6 +241,34 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("the target of every task may be the next input: a class of tokens, or its numbers") {
+  for (const TaskInfo& info : tasks()) {
+    const bool has = std::ranges::any_of(info.parameters, [](const HyperSpec& row) { return row.key == "target"; });
+    const Sequence own = make_task(info.name, {.length = info.default_length, .seed = 3});
+    const auto width = static_cast<std::size_t>(own.width), length = static_cast<std::size_t>(own.length);
+    const auto next = [&](std::size_t t, std::size_t j) { return own.input[(t + 1) * width + j]; };
+    if (!has) {  // it is so already
+      CHECK_SAYS(own.target_kind == TargetKind::regress && own.target_width == own.width, info.name);
+      for (std::size_t t = 0; t + 1 < length; ++t)
+        for (std::size_t j = 0; j < width; ++j) CHECK_CLOSE(own.target[t * width + j], next(t, j), 1e-12);
+      continue;
+    }
+    const Sequence made = make_task(info.name, {.length = info.default_length, .seed = 3, .set = {{"target", "next-input"}}});
+    CHECK_SAYS(made.input == own.input && made.shown.empty(), info.name);
+    CHECK_EQUAL(made.mask.back(), 0.0);
+    if (made.target_kind == TargetKind::classify) CHECK_EQUAL(made.classes, own.width);
+    for (std::size_t t = 0; t + 1 < length; ++t) {
+      CHECK_EQUAL(made.mask[t], 1.0);
+      for (std::size_t j = 0; j < width; ++j)
+        CHECK_EQUAL(
+            made.target_kind == TargetKind::classify ? (made.target[t] == static_cast<double>(j) ? 1.0 : 0.0) : made.target[t * width + j],
+            next(t, j));
+    }
+  }
+  CHECK(make_task("copy", {.length = 60, .set = {{"target", "next-input"}}}).target_kind == TargetKind::classify);
+  CHECK(make_task("adding", {.length = 60, .set = {{"target", "next-input"}}}).target_kind == TargetKind::regress);
+}
+
 TEST_CASE("irregular: a sine at its own times, whose steps are unequal") {
   const Sequence sequence = make_task("irregular", {.length = 400, .seed = 3, .set = {{"period", "10"}, {"gap", "5"}}});
   CHECK_EQUAL(sequence.time_name, "time");
@@ -324,7 +352,8 @@ TEST_CASE("tasks that cannot be are refused with what would be right") {
   CHECK_ERROR(make_task("copy", {.length = 20}), "from 21 to");
   CHECK_ERROR(make_task("selective-copy", {.length = 20}), "from 21 to");
   CHECK_ERROR(make_task("adding", {.length = 1}), "from 2 to");
-  CHECK_ERROR(make_task("copy", {.set = {{"dely", "4"}}}), "the task copy has no parameter \"dely\"; it has delay, symbols and alphabet.");
+  CHECK_ERROR(make_task("copy", {.set = {{"dely", "4"}}}),
+              "the task copy has no parameter \"dely\"; it has delay, symbols, alphabet and target.");
   CHECK_ERROR(make_task("copy", {.set = {{"delay", "-4"}}}),
               "the task copy: delay = -4 is not possible; give an integer from 0 to 100000000.");
   CHECK_ERROR(make_task("copy", {.length = 100, .set = {{"delay", "100"}}}),

@@ -38,6 +38,7 @@ Task irregular() {
                              "look at periodic curves at random times",
                    .parameters = {hyper_integer("period", "P", 20, 3, 1'000'000, "How many units of time a period has", "units"),
                                   hyper_integer("gap", "G", 6, 1, 100'000, "How long a gap is", "units")}},
+          .foretells = true,
           .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
           .make = make};
 }

@@ -64,6 +64,7 @@ Task lorenz() {
                           hyper_real("step", "Δ", 0.02, 0.001, 1.0, "Time between two steps", true),
                           hyper_real("rho", "ρ", 28.0, 0.5, 100.0,
                                      "The drive: below 1 all comes to rest, below about 24.7 at one of two points, above it is chaos")}},
+      .foretells = true,
       .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
       .make = make};
 }

@@ -55,6 +55,7 @@ Task mackey_glass() {
                      "Haas 2004, Harnessing nonlinearity",
            .parameters = {hyper_integer("delay", "τ", 17, 1, 1000, "The delay: chaotic from about 17 on", "units of time"),
                           hyper_integer("ahead", "k", 1, 1, 1000, "How many steps ahead the target is", "steps")}},
+      .foretells = true,
       .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
       .make = make};
 }

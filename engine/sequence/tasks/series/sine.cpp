@@ -29,6 +29,7 @@ Task sine() {
                              "recurrent models for long "
                              "sequences (a sine at 2.8 mHz)",
                    .parameters = {hyper_integer("period", "P", 50, 3, 1'000'000, "How many steps a period has", "steps")}},
+          .foretells = true,
           .least = [](const Hyper&) { return std::pair(std::int64_t{1}, std::string("one step")); },
           .make = make};
 }
