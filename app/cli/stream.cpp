@@ -77,8 +77,9 @@ void print_summary(const StreamRun& stream) {
   std::vector<std::string> head{"", measures[0], measures[1], window + ": " + measures[0]};
   if (learners > 1) head.push_back("regret");
   if (drifts) head.insert(head.end(), {"after a drift", "settled", "recovery", "forgetting"});
-  head.push_back("");
+  head.push_back("");  // so that the last numbers are aligned too
   table.row(head);
+  TextTable notes(2);
   for (std::size_t p = 0; p < stream.predictors().size(); ++p) {
     const StreamRun::Predictor& predictor = stream.predictors()[p];
     const Prequential& errors = stream.errors()[p];
@@ -89,11 +90,15 @@ void print_summary(const StreamRun& stream) {
       const auto means = stream.drifts().mean(p);
       row.insert(row.end(), {number_text(means[1]), number_text(means[2]), counted(std::llround(means[3]), "step"), number_text(means[5])});
     }
-    row.push_back(predictor.diverged >= 0 ? "not finite from step " + std::to_string(predictor.diverged) + " on" : predictor.text);
+    row.push_back("");
     table.row(row);
+    notes.row(
+        {predictor.name, predictor.diverged >= 0 ? "not finite from step " + std::to_string(predictor.diverged) + " on" : predictor.text});
   }
   for (std::size_t column = 1; column + 1 < head.size(); ++column) table.right_align(column);
   table.print(std::cout);
+  std::cout << '\n';
+  notes.print(std::cout);
   if (drifts) std::cout << counted(stream.drifts().drifts(), "drift") << "; the figures beside them are means over those that are over\n";
 }
 
