@@ -138,8 +138,8 @@ std::optional<ReadoutFit> fit_of(const Architecture& architecture, const Hyper& 
       const std::string key = std::to_string(i) + ".feedback";
       throw Error("part " + std::to_string(i) + ", " + part.id +
                       ": what is fed back is fitted to the target in a model of one part alone, and " + key + " = " +
-                      std::to_string(last->fed_back) + ": choose " + key + "=0, or " + std::to_string(i) + ".readout=drawn.",
-                  {.model = architecture.id, .parameter = key, .value = std::to_string(last->fed_back), .range = "0"});
+                      std::to_string(last->fed_back->outputs) + ": choose " + key + "=0, or " + std::to_string(i) + ".readout=drawn.",
+                  {.model = architecture.id, .parameter = key, .value = std::to_string(last->fed_back->outputs), .range = "0"});
     }
   }
   return last;
@@ -152,12 +152,12 @@ std::string fit_readout(const Architecture& architecture, const Hyper& hyper, co
   if (outputs == 0 || sequence.target_kind == TargetKind::none) return {};
   const auto fit = fit_of(architecture, hyper);
   if (!fit) return {};
-  if (fit->fed_back && fit->fed_back != outputs)
-    throw Error(architecture.id + ": feedback = " + std::to_string(fit->fed_back) + " outputs are fed back, and the target has " +
+  if (fit->fed_back && fit->fed_back->outputs != outputs)
+    throw Error(architecture.id + ": feedback = " + std::to_string(fit->fed_back->outputs) + " outputs are fed back, and the target has " +
                     std::to_string(outputs) + ": choose feedback=" + std::to_string(outputs) + ", or 0 for none.",
                 {.model = architecture.id,
                  .parameter = "feedback",
-                 .value = std::to_string(fit->fed_back),
+                 .value = std::to_string(fit->fed_back->outputs),
                  .range = "0, " + std::to_string(outputs)});
   Targets targets(sequence, outputs);
   std::vector<double> teacher;  // the target of the step before
@@ -166,7 +166,7 @@ std::string fit_readout(const Architecture& architecture, const Hyper& hyper, co
     for (std::int64_t t = 1; t < sequence.length; ++t)
       if (targets.counts(t - 1)) std::ranges::copy(targets.at(t - 1), teacher.begin() + t * outputs);
   }
-  Layers layers(architecture, hyper, sequence, fit->fed_back, parameters);
+  Layers layers(architecture, hyper, sequence, fit->fed_back ? outputs : 0, parameters);
   RidgeRegression regression(layers.features(), outputs);
   const std::int64_t limit = fit->steps ? std::min(fit->steps, sequence.length) : sequence.length;
   bool finite = true;
@@ -184,7 +184,8 @@ std::string fit_readout(const Architecture& architecture, const Hyper& hyper, co
     return found->values;
   };
   auto &head = entry("head/weight"), &head_bias = entry("head/bias");
-  if (!regression.solve(fit->ridge, fit->fed_back ? entry(fit->weight) : head, fit->fed_back ? entry(fit->bias) : head_bias)) {
+  if (!regression.solve(fit->ridge, fit->fed_back ? entry(fit->fed_back->weight) : head,
+                        fit->fed_back ? entry(fit->fed_back->bias) : head_bias)) {
     const std::string key = (architecture.stack.empty() ? "" : std::to_string(architecture.stack.size() - 1) + ".") + "ridge",
                       ridge = hyper.text(key);
     throw Error(architecture.id + ": with " + key + " = " + ridge +

@@ -51,6 +51,9 @@ class LearningRule {
   virtual std::span<const DeviceArray> gradients() const = 0;
   /// The weights were changed by the last part's gradients.
   virtual void changed() {}
+  /// Whether learn() has changed the weights itself, so that there is nothing for an optimiser to do. Where it throws, the weights and
+  /// memory() are to be put back.
+  virtual bool changes_weights() const { return false; }
   /// The arrays that it keeps of the weights from one change to the next, which are kept, undone and saved with the optimiser's; null where
   /// there are none.
   virtual WeightMemory* memory() { return nullptr; }

@@ -154,7 +154,7 @@ TrainingStep Trainer::step(std::stop_token stop, bool keep_it) {
   try {
     return step_by_parts(stop);
   } catch (...) {
-    if (in_between && (!whole_ || optimiser_.steps() != changes)) go_back();
+    if (in_between && (!whole_ || optimiser_.steps() != changes || rule_->changes_weights())) go_back();
     throw;
   }
 }
@@ -196,6 +196,7 @@ TrainingStep Trainer::step_by_parts(std::stop_token stop) {
   for (std::int64_t b = 0; b < options_.batch; ++b) sequences_.push_back(examples_.training(steps_, b));
   rule_->begin(sequences_, report.step);
   while (rule_->left()) {
+    if (rule_->changes_weights()) watch_weights();
     const LearningRule::Part part = rule_->learn(stop);
     report.loss += part.loss / static_cast<double>(options_.batch);
     if (part.counts) change(report.rate, report);
@@ -219,6 +220,10 @@ void Trainer::change(double rate, TrainingStep& report) {
   double norm = norm_of(backend, real, gradients_, frozen_);
   if (!std::isfinite(norm)) throw TrainingDiverged(report.step, "the gradient's norm became non-finite", "gradient");
   report.norm = std::max(report.norm, norm);
+  if (rule_->changes_weights()) {
+    report.clipped = report.norm;
+    return see_changes();
+  }
   if (options_.clip_norm > 0.0) {
     const double factor = options_.clip_norm / (norm + 1e-6);
     if (factor < 1.0) {
@@ -244,22 +249,38 @@ void Trainer::change(double rate, TrainingStep& report) {
     norm = norm_of(backend, real, gradients_, frozen_);
   }
   report.clipped = std::max(report.clipped, norm);
-  if (watch_ && before_.empty())
-    for (const Model::Weight& weight : model_.weights()) before_.emplace_back(backend, real, weight.entries());
-  if (watch_)
-    each([&](std::size_t i, std::int64_t) { backend.copy(before_[i].data(), model_.weights()[i].values.data(), before_[i].bytes()); });
+  watch_weights();
   whole_ = false;
   optimiser_.step(rate, gradients_);
   rule_->changed();
   whole_ = true;
+  see_changes();
+}
+
+/// Copies the weights of before a change.
+void Trainer::watch_weights() {
   if (!watch_) return;
-  changes_.assign(totals.size(), std::numeric_limits<double>::quiet_NaN());
-  each([&](std::size_t i, std::int64_t n) {
+  Backend& backend = model_.backend();
+  if (before_.empty())
+    for (const Model::Weight& weight : model_.weights()) before_.emplace_back(backend, model_.real(), weight.entries());
+  for (std::size_t i = 0; i < before_.size(); ++i)
+    if (!frozen_[i]) backend.copy(before_[i].data(), model_.weights()[i].values.data(), before_[i].bytes());
+}
+
+/// |change| / |weight| since watch_weights().
+void Trainer::see_changes() {
+  if (!watch_) return;
+  Backend& backend = model_.backend();
+  const DType real = model_.real();
+  changes_.assign(before_.size(), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t i = 0; i < before_.size(); ++i) {
+    if (frozen_[i]) continue;
+    const std::int64_t n = model_.weights()[i].entries();
     const double weight = backend.log2_norm(real, n, before_[i].data(), 0);
     backend.unary(Unary::affine, real, n, before_[i].data(), work_.data(), -1.0, 0.0);
     backend.add_scaled(real, n, 0, model_.weights()[i].values.data(), work_.data(), true);
     if (std::isfinite(weight)) changes_[i] = std::exp2(backend.log2_norm(real, n, work_.data(), 0) - weight);
-  });
+  }
 }
 
 /// The held-out batch from `first` on, with losses for its evaluation; they live until the next one.

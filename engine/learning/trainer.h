@@ -89,6 +89,8 @@ class Trainer {
   void keep();
   void go_back();
   void change(double rate, TrainingStep& report);
+  void watch_weights();
+  void see_changes();
 
   Model& model_;
   const Examples& examples_;

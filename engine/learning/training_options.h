@@ -21,6 +21,12 @@ struct TrainingOptions {
   Forcing forcing;                                ///< of the rule forcing
   /// Of the rule fptt: alpha, how strongly weights are drawn to their running mean, and beta, the share of the newest in that mean.
   double fptt_alpha = 0.5, fptt_beta = 0.5;
+  /// Of the rule force: alpha, with which its P = I / alpha begins, and lambda, how much of all that was before a step keeps.
+  double force_alpha = 1.0, force_forget = 1.0;
+  std::int64_t pc_iterations = 0;  ///< of predictive-coding: how often its errors relax; 0: as often as a sequence has steps
+  double pc_rate = 1.0;            ///< of the same
+  double lifted_penalty = 1.0;     ///< of lifted and local-propagation, and how often they do what LiftedSequence::lift() does
+  std::int64_t lifted_rounds = 5, lifted_iterations = 20;
   std::uint64_t seed = 1;  ///< of the signs and the feedback that a rule draws; they depend on it, on the step and on the sequence alone
   OptimiserOptions optimiser;
   RateSchedule rate;

@@ -21,8 +21,14 @@ WeightMemory::WeightMemory(Model& model, std::vector<std::string> names, const s
     }
 }
 
+std::vector<double>& WeightMemory::add(std::string name, std::size_t entries) {
+  return own_[std::move(name)] = std::vector<double>(entries);
+}
+
 std::int64_t WeightMemory::bytes() const {
   std::size_t total = 0;
+  for (const auto* all : {&own_, &own_before_})
+    for (const auto& [name, numbers] : *all) total += numbers.size() * sizeof(double);
   for (const auto* all : {&arrays_, &before_})
     for (const auto& arrays : *all)
       for (const DeviceArray& array : arrays) total += array.bytes();
@@ -30,6 +36,7 @@ std::int64_t WeightMemory::bytes() const {
 }
 
 void WeightMemory::keep() {
+  own_before_ = own_;
   before_.resize(arrays_.size());
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     before_[i].resize(arrays_[i].size());
@@ -42,6 +49,7 @@ void WeightMemory::keep() {
 
 void WeightMemory::go_back() {
   RECLAB_DEMAND(before_.size() == arrays_.size());
+  for (auto& [name, numbers] : own_) numbers = own_before_.at(name);
   for (std::size_t i = 0; i < arrays_.size(); ++i)
     for (std::size_t k = 0; k < arrays_[i].size(); ++k)
       model_.backend().copy(arrays_[i][k].data(), before_[i][k].data(), arrays_[i][k].bytes());
@@ -56,11 +64,12 @@ void WeightMemory::each(const F& f) const {
 std::map<std::string, std::int64_t> WeightMemory::entries() const {
   std::map<std::string, std::int64_t> all;
   each([&](const DeviceArray& array, const std::string& name) { all.emplace(name, array.entries()); });
+  for (const auto& [name, numbers] : own_) all.emplace(name, std::ssize(numbers));
   return all;
 }
 
 std::map<std::string, std::vector<double>> WeightMemory::values() const {
-  std::map<std::string, std::vector<double>> all;
+  std::map<std::string, std::vector<double>> all = own_;
   each([&](const DeviceArray& array, const std::string& name) {
     all.emplace(name, to_double(model_.backend(), model_.real(), array.data(), array.entries()));
   });
@@ -68,14 +77,17 @@ std::map<std::string, std::vector<double>> WeightMemory::values() const {
 }
 
 void WeightMemory::restore(const std::map<std::string, std::vector<double>>& values, std::string_view owner) {
-  each([&](const DeviceArray& array, const std::string& name) {
+  const auto check = [&](const std::string& name, std::int64_t entries, const std::string& of) {
     const auto found = values.find(name);
     if (found == values.end()) throw Error("what " + std::string(owner) + " keeps of " + name + " is missing.", {.place = name});
-    if (std::ssize(found->second) != array.entries())
-      throw Error("what " + std::string(owner) + " keeps of " + name + " has " + std::to_string(found->second.size()) +
-                      " numbers for a weight of " + std::to_string(array.entries()) + ".",
+    if (std::ssize(found->second) != entries)
+      throw Error("what " + std::string(owner) + " keeps of " + name + " has " + std::to_string(found->second.size()) + " numbers" + of +
+                      " of " + std::to_string(entries) + ".",
                   {.place = name});
-  });
+  };
+  each([&](const DeviceArray& array, const std::string& name) { check(name, array.entries(), " for a weight"); });
+  for (const auto& [name, numbers] : own_) check(name, std::ssize(numbers), " in place");
+  for (auto& [name, numbers] : own_) numbers = values.at(name);
   each([&](const DeviceArray& array, const std::string& name) {
     const auto bytes = narrowed(model_.real(), values.at(name));
     model_.backend().upload(array.data(), bytes.data(), bytes.size());

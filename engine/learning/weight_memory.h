@@ -13,8 +13,8 @@
 
 namespace reclab {
 
-/// Arrays that learning keeps of the weights from one change to the next: an optimiser's moments, a rule's running mean. Each has the shape
-/// and the precision of its weight and lies on its backend.
+/// Arrays that learning keeps from one change of the weights to the next: an optimiser's moments, a rule's running mean. Those of a weight
+/// have its shape and precision and lie on its backend; others are float64 on the host.
 class WeightMemory {
  public:
   /// Zeros, one array of each name for each weight that is not frozen. The model must outlive it.
@@ -22,6 +22,8 @@ class WeightMemory {
 
   /// Those of a weight, in the order of the names; empty where it is frozen.
   std::span<DeviceArray> of(std::size_t weight) { return arrays_[weight]; }
+  /// One more, of no weight, zeros; it stays where it is.
+  std::vector<double>& add(std::string name, std::size_t entries);
   std::int64_t bytes() const;
 
   /// Copies them on the backend, for go_back(), which restores them.
@@ -36,13 +38,14 @@ class WeightMemory {
   void restore(const std::map<std::string, std::vector<double>>& values, std::string_view owner);
 
  private:
-  /// Calls f for each array and its name, in the order of the weights and of the names.
+  /// Calls f for each array of a weight and its name, in the order of the weights and of the names.
   template <class F>
   void each(const F& f) const;
 
   Model& model_;
   std::vector<std::string> names_;
   std::vector<std::vector<DeviceArray>> arrays_, before_;  // [weight][name]; before_: of keep()
+  std::map<std::string, std::vector<double>> own_, own_before_;
 };
 
 }  // namespace reclab

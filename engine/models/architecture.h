@@ -31,15 +31,20 @@ struct ReferenceName {
   bool transposed = false;  ///< theirs is [columns, rows]
 };
 
+/// A read-out inside a layer, whose outputs are fed back: the head behind it is then the identity.
+struct FedBackReadout {
+  std::int64_t outputs = 0;
+  std::string weight{}, bias{};  ///< "0/Wout" [outputs, features], "0/Wout_bias" [outputs]
+};
+
 /// A fitted read-out, in place of a drawn one: ridge regression of the run's own target on the outputs of the layers.
 struct ReadoutFit {
   double ridge = 0.0;        ///< the penalty λ
   std::int64_t washout = 0;  ///< steps at the start that do not count
   std::int64_t steps = 0;    ///< only those before this one count; 0: all
-  /// The number of outputs that are fed back, and the parameters that the result goes to in place of the head, which is then the identity.
-  /// For the fit the layers are built with Layer::teacher_forcing_input() and return the regressors.
-  std::int64_t fed_back = 0;
-  std::string weight{}, bias{};  ///< "0/Wout" [outputs, features], "0/Wout_bias" [outputs]
+  /// The result goes to that in place of the head. For the fit the layers are built with Layer::teacher_forcing_input() and return the
+  /// regressors.
+  std::optional<FedBackReadout> fed_back{};
 };
 
 /// A parameter of a layer by which its input enters: the whole matrix, or the part that the input is multiplied with.
@@ -100,6 +105,8 @@ struct Architecture {
   /// The fit of the head, where it is not empty and has a result, before a run that has a target and draws its weights
   /// (experiment/readout.h).
   std::function<std::optional<ReadoutFit>(const Hyper&)> fit;
+  /// The read-out inside its layer, where it is not empty and outputs are fed back.
+  std::function<std::optional<FedBackReadout>(const Hyper&)> fed_back;
   /// One layer: [steps, batch, in] -> [steps, batch, out].
   std::function<Var(Layer&, Var)> layer;
   /// The kind of layer `number` (from 0), in place of `layer` where the layers of one model are not alike.

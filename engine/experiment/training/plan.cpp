@@ -96,6 +96,15 @@ TrainingField optimiser_choice() {
       shown({"optimiser", "The rule by which gradients change weights, with the conventions of torch.optim", 0, 0, titles}, made));
 }
 
+/// Whether a rule has the states of whole sequences, or changes the weights by itself.
+bool learns_whole(const TrainingPlan& plan) {
+  const std::string& rule = plan.options.rule;
+  return rule == "forcing" || rule == "force" || rule == "predictive-coding" || rule == "lifted" || rule == "local-propagation";
+}
+
+/// Whether an optimiser has gradients to change weights by.
+bool optimises(const TrainingPlan& plan) { return plan.options.rule != "force"; }
+
 /// Of one optimiser or several.
 TrainingField of_optimiser(const Field& option) {
   const std::string key = option.row.key;
@@ -104,7 +113,7 @@ TrainingField of_optimiser(const Field& option) {
   if (option.row.kind == HyperKind::real) made.argument = "X";
   made.get = [key](const TrainingPlan& plan) { return plan.options.optimiser.value(key); };
   made.set = [key](TrainingPlan& plan, const HyperValue& value) { plan.options.optimiser.set(key, value); };
-  made.applies = [key](const TrainingPlan& plan) { return has_field(optimiser_rule(plan.options.optimiser.rule), key); };
+  made.applies = [key](const TrainingPlan& plan) { return optimises(plan) && has_field(optimiser_rule(plan.options.optimiser.rule), key); };
   return made;
 }
 
@@ -137,7 +146,8 @@ std::vector<TrainingField> made() {
       {"batch", "Sequences that a step learns from; the gradient is the mean of theirs", 1, 4096, {}},
       always(count("--batch", "B", "batch", 1, most, "Sequences of a batch", [](auto& plan) -> auto& { return plan.options.batch; }))));
   add(shown({"learning rate", "How far a step goes; the largest of the schedule", 0, 1e3, {}},
-            always(real("--lr", "rate", unbounded, "Rate of learning", [](auto& plan) -> auto& { return plan.options.rate.rate; }))));
+            where(optimises, always(real("--lr", "rate", unbounded, "Rate of learning",
+                                         [](auto& plan) -> auto& { return plan.options.rate.rate; })))));
   add(rule_choice());
   add(shown(
       {"order of SnAp", "The influence of a weight is kept on the entries of the state that it reaches within so many steps", 1, 64, {}},
@@ -177,24 +187,56 @@ std::vector<TrainingField> made() {
   add(shown({"β of FPTT", "The share of the newest weights in the running mean", 0, 1, {}},
             where(fptt, real("--fptt-beta", "fptt_beta", 1.0, "Of fptt: the share of the newest weights in their running mean",
                              [](auto& plan) -> auto& { return plan.options.fptt_beta; }))));
-  add(optimiser_choice());
+  const auto force = [](const TrainingPlan& plan) { return plan.options.rule == "force"; };
+  add(shown({"α of FORCE", "P = I / α in the beginning: the smaller α, the larger the first changes", 0, 1e6, {}},
+            where(force, real("--force-alpha", "force_alpha", unbounded, "Of force: P is I / α in the beginning",
+                              [](auto& plan) -> auto& { return plan.options.force_alpha; }))));
+  add(shown({"λ of FORCE", "The share of all steps so far that the next one keeps; 1: nothing is forgotten", 0, 1, {}},
+            where(force, real("--force-forget", "force_forget", 1.0, "Of force: the share of all steps so far that the next one keeps",
+                              [](auto& plan) -> auto& { return plan.options.force_forget; }))));
+  const auto coding = [](const TrainingPlan& plan) { return plan.options.rule == "predictive-coding"; };
+  add(shown({"iterations",
+             "How often all errors relax at once: after K of them a loss has gone K steps back; 0: as many as steps",
+             0,
+             longest_sequence,
+             {}},
+            where(coding, usually("as many as steps", count("--pc-iterations", "K", "pc_iterations", 1, longest,
+                                                            "Of predictive-coding: how often its errors relax",
+                                                            [](auto& plan) -> auto& { return plan.options.pc_iterations; })))));
+  add(shown({"rate of errors", "The share of the way to where it is drawn that an error goes in an iteration", 0, 1, {}},
+            where(coding, real("--pc-rate", "pc_rate", 1.0, "Of predictive-coding: the rate at which errors relax",
+                               [](auto& plan) -> auto& { return plan.options.pc_rate; }))));
+  const auto lifted = [](const TrainingPlan& plan) { return plan.options.rule == "lifted" || plan.options.rule == "local-propagation"; };
+  add(shown({"penalty of states", "How strongly a state is held to what the step makes of the one before", 0, 1e6, {}},
+            where(lifted, real("--lifted-penalty", "lifted_penalty", unbounded,
+                               "Of lifted and local-propagation: how strongly states are held to the recurrence",
+                               [](auto& plan) -> auto& { return plan.options.lifted_penalty; }))));
+  add(shown({"iterations of states", "Of conjugate gradients, by which the states move", 1, 1e4, {}},
+            where(lifted, count("--lifted-iterations", "K", "lifted_iterations", 1, most,
+                                "Of lifted and local-propagation: iterations by which the states move",
+                                [](auto& plan) -> auto& { return plan.options.lifted_iterations; }))));
+  add(shown({"rounds of multipliers", "How often the states move and the multipliers rise", 1, 1e4, {}},
+            where([](const TrainingPlan& plan) { return plan.options.rule == "local-propagation"; },
+                  count("--lifted-rounds", "M", "lifted_rounds", 1, most, "Of local-propagation: how often its multipliers rise",
+                        [](auto& plan) -> auto& { return plan.options.lifted_rounds; }))));
+  add(where(optimises, optimiser_choice()));
   for (const Field& option : optimiser_fields()) add(of_optimiser(option));
   add(shown({"schedule",
              "How the rate goes over training: it stays, falls to 0 as half a cosine, or falls as one over the square root of the step",
              0,
              0,
              {"constant", "cosine", "inverse square root"}},
-            choice(
-                "--schedule", "schedule", {"constant", "cosine", "inverse-sqrt"},
-                "constant, cosine, or inverse-sqrt, which falls from the warm-up on",
-                [](auto& plan) -> auto& { return plan.options.rate.shape; }, schedule_shape)));
+            where(optimises, choice(
+                                 "--schedule", "schedule", {"constant", "cosine", "inverse-sqrt"},
+                                 "constant, cosine, or inverse-sqrt, which falls from the warm-up on",
+                                 [](auto& plan) -> auto& { return plan.options.rate.shape; }, schedule_shape))));
   add(shown({"warm-up steps", "Steps over which the rate rises to its largest", 0, most_steps, {}},
-            count("--warm-up", "N", "warm_up", 0, longest, "Steps in which the rate rises from 0",
-                  [](auto& plan) -> auto& { return plan.options.rate.warm_up; })));
+            where(optimises, count("--warm-up", "N", "warm_up", 0, longest, "Steps in which the rate rises from 0",
+                                   [](auto& plan) -> auto& { return plan.options.rate.warm_up; }))));
   add(real("--least-lr", "least_rate", unbounded, "Where a cosine ends", [](auto& plan) -> auto& { return plan.options.rate.least; }));
   add(shown({"clip norm at", "A gradient whose norm is larger is made so long; 0: none is", 0, 1e6, {}},
-            usually("none", real("--clip", "clip", unbounded, "The gradient's largest norm",
-                                 [](auto& plan) -> auto& { return plan.options.clip_norm; }))));
+            where(optimises, usually("none", real("--clip", "clip", unbounded, "The gradient's largest norm",
+                                                  [](auto& plan) -> auto& { return plan.options.clip_norm; })))));
   add(usually("none", real("--clip-value", "clip_value", unbounded, "The largest entry of a gradient",
                            [](auto& plan) -> auto& { return plan.options.clip_value; })));
   add(list_field<TrainingPlan>(
@@ -218,8 +260,7 @@ std::vector<TrainingField> made() {
              {}},
             where(
                 [](const TrainingPlan& plan) {
-                  return plan.options.rule != "forcing" && plan.options.rule != "fptt" &&
-                         (plan.options.rule != "bptt" || plan.options.truncate > 0);
+                  return !learns_whole(plan) && plan.options.rule != "fptt" && (plan.options.rule != "bptt" || plan.options.truncate > 0);
                 },
                 usually("as many as --truncate",
                         count("--advance", "K", "advance", 1, longest, "The weights change every K steps, by the loss of these",

@@ -414,6 +414,75 @@ TEST_CASE("random feedback local online learning is as in Murray's equations, fo
   CHECK_ERROR(Course("lru", {{"width", "4"}}, 3, 1).method("rflo"), "choose another rule");
 }
 
+TEST_CASE("e-prop of an LSTM is its first rule: errors at its gates go no further back, the cell alone carries them") {
+  const std::size_t H = 4, in = 2, all = 4 * H;
+  Course course("lstm", {{"width", "4"}, {"layers", "1"}}, 7, 2);
+  const auto weights = [&](const std::string& name) {
+    const Parameters now = course.model->parameters();
+    for (const Parameters::Entry& entry : now.entries())
+      if (entry.name == name) return entry.values;
+    return std::vector<double>();
+  };
+  const auto U = weights("0/weight_ih"), W = weights("0/weight_hh"), V = weights("head/weight");
+  std::vector<double> b(all);
+  int biases = 0;
+  for (const Model::Weight& weight : course.model->weights())
+    if (weight.name.starts_with("0/bias")) {
+      ++biases;
+      for (std::size_t i = 0; i < all; ++i) b[i] += weights(weight.name)[i];
+    }
+  CHECK(U.size() == all * in && W.size() == all * H && V.size() == 2 * H && biases > 0);
+  // With h[t-1] in the net inputs held, dc/dw = f dc/dw + the derivative of this step, for the weights of rows i f g o.
+  std::vector<double> h(H), c(H), dU(U.size()), dW(W.size()), db(all), dV(V.size()), dc(2);
+  Rows trace(all, std::vector<double>(in + H + 1));
+  for (std::size_t t = 0; t < course.inputs.size(); ++t) {
+    std::vector<double> from = course.inputs[t];
+    from.insert(from.end(), h.begin(), h.end());
+    from.push_back(1.0);
+    std::vector<double> net = b;
+    for (std::size_t r = 0; r < all; ++r) {
+      for (std::size_t k = 0; k < in; ++k) net[r] += U[r * in + k] * from[k];
+      for (std::size_t k = 0; k < H; ++k) net[r] += W[r * H + k] * h[k];
+    }
+    const auto sigmoid = [](double x) { return 1.0 / (1.0 + std::exp(-x)); };
+    std::vector<double> next(H);
+    const auto& e = course.adjoints[t];
+    for (std::size_t u = 0; u < H; ++u) {
+      const double i = sigmoid(net[u]), f = sigmoid(net[H + u]), g = std::tanh(net[2 * H + u]), o = sigmoid(net[3 * H + u]), before = c[u];
+      c[u] = f * before + i * g;
+      const double squashed = std::tanh(c[u]);
+      next[u] = o * squashed;
+      const double slopes[] = {g * i * (1.0 - i), before * f * (1.0 - f), i * (1.0 - g * g), 0.0};
+      const double back = V[u] * e[0] + V[H + u] * e[1];
+      for (std::size_t gate = 0; gate < 4; ++gate) {
+        const std::size_t r = gate * H + u;
+        for (std::size_t k = 0; k < from.size(); ++k) {
+          trace[r][k] = f * trace[r][k] + slopes[gate] * from[k];
+          const double at_h = gate == 3 ? squashed * o * (1.0 - o) * from[k] : o * (1.0 - squashed * squashed) * trace[r][k];
+          double& into = k < in ? dU[r * in + k] : k < in + H ? dW[r * H + k - in] : db[r];
+          into += back * at_h;
+        }
+      }
+    }
+    h = next;
+    for (std::size_t k = 0; k < 2; ++k) {
+      dc[k] += e[k];
+      for (std::size_t u = 0; u < H; ++u) dV[k * H + u] += e[k] * h[u];
+    }
+  }
+  std::vector<double> expected;
+  for (const Model::Weight& weight : course.model->weights()) {
+    const auto& part = weight.name == "0/weight_ih"   ? dU
+                       : weight.name == "0/weight_hh" ? dW
+                       : weight.name == "head/weight" ? dV
+                       : weight.name == "head/bias"   ? dc
+                                                      : db;
+    expected.insert(expected.end(), part.begin(), part.end());
+  }
+  CHECK(distance(course.gradient("e-prop"), expected) <= 1e-12);
+  CHECK_ERROR(Course("lru", {{"width", "4"}}, 3, 1).method("e-prop"), "e-prop is for one layer");
+}
+
 TEST_CASE("errors that go forward miss their end where the adjoint shrinks, and are refused where the Jacobian is singular") {
   // All steps have a loss, so that the adjoint at the start, of which the early ones are nearly all, is to tell of the late ones, too.
   const auto learner = [](std::int64_t length, const std::string& radius) {

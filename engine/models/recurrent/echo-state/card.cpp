@@ -7,6 +7,14 @@
 #include "models/recurrent/echo-state/parameters.h"
 
 namespace reclab::architectures {
+namespace {
+
+std::optional<FedBackReadout> fed_back(const Hyper& h) {
+  if (h.integer("feedback") == 0) return {};
+  return FedBackReadout{h.integer("feedback"), "0/Wout", "0/Wout_bias"};
+}
+
+}  // namespace
 
 Architecture echo_state_card() {
   Architecture a;
@@ -79,11 +87,9 @@ Architecture echo_state_card() {
   };
   a.fit = [](const Hyper& h) -> std::optional<ReadoutFit> {
     if (h.choice("readout") != "ridge") return {};
-    ReadoutFit fit{.ridge = h.real("ridge"), .washout = h.integer("washout"), .steps = h.integer("fit_steps")};
-    fit.fed_back = h.integer("feedback");
-    if (fit.fed_back) fit.weight = "0/Wout", fit.bias = "0/Wout_bias";
-    return fit;
+    return ReadoutFit{.ridge = h.real("ridge"), .washout = h.integer("washout"), .steps = h.integer("fit_steps"), .fed_back = fed_back(h)};
   };
+  a.fed_back = fed_back;
   return a;
 }
 
