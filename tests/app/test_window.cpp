@@ -661,6 +661,11 @@ class TestWindow : public test::WindowTest {
       open({});  // as it was left
       QCOMPARE(placed(), places);
     }
+    const QSize fit = window_->area()->fit(), size = window_->size();
+    window_->resize(size.width() > 1200 ? QSize(1000, size.height()) : QSize(1700, size.height()));
+    QTRY_VERIFY(window_->area()->fit() != fit);
+    QCOMPARE(placed(), places);  // also with the room of another screen
+    window_->resize(size);
     QVERIFY(!seen("dock.card") && !window_->findChild<QToolButton*>("primary")->isVisible() && !window_->models()->tree()->isVisible());
   }
 

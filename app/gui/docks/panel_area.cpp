@@ -431,6 +431,7 @@ void PanelArea::childEvent(QChildEvent* event) {
 
 void PanelArea::takeOver(const PanelLayout& layout, QSize fit, bool own) {
   layout_ = layout;
+  if (PanelDock* learns = dock(layout.learns); learns != nullptr && isArranged(learns)) layout_.rows.back() << layout.learns;
   fit_ = fit;
   own_ = own;
   if (!own_ && fitOf(size()) != fit_) soon_.start();

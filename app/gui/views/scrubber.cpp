@@ -9,10 +9,12 @@
 #include <QLocale>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <cmath>
 
 #include "gui/look/look.h"
 #include "plain_text.h"
+#include "plot/theme.h"
 
 namespace reclab {
 
@@ -123,8 +125,7 @@ void Scrubber::advance() {
 void Scrubber::tell() {
   strip_->setStep(time_->step());
   const QLocale locale = QLocale::c();
-  const auto number = [&](std::int64_t value) { return QString::number(value); };
-  where_->setText(tr("t = %1 of %2").arg(number(time_->step()), number(time_->length())));  // from 0, as on every axis
+  where_->setText(tr("step %1 of %2").arg(grouped(time_->step()), grouped(time_->length())));  // from 0, as on every axis
   QString what, when;
   if (sequence_) {
     const Sequence& sequence = sequence_->sequence;
@@ -162,8 +163,8 @@ void Scrubber::tell() {
   put(what_, what);
   put(when_, when);
   // One width, for all texts and sequences, so that the time line beside it stands still; longer texts end in dots.
-  const int widest = QFontMetrics(where_->font())
-                         .horizontalAdvance(tr("t = %1 of %1").arg(QString(std::max<qsizetype>(7, number(time_->length()).size()), '0')));
+  const int widest =
+      QFontMetrics(where_->font()).horizontalAdvance(tr("step %1 of %1").arg(grouped(std::max<std::int64_t>(999'999, time_->length()))));
   words_->setFixedWidth(std::max(wordsWidth, widest + 16));
 }
 

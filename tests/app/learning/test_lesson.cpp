@@ -142,7 +142,7 @@ class TestLesson : public test::TrainingTest {
     const auto row = static_cast<std::size_t>(window_->time()->step());
     QStringList texts;
     for (const QLabel* label : window_->scrubber()->findChildren<QLabel*>()) texts << label->toolTip() << label->text();
-    const QString where = QStringLiteral("t = %1 of %2").arg(row).arg(sequence.length),
+    const QString where = QStringLiteral("step %1 of %2").arg(grouped(static_cast<std::int64_t>(row)), grouped(sequence.length)),
                   value = QLocale::c().toString(sequence.input[row * static_cast<std::size_t>(sequence.width)], 'g', 4);
     QVERIFY2(texts.contains(where), qPrintable(texts.join(" | ")));
     QVERIFY2(texts.join(" | ").contains("= " + value), qPrintable(texts.join(" | ") + " and not " + value));
