@@ -238,6 +238,20 @@ class TestCredit : public QObject {
     QVERIFY2(shown->said().contains("SnAp-n is nearest"), qPrintable(shown->said()));
   }
 
+  void valuesBelowTheColoursAreTold() {
+    auto trace = std::make_shared<Trace>(*credited());
+    TraceArray ratio = *trace->find("credit/snap/ratio_by_delay");
+    auto values = std::make_shared<std::vector<double>>(*ratio.real);
+    values->back() = 1e-9;
+    ratio.real = values;
+    trace->put(ratio);
+    Shown<CreditPanel> shown(trace);
+    choose(shown, CreditPanel::View::delays);
+    QVERIFY(!shown->said().contains("Colours go down"));
+    shown.find<QComboBox>("measure")->setCurrentIndex(1);
+    QVERIFY2(shown->said().contains("Colours go down to 10⁻⁴; smaller values, down to 10⁻⁹"), qPrintable(shown->said()));
+  }
+
   void noiseAndCostAreAsMeasured() {
     Shown<CreditPanel> shown(credited());
     shown->setResult("rules", test::synthetic_rules(), {});

@@ -124,6 +124,7 @@ class CreditPanel : public PlotPanel {
   QString problem_, asked_of_;  ///< why there is no table of rules; the run that it was asked for
   QStringList chosen_{QStringLiteral("uoro"), QStringLiteral("snap")};
   QString of_rule_;
+  QString clipped_;       ///< a sentence on values with the lowest colour of the map that is shown; empty where there are none
   bool by_hand_ = false;  ///< the view was chosen here
   bool low_ = false;      ///< the plot was too low for two pictures when it was laid out last
 };

@@ -101,9 +101,10 @@ void CreditPanel::fillMap(const MapPicture& picture, std::vector<double> values,
                           const std::vector<std::int64_t>& columns) {
   if (showsRatios()) {
     for (double& x : values) x = x > 0.0 ? std::log10(x) : no_value;
-    showPowers(*picture.heatmap, *picture.bar, values, rows, columns, lowest_ratio, tr("|estimate| / |truth|"));
+    clipped_ = clippedText(showPowers(*picture.heatmap, *picture.bar, values, rows, columns, lowest_ratio, tr("|estimate| / |truth|")));
     return;
   }
+  clipped_.clear();
   picture.heatmap->setData(std::make_shared<std::vector<double>>(std::move(values)), rows, columns);
   picture.heatmap->setScale(0.0, std::max(right_angle, picture.heatmap->dataHigh()));
   picture.bar->axis()->setTicker(QSharedPointer<QCPAxisTicker>(new NumberTicker));

@@ -61,11 +61,15 @@ QString CreditPanel::saidOfSteps() const {
 }
 
 QString CreditPanel::saidOfDelays() const {
-  return showsRatios() ? tr("The norm of each rule's gradient over that of the true one, of weights that act so many steps before the loss "
-                            "and at no other. Without colour: the rule has no gradient there, or there is no true one.")
-                       : tr("The angle between each rule's gradient and the true one, of weights that act so many steps before the loss "
-                            "and at no other: at 90° there is no part of the true one in it. Without colour: the rule has no gradient "
-                            "there, or there is no true one.");
+  if (!showsRatios())
+    return tr(
+        "The angle between each rule's gradient and the true one, of weights that act so many steps before the loss and at no other: at "
+        "90° "
+        "there is no part of the true one in it. Without colour: the rule has no gradient there, or there is no true one.");
+  const QString said =
+      tr("The norm of each rule's gradient over that of the true one, of weights that act so many steps before the loss and at no other. "
+         "Without colour: the rule has no gradient there, or there is no true one.");
+  return (said + u' ' + clipped_).trimmed();
 }
 
 QString CreditPanel::saidOfNoise() const {
@@ -94,7 +98,7 @@ QString CreditPanel::saidOfParameters() const {
     if (!worst || one.angle[t] > worst->angle[t]) worst = &one;
   }
   if (!best) return tr("%1 has no gradient at step %2.").arg(nameOf(rule->id), grouped(at));
-  const QString last = tr("Without colour: the rule's gradient or the true one is 0.");
+  const QString last = (tr("Without colour: the rule's gradient or the true one is 0.") + u' ' + clipped_).trimmed();
   if (best == worst)
     return tr("At step %1 %2 is %3° off by %4. %5").arg(grouped(at), nameOf(rule->id), number(best->angle[t]), best->name, last);
   return tr("At step %1 %2 is nearest by %3, %4°, and farthest by %5, %6°. %7")
