@@ -186,6 +186,23 @@ class TestCredit : public QObject {
     QCOMPARE(shown->lowerRect()->graphs().size(), 3);
   }
 
+  void nothingInTheRowIsCutWhereThereIsLittleRoom() {
+    Shown<CreditPanel> shown(credited(), {290, 320});
+    shown->setResult("rules", test::synthetic_rules(), {});
+    for (int view = 0; view < CreditPanel::views().size(); ++view) {
+      choose(shown, static_cast<CreditPanel::View>(view));
+      QCoreApplication::processEvents();
+      auto* box = shown.find<QComboBox>("view");
+      QVERIFY2(box->width() >= box->sizeHint().width(), qPrintable(box->currentText()));
+      auto* start = shown.find<QPushButton>("creditStart");
+      QVERIFY2(!start->isVisible() || start->width() >= start->sizeHint().width(), qPrintable(box->currentText()));
+      QVERIFY(start->isVisible() || view == 2 || view == 4);  // of one rule
+    }
+    shown->resize(700, 320);
+    QCoreApplication::processEvents();
+    QVERIFY(shown.find<QPushButton>("creditStart")->isVisible() && shown.find<QComboBox>("rule")->isVisible());
+  }
+
   void lossesThatStandAloneArePoints() {
     auto trace = std::make_shared<Trace>(*credited());
     TraceArray cosine = *trace->find("credit/uoro/cosine");

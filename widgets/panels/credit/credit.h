@@ -126,6 +126,7 @@ class CreditPanel : public PlotPanel {
   QString of_rule_;
   QString clipped_;       ///< a sentence on values with the lowest colour of the map that is shown; empty where there are none
   bool by_hand_ = false;  ///< the view was chosen here
+  bool of_one_ = false;   ///< the view is of one rule, of those in the box
   bool low_ = false;      ///< the plot was too low for two pictures when it was laid out last
 };
 

@@ -167,13 +167,12 @@ void CreditPanel::showControls() {
     for (const QString& rule : rules) rule_->addItem(nameOf(rule), rule);
     rule_->setCurrentIndex(std::max(rules.isEmpty() ? -1 : 0, static_cast<int>(rules.indexOf(of_rule_))));
   }
-  rule_->setVisible(one && !rules.isEmpty());
+  of_one_ = one && !rules.isEmpty();
   const bool nothing = !state_.running && asked().isEmpty();
   compare_->setEnabled(!nothing);
   compare_->setToolTip(safeTip(state_.running ? tr("Stop the comparison; one that was made before stays")
                                : nothing      ? tr("No rule is chosen that takes this model: choose one under Choices")
                                               : tr("Compare the gradients of the chosen rules with the true one")));
-  compare_->setVisible(!offer_->isVisibleTo(this));
   const bool stands_out = outOfDate() && !state_.running;
   if (compare_->property("primary").toBool() != stands_out) {
     compare_->setProperty("primary", stands_out);  // what is shown is not of the present choices
@@ -186,13 +185,17 @@ void CreditPanel::showControls() {
   arrangeControls();
 }
 
-/// Words are short where there is little room, and where there is still too little, the box of rules is narrower than its longest name.
+/// Where there is little room words are short; where there is less, the map does without its box of rules, whose tiles are clicked, and a
+/// view of one rule without the button, which the others have.
 void CreditPanel::arrangeControls() {
+  const bool button = !offer_->isVisibleTo(this), map = view() == View::rules;
   rule_->setMaximumWidth(QWIDGETSIZE_MAX);
   int taken = 0;
-  for (const bool brief : {false, true}) {
-    more_->setText(brief ? QStringLiteral("…") : tr("Choices…"));
-    compare_->setText(state_.running ? tr("Stop") : brief ? tr("Compare") : tr("Compare rules"));
+  for (int stage = 0; stage < 3; ++stage) {
+    more_->setText(stage > 0 ? QStringLiteral("…") : tr("Choices…"));
+    compare_->setText(state_.running ? tr("Stop") : stage > 0 ? tr("Compare") : tr("Compare rules"));
+    rule_->setVisible(of_one_ && !(map && stage == 2));
+    compare_->setVisible(button && (map || !of_one_ || stage < 2 || state_.running));
     taken = credit_gap;
     for (const QWidget* widget : std::initializer_list<QWidget*>{view_, rule_, more_, compare_})
       if (widget->isVisibleTo(control_row_)) taken += widget->sizeHint().width() + credit_gap;
