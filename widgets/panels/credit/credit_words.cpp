@@ -98,7 +98,7 @@ QString CreditPanel::saidOfParameters() const {
     if (!worst || one.angle[t] > worst->angle[t]) worst = &one;
   }
   if (!best) return tr("%1 has no gradient at step %2.").arg(nameOf(rule->id), grouped(at));
-  const QString last = (tr("Without colour: the rule's gradient or the true one is 0.") + u' ' + clipped_).trimmed();
+  const QString last = (tr("Without colour: a gradient there is 0.") + u' ' + clipped_).trimmed();
   if (best == worst)
     return tr("At step %1 %2 is %3° off by %4. %5").arg(grouped(at), nameOf(rule->id), number(best->angle[t]), best->name, last);
   return tr("At step %1 %2 is nearest by %3, %4°, and farthest by %5, %6°. %7")
