@@ -42,6 +42,7 @@ Json json_of(const LearningRuleInfo& rule, const Uses& uses) {
           {"time_power", rule.time_power},
           {"past_facing", rule.past_facing},
           {"local", rule.local},
+          {"sparse", rule.sparse},
           {"source", rule.source},
           {"idea", rule.idea},
           {"models", takes},

@@ -91,6 +91,7 @@ struct LearningRuleInfo {
   GradientKind gradient = GradientKind::exact;
   bool past_facing = true;  ///< it goes forward with the influence of the weights; else an adjoint comes back from later steps
   bool local = false;       ///< the change of a weight is made of values of the units that it joins and of a feedback
+  bool sparse = false;      ///< of the influence of the weights it carries some entries, and leaves the others out
   /// For one sequence, of T steps of d_s entries of the state and |theta| weights: the numbers that are kept, and the operations of a step.
   std::string memory{}, time{};
   /// The powers of d_s in both, for a full recurrent matrix: |theta| is d_s^2, and T is no part of it.

@@ -16,6 +16,7 @@ struct RuleTable {
     std::string gradient;      ///< "exact", "unbiased" or "biased" beside that of backpropagation
     bool past_facing = true;   ///< it goes forward with the influence of the weights; else an adjoint comes back from later steps
     bool local = false;        ///< the change of a weight is made of values of the units that it joins and of a feedback
+    bool sparse = false;       ///< of the influence of the weights it carries some entries, and leaves the others out
     bool step_by_step = true;  ///< it has the gradient of each step's loss at that step, and so can be compared step by step
     std::string memory, time;  ///< numbers kept for a sequence, operations of a step; in T, d_s and |theta|
     double memory_power = 0.0, time_power = 0.0;  ///< of d_s in both, for a full recurrent matrix

@@ -272,7 +272,11 @@ class TestWindow : public test::WindowTest {
       QVERIFY2(data.open(QIODevice::ReadOnly), qPrintable(stem));
       const QList<QByteArray> lines = data.readAll().trimmed().split('\n');
       QVERIFY2(lines.size() > 1, qPrintable(stem));
-      QCOMPARE(lines[0].count(','), lines[1].count(','));
+      const auto cells = [](const QByteArray& line) {  // a comma between quotes is part of a cell
+        bool quoted = false;
+        return std::ranges::count_if(line, [&](char c) { return c == '"' ? (quoted = !quoted, false) : c == ',' && !quoted; });
+      };
+      QCOMPARE(cells(lines[0]), cells(lines[1]));
     }
 
     QSignalSpy exported(&session(), &SessionController::exported);

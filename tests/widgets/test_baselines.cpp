@@ -21,6 +21,7 @@
 #include "plot/plot.h"
 #include "scene/vtk_frame.h"
 #include "synthetic/synthetic_composition.h"
+#include "synthetic/synthetic_credit.h"
 #include "synthetic/synthetic_kernels.h"
 #include "synthetic/synthetic_lab.h"
 #include "synthetic/synthetic_learning.h"
@@ -206,6 +207,7 @@ std::shared_ptr<const Trace> everything() {
   test::put_sensitivity(*trace);
   test::put_mixing(*trace);
   test::put_lab(*trace, false);
+  test::put_credit(*trace);
   addPast(*trace);
   addOutput(*trace, 3.0);
   return trace;
@@ -244,6 +246,7 @@ class ShownPanel {
     panel_->setTrace(trace);
     panel_->setResult("compose", test::synthetic_composition(), {});
     panel_->setResult("train", test::synthetic_learning(), {});
+    panel_->setResult("rules", test::synthetic_rules(), {});
     if (detail.isEmpty()) panel_->setPinned({{another(), QColor("#a566d6"), "slower", {}}});
     panel_->setTimeRange(0, trace->info.length - 1);
     panel_->setTime(trace->info.length / 2);

@@ -168,7 +168,7 @@ QString mathText(const QString& plain) {
     if (mark && plain[begin] == u'{') {
       end = plain.indexOf(u'}', ++begin);
     } else if (mark) {
-      while (end < plain.size() && plain[end].isLetterOrNumber() && plain[end] != u'ᵀ') ++end;
+      while (end < plain.size() && plain[end].isLetterOrNumber() && !high.contains(plain[end])) ++end;
     }
     const QString &from = c == u'_' ? indices : powers, &to = c == u'_' ? low : high;
     QString set;

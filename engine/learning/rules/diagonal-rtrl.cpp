@@ -56,6 +56,7 @@ LearningRuleInfo diagonal_rtrl() {
           .name = "diagonal RTRL",
           .gradient = GradientKind::biased,
           .local = true,
+          .sparse = true,
           .memory = "|θ| for weights that act on one entry of the state",
           .time = "|θ| beside a few products of the step's Jacobian",
           .memory_power = 2,

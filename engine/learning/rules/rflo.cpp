@@ -11,6 +11,7 @@ LearningRuleInfo rflo() {
           .name = "RFLO",
           .gradient = GradientKind::biased,
           .local = true,
+          .sparse = true,
           .memory = "|θ|, d_s² for a full matrix",
           .time = "|θ|, d_s² for a full matrix",
           .memory_power = 2,

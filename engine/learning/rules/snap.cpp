@@ -21,6 +21,7 @@ LearningRuleInfo snap() {
           .year = 2021,
           .name = "SnAp-n",
           .gradient = GradientKind::biased,
+          .sparse = true,
           .memory = "d_s + d |θ|, d the share of entries that n steps reach",
           .time = "d (d_s² + |θ|) for n = 1",
           .memory_power = 2,

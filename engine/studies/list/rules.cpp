@@ -22,6 +22,7 @@ Study rules() {
                               .gradient = std::string(to_string(info.gradient)),
                               .past_facing = info.past_facing,
                               .local = info.local,
+                              .sparse = info.sparse,
                               .step_by_step = info.online != nullptr && info.past_facing,
                               .memory = info.memory,
                               .time = info.time,

@@ -29,6 +29,7 @@ TEST_CASE("rules are listed with their gradient, cost and source, and with the p
     for (const char* key : {"id", "title", "name", "gradient", "memory", "time", "source", "idea"})
       CHECK_SAYS(!rule.at(key).get<std::string>().empty(), rule.dump());
     CHECK(rule.at("year") > 1980 && rule.at("past_facing").is_boolean() && rule.at("local").is_boolean());
+    CHECK(rule.at("sparse").is_boolean());
     CHECK_EQUAL(rule.at("models").size() + rule.at("not_for").size(), presets);
     for (const Json& none : rule.at("not_for")) CHECK(!none.at("why").get<std::string>().empty());
   }

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QCheckBox>
+#include <QProgressBar>
+#include <QSpinBox>
+#include <QToolButton>
+#include <memory>
+
+#include "panels/credit/credit_data.h"
+#include "panels/credit/rule_map.h"
+#include "plot/parts/layout.h"
+#include "plot/plot_panel.h"
+#include "plot/value_axis.h"
+#include "popup.h"
+
+namespace reclab {
+
+/// The gradients of online learning rules beside the true one: step by step, by delay, by parameter, their bias and deviation, what they
+/// cost; and a map of the rules there are.
+class CreditPanel : public PlotPanel {
+  Q_OBJECT
+ public:
+  explicit CreditPanel(QWidget* parent = nullptr);
+  QString id() const override { return QStringLiteral("credit"); }
+  QString title() const override { return tr("Credit"); }
+  QString hint() const override {
+    return tr(
+        "How near the gradients of learning rules come to the true one: the angle and the ratio of norms at every step, by delay and by "
+        "parameter, their bias, their noise and their cost.");
+  }
+  Kinds needs() const override { return {Kind::credit}; }
+  Places places() const override;
+  void setStudyState(const std::string& study, const StudyState& state) override;
+  void setResult(const std::string& study, const StudyResult& result, const QString& problem) override;
+  QVariantMap choices() const override;
+  void setChoices(const QVariantMap& saved) override;
+  QString dataAsCsv() const override;
+
+  enum class View : std::uint8_t { steps, delays, parameters, noise, cost, rules };
+  View view() const;
+  static const QStringList& views();  ///< their names, in their order
+  const CreditData& data() const { return data_; }
+  QString said() const { return said_->text(); }
+  RuleMap* map() const { return map_; }
+  QCPAxisRect* upperRect() const { return upper_; }
+  QCPAxisRect* lowerRect() const { return lower_; }
+  QCPAxisRect* costRect() const { return cost_; }
+  const Heatmap* delayMap() const { return delays_picture_.heatmap; }
+  const Heatmap* parameterMap() const { return weights_picture_.heatmap; }
+  QString tipAt(const QPointF& position) const;
+  /// The rules that a comparison would have: those that are chosen and take this model.
+  QStringList asked() const;
+
+ protected:
+  QString whyEmpty() const override;
+  void rebuild() override;
+  void forget() override;
+  void moveTime() override;
+  QString makeHeadline() const override;
+  QString subject() const override;
+  void dropChoice(const QString&) override { by_hand_ = false; }
+  void showEvent(QShowEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  void makeControls();
+  void fillRules();
+  void showControls();
+  void arrangeControls();
+  void askRules();
+  void ask(StudyChoice::Act act);
+  std::vector<std::pair<std::string, std::string>> values() const;
+  bool outOfDate() const;  ///< the credit that is shown is of other choices
+  QString doing() const;
+  QString nameOf(const QString& rule) const;
+  const RuleTable::Rule* factsOf(const QString& rule) const;
+  QString chosenRule() const;  ///< of the box, where the view is of one rule
+  bool showsRatios() const;    ///< in the maps, in place of angles
+  QPen penOf(std::size_t rule) const;
+
+  bool isLow() const;  ///< too low for two pictures above each other
+  void arrange();
+  void showSteps();
+  void showDelays();
+  /// [rows, columns] of a map, of angles in degrees or of ratios.
+  void fillMap(const MapPicture& picture, std::vector<double> values, std::int64_t rows, const std::vector<std::int64_t>& columns);
+  void showParameters();
+  void showCost();
+  void placeNames();  ///< of the points of the costs, when the plot has been laid out
+  void showMap();
+  void drawTimes(QCPAxisRect* rect, const std::function<double(const CreditData::Rule&, std::size_t)>& value, bool legend);
+  QString saidOfSteps() const;
+  QString saidOfDelays() const;
+  QString saidOfNoise() const;
+  QString saidOfParameters() const;
+  QString saidOfCost() const;
+  QString cardOf(const RuleTable::Rule& rule) const;
+  static QString costByEquations(const RuleTable::Rule& rule);
+
+  QComboBox *view_, *rule_, *measure_, *repeats_, *delays_, *order_, *terms_;
+  QSpinBox* signs_;
+  QToolButton* more_;
+  QPushButton* compare_;
+  QProgressBar* bar_;
+  Popup* popup_;
+  QVBoxLayout* rule_list_;
+  std::vector<QCheckBox*> rule_boxes_;
+  QAction* copy_command_;
+
+  QCPLayoutGrid* grid_;
+  QCPAxisRect *upper_, *lower_, *cost_;
+  MapPicture delays_picture_, weights_picture_;
+  RuleMap* map_;
+  ValueAxis *upper_values_, *lower_values_;
+  StraightLine *right_angle_, *one_;
+  std::vector<QCPItemText*> names_;  ///< beside the points of the costs
+  CursorText* said_;
+
+  CreditData data_;  // of trace_
+  std::shared_ptr<const RuleTable> table_;
+  StudyState state_;
+  QString problem_, asked_of_;  ///< why there is no table of rules; the run that it was asked for
+  QStringList chosen_{QStringLiteral("uoro"), QStringLiteral("snap")};
+  QString of_rule_;
+  QString clipped_;       ///< a sentence on values with the lowest colour of the map that is shown; empty where there are none
+  bool by_hand_ = false;  ///< the view was chosen here
+  bool of_one_ = false;   ///< the view is of one rule, of those in the box
+  bool low_ = false;      ///< the plot was too low for two pictures when it was laid out last
+};
+
+}  // namespace reclab
