@@ -134,7 +134,7 @@ void SessionController::countPicture(std::int64_t first, std::int64_t steps) {
 
 void SessionController::showPicture() {
   if (!streams_.running() || !stream_ || runs_.running()) return;  // the newest is shown when the run of the one before is done
-  const StreamPicturePtr picture = stream_->takePicture();
+  const auto [picture, drifts] = stream_->takePicture();
   if (!picture) return;
   const StreamPlace place = stream_->place();
   auto ring = std::make_shared<LoadedSequence>();
@@ -145,6 +145,7 @@ void SessionController::showPicture() {
   ring->sequence.load = ring->choice.load;
   ring->overview = overviewOf(ring->sequence);
   ring->columns = ring->sequence.names;
+  ring->marks = drifts;
   auto weights = std::make_shared<LearnedWeights>();
   weights->step = picture->steps;
   weights->values = picture->weights;
@@ -156,8 +157,7 @@ void SessionController::showPicture() {
 
   const bool begins = std::exchange(streamBegins_, false);
   const auto show = [&] {
-    const Setup model = begins ? withModelOf(setup_, stream_->setup()) : setup_;
-    steady_ = atPlace(model, place);
+    if (begins) steady_ = atPlace(withModelOf(setup_, stream_->setup()), place);
     Setup live = *steady_;
     live.sequence = ring;
     live.learned[live.preset] = weights;
@@ -260,7 +260,10 @@ QString SessionController::streamFolder() const {
   if (stream_ && streams_.running()) return stream_->place().folder;
   for (const std::filesystem::path& file :
        {fileOf(setup_.weights, setup_.preset), std::filesystem::path(setup_.sequence ? setup_.sequence->choice.file : std::string())})
-    if (const QString place = placeOf(file); !place.isEmpty()) return place;
+    if (const QString place = placeOf(file); !place.isEmpty()) {
+      const QString checkpoint = checkpointIn(QFileInfo(place).path());  // of a stream that the program did not see stand
+      return QFileInfo::exists(checkpoint + "/stream.json") ? checkpoint : place;
+    }
   return stream_ ? stream_->place().folder : QString();
 }
 

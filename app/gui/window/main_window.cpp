@@ -227,6 +227,7 @@ void MainWindow::showTimeOf(const TracePtr& trace) {
   frame_->time()->setLength(sequence->sequence.length);
   if (first) frame_->time()->setStep(sequence->sequence.length / 2);
   scrubber_->setSequence(sequence);
+  setStepMarks(area_, sequence->marks);
 }
 
 void MainWindow::showModel(const ModelPtr& model) {

@@ -28,6 +28,7 @@
 #include "gui/views/scrubber.h"
 #include "gui/views/status_line.h"
 #include "models/registry.h"
+#include "plot/plot.h"
 #include "window_test.h"
 
 using namespace reclab;
@@ -362,6 +363,59 @@ class TestStreaming : public test::WindowTest {
     QCOMPARE(file(folder + "/state.npz"), file(session().streaming().folder + "/state.npz"));
     QTest::mouseClick(view()->findChild<QToolButton*>("stream.copy"), Qt::LeftButton);
     QCOMPARE(QApplication::clipboard()->text(), view()->command());
+  }
+
+  /// A mark where another regime begins, in every plot over time and in the time line; and again after a restart.
+  void driftsAreMarked() {
+    open();
+    choose("recurring");
+    set<QSpinBox>("stream.source.hold", 20);
+    set<QSpinBox>("stream.ring", 90);
+    start();
+    pause();
+    const auto mine = again();
+    std::vector<StepMark> expected;
+    for (const std::int64_t step : mine->ring()->drifts()) {
+      const auto at = static_cast<std::size_t>(step - mine->ring()->first());
+      const auto regime = static_cast<std::size_t>(mine->ring()->regimes()[at]);
+      expected.push_back({static_cast<std::int64_t>(at), QString::fromStdString(mine->form().concepts[regime])});
+    }
+    QVERIFY(expected.size() == 4 || expected.size() == 5);
+    const auto marked = [&] {
+      QCOMPARE(session().setup().sequence->marks, expected);
+      QCOMPARE(window_->scrubber()->strip()->sequence()->marks, expected);
+      int plots = 0;
+      for (PanelDock* dock : window_->area()->docks())
+        for (const Plot* plot : dock->panel()->findChildren<Plot*>()) {
+          QCOMPARE(stepMarksOf(plot), expected);
+          ++plots;
+        }
+      QVERIFY(plots > 3);
+    };
+    marked();
+    QVERIFY2(view()->state().contains("drifts so far"), qPrintable(view()->state()));
+    // The name of the regime is under the mouse.
+    PanelDock* dock = window_->area()->dock("gradients");
+    window_->area()->open(dock);
+    QTRY_VERIFY(dock->inSight());
+    auto* plot = dock->panel()->findChild<Plot*>();
+    QTRY_VERIFY(plot->timeSpan().has_value());
+    const auto [left, right] = *plot->timeSpan();
+    const double share = (static_cast<double>(expected[1].step) + 0.5) / 90.0;
+    bool found = false;
+    for (int x = left; x <= right && !found; ++x) found = !stepMarkAt(plot, QPointF(x, plot->axisRect()->rect().center().y())).isEmpty();
+    QVERIFY(found);
+    const QPointF at(left + share * (right - left), plot->axisRect()->rect().center().y());
+    QCOMPARE(stepMarkAt(plot, at), expected[1].text);
+    window_->close();
+    window_.reset();
+    WindowTest::open({});
+    QTRY_VERIFY_WITH_TIMEOUT(stands(), patience);
+    marked();
+    // What is no stream has no marks.
+    window_->session()->loadSequence(SequenceChoice{});
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().shownSetup().sequence->marks.empty(), patience);
+    QVERIFY(stepMarksOf(window_->area()->dock("gradients")->panel()->findChild<Plot*>()).empty());
   }
 
   /// A training and a stream take turns: each has the other stand.

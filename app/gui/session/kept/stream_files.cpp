@@ -118,11 +118,33 @@ QString placeOf(const std::filesystem::path& file) {
   return QFileInfo(folder + windowsPart).isFile() ? folder : QString();
 }
 
+QString checkpointIn(const QString& stream) { return stream + "/checkpoint"; }
+
 SequenceChoice ringIn(const QString& folder) {
   SequenceChoice choice;
   choice.file = (folder + "/ring.npz").toStdString();
   choice.load.standardise = false;
   return choice;
+}
+
+std::vector<StepMark> marksOf(const StreamRun& stream) {
+  std::vector<StepMark> marks;
+  const std::vector<std::int64_t> regimes = stream.ring()->regimes();
+  const auto& names = stream.form().concepts;
+  for (std::size_t i = 1; i < regimes.size(); ++i)
+    if (const auto regime = static_cast<std::size_t>(regimes[i]); regimes[i] != regimes[i - 1])
+      marks.push_back({static_cast<std::int64_t>(i), regimes[i] >= 0 && regime < names.size() ? toText(names[regime]) : QString()});
+  return marks;
+}
+
+std::vector<StepMark> marksOfRing(const std::filesystem::path& file) {
+  const QString place = file.filename() == "ring.npz" ? placeOf(file) : QString();
+  QFile written(place + windowsPart);
+  std::vector<StepMark> marks;
+  if (place.isEmpty() || !written.open(QIODevice::ReadOnly)) return marks;
+  for (const QJsonValue mark : QJsonDocument::fromJson(written.readAll()).object()["marks"].toArray())
+    marks.push_back({mark["at"].toInteger(), mark["regime"].toString()});
+  return marks;
 }
 
 StreamPlace leaveStream(StreamRun& stream, const Setup& setup, const StreamNumbers& numbers, const QString& folder) {
@@ -131,7 +153,10 @@ StreamPlace leaveStream(StreamRun& stream, const Setup& setup, const StreamNumbe
   for (const PlanField<StreamRequest>& field : stream_fields())
     if (const HyperValue value = field.get(stream.request()); value != field.row.standard)
       request[toText(field.row.key)] = toText(as_text(value));
+  QJsonArray marks;
+  for (const StepMark& mark : marksOf(stream)) marks.append(QJsonObject{{"at", static_cast<qint64>(mark.step)}, {"regime", mark.text}});
   const QJsonObject json{{"version", streamVersion},
+                         {"marks", marks},
                          {"setup", toJson(setup)},
                          {"stream", request},
                          {"source_seed", toText(std::to_string(stream.request().source.seed))},

@@ -59,8 +59,15 @@ QString folderOfStreams();
 QString newStreamFolder(const QString& preset);
 /// The folder of the place whose ring or weights a file is; empty where it is another file.
 QString placeOf(const std::filesystem::path& file);
+/// Of a stream's folder, the place that is written anew once a minute while it goes on, and is gone when it stands.
+QString checkpointIn(const QString& stream);
 /// The choice of a place's ring.
 SequenceChoice ringIn(const QString& folder);
+
+/// The steps of a ring at which another regime begins than that of the step before, with the names of these.
+std::vector<StepMark> marksOf(const StreamRun& stream);
+/// The same of the file of a ring; none of another file.
+std::vector<StepMark> marksOfRing(const std::filesystem::path& file);
 
 /// Writes the place of a stream, whole. Throws Error.
 StreamPlace leaveStream(StreamRun& stream, const Setup& setup, const StreamNumbers& numbers, const QString& folder);

@@ -47,13 +47,17 @@ void LiveStream::follow(const std::function<void()>& tell, std::stop_token stop)
   left_ = Clock::now();
   takePicture();  // that of the time before
   const auto publish = [&](StreamPicturePtr picture) {
-    // The first picture has a place already, so that there is nothing on the screen that a file does not say.
-    if (place().folder.isEmpty() || Clock::now() - left_ >= keepEvery) leave();
+    // With the first picture there is a place in its own folder, so that what is open can be had again whatever happens.
+    if (!place().folder.startsWith(folder_ + '/'))
+      leave();
+    else if (Clock::now() - left_ >= keepEvery)
+      writeCheckpoint();
     StreamNumbers numbers = numbersOf(*run_);
+    std::vector<StepMark> drifts = marksOf(*run_);
     bool told = false;
     {
       const std::lock_guard lock(mutex_);
-      newest_ = std::move(picture);
+      newest_ = {std::move(picture), std::move(drifts)};
       numbers_ = std::move(numbers);
       told = std::exchange(told_, true);
     }
@@ -66,6 +70,7 @@ void LiveStream::follow(const std::function<void()>& tell, std::stop_token stop)
     failed = std::current_exception();
   }
   if (run_->steps() > 0) leave();
+  QDir(checkpointIn(folder_)).removeRecursively();
   if (failed) std::rethrow_exception(failed);
 }
 
@@ -73,13 +78,24 @@ void LiveStream::follow(const std::function<void()>& tell, std::stop_token stop)
 void LiveStream::leave() {
   left_ = Clock::now();
   if (const StreamPlace now = place(); !now.folder.isEmpty() && now.steps == run_->steps()) return;
-  StreamNumbers numbers = numbersOf(*run_);
-  // Its last steps are shown as it is left.
-  numbers.leftOut = leftOut_ + std::max<std::int64_t>(0, run_->ring()->first() - pictured_);
+  StreamNumbers numbers = numbersToKeep();
   StreamPlace place = leaveStream(*run_, setup_, numbers, folder_ + "/" + QString::number(run_->steps()));
   const std::lock_guard lock(mutex_);
   place_ = std::move(place);
   numbers_ = std::move(numbers);
+}
+
+/// Where the program ends without a word, it goes on from there.
+void LiveStream::writeCheckpoint() {
+  leaveStream(*run_, setup_, numbersToKeep(), checkpointIn(folder_));
+  left_ = Clock::now();
+}
+
+/// Its last steps are shown as it is left.
+StreamNumbers LiveStream::numbersToKeep() const {
+  StreamNumbers numbers = numbersOf(*run_);
+  numbers.leftOut = leftOut_ + std::max<std::int64_t>(0, run_->ring()->first() - pictured_);
+  return numbers;
 }
 
 void LiveStream::exportTo(const QString& folder) {
@@ -98,10 +114,10 @@ bool LiveStream::kept() const {
   return place_.steps == numbers_.steps;
 }
 
-StreamPicturePtr LiveStream::takePicture() {
+LivePicture LiveStream::takePicture() {
   const std::lock_guard lock(mutex_);
   told_ = false;
-  return std::exchange(newest_, nullptr);
+  return std::exchange(newest_, {});
 }
 
 StreamNumbers LiveStream::numbers() const {

@@ -16,10 +16,17 @@
 
 namespace reclab {
 
+/// What a picture is drawn from.
+struct LivePicture {
+  StreamPicturePtr picture;      ///< null: there is none
+  std::vector<StepMark> drifts;  ///< of its ring
+};
+
 /// A stream, between its thread and the window's.
 class LiveStream {
  public:
-  static constexpr std::chrono::duration<double> between{1.0 / 30.0};  ///< from one picture to the next
+  static constexpr std::chrono::duration<double> between{
+      1.0 / 32.0};  ///< from one picture to the next: a block is between them, and 30 a second come
   static constexpr std::chrono::seconds keepEvery{60};
 
   /// One that begins, with the setup's model, and is kept below the folder.
@@ -38,7 +45,7 @@ class LiveStream {
   void exportTo(const QString& folder);
 
   // For the window's thread.
-  StreamPicturePtr takePicture();                                                 ///< the newest, once; null where there is no newer one
+  LivePicture takePicture();                                                      ///< the newest, once
   StreamNumbers numbers() const;                                                  ///< at the newest picture
   StreamPlace place() const;                                                      ///< the newest; without a folder there is none
   std::string command() const;                                                    ///< the line that goes over the stream
@@ -55,6 +62,8 @@ class LiveStream {
  private:
   void begin(std::stop_token stop);
   void leave();
+  void writeCheckpoint();
+  StreamNumbers numbersToKeep() const;
   const LibraryPtr library_;
   const Setup setup_;
   StreamRequest request_;
@@ -64,7 +73,7 @@ class LiveStream {
   std::chrono::steady_clock::time_point left_;
   std::atomic<std::int64_t> leftOut_ = 0, pictured_ = 0;
   mutable std::mutex mutex_;  ///< of all below, held for moments
-  StreamPicturePtr newest_;
+  LivePicture newest_;
   bool told_ = false;
   StreamNumbers numbers_;
   StreamPlace place_;
