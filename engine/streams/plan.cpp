@@ -15,6 +15,7 @@ namespace {
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 constexpr std::int64_t longest = std::int64_t{1} << 50, most = std::int64_t{1} << 20;
+constexpr double most_in_form = 2e9, longest_ring_in_form = 1e5;
 
 using StreamField = PlanField<StreamRequest>;
 
@@ -28,6 +29,11 @@ StreamField real(const std::string& key, double high, std::string text, Of of) {
 }
 StreamField usually(std::string usual, StreamField made) {
   made.usual = std::move(usual);
+  return made;
+}
+
+StreamField shown(FormRow form, StreamField made) {
+  made.form = std::move(form);
   return made;
 }
 
@@ -102,11 +108,14 @@ std::vector<StreamField> made() {
       });
   set.wanted = wanted_pair("period=100");
   all.push_back(std::move(set));
-  all.push_back(usually("0: as they are",
-                        count("N", "standardise_by", 0, most, "Standardise by mean and deviation of the first N rows, which are read ahead",
-                              [](auto& request) -> auto& { return request.source.standardise; })));
-  all.push_back(
-      count("N", "steps", 0, longest, "Steps to go over; 0: until the source ends", [](auto& request) -> auto& { return request.length; }));
+  all.push_back(shown(
+      {"standardise by", "The first rows by whose mean and deviation all are standardised; 0: they are taken as they are", 0, most, {}},
+      usually("0: as they are",
+              count("N", "standardise_by", 0, most, "Standardise by mean and deviation of the first N rows, which are read ahead",
+                    [](auto& request) -> auto& { return request.source.standardise; }))));
+  all.push_back(shown({"steps", "How many it goes over; 0: until the source ends, or for ever", 0, most_in_form, {}},
+                      count("N", "steps", 0, longest, "Steps to go over; 0: until the source ends",
+                            [](auto& request) -> auto& { return request.length; })));
 
   static const std::set<std::string_view> shared{"rate",       "rule",      "optimiser",   "clip",      "truncate",       "advance",
                                                  "snap_order", "rbp_terms", "rbp_damping", "lipschitz", "lipschitz_bound"};
@@ -115,6 +124,7 @@ std::vector<StreamField> made() {
     if (!of_optimiser && !shared.contains(field.row.key)) continue;
     StreamField own = of_derived<StreamRequest>(field);
     if (field.row.key == "truncate") own.usual = "20";
+    if (field.row.key == "advance") own.applies = {};  // a stream is truncated always
     all.push_back(std::move(own));
   }
   all.push_back(
@@ -124,28 +134,36 @@ std::vector<StreamField> made() {
   all.push_back(numbers<std::int64_t>(
       hyper_integer("advances", {}, 1, 1, most, "Several numbers of steps between two changes side by side, with each of those"),
       &StreamRequest::advances));
-  all.push_back(plan_field<StreamRequest, bool>(flag_of("reset"), "",
-                                                hyper_flag("reset", false, "Every window of backpropagation begins at rest"),
-                                                [](auto& request) -> auto& { return request.reset; }));
-  all.push_back(count("N", "burn_in", 0, longest, "First steps whose errors are not in the mean",
-                      [](auto& request) -> auto& { return request.errors.burn_in; }));
-  all.push_back(count("N", "window", 1, most, "Last steps that the windowed error is the mean of",
-                      [](auto& request) -> auto& { return request.errors.window; }));
+  all.push_back(shown(
+      {"from rest", "Every window of backpropagation begins at rest, and not with the state that the one before came to", 0, 1, {}},
+      plan_field<StreamRequest, bool>(flag_of("reset"), "", hyper_flag("reset", false, "Every window of backpropagation begins at rest"),
+                                      [](auto& request) -> auto& { return request.reset; })));
+  all.push_back(shown({"burn-in", "The first steps, whose errors are not in the mean", 0, most_in_form, {}},
+                      count("N", "burn_in", 0, longest, "First steps whose errors are not in the mean",
+                            [](auto& request) -> auto& { return request.errors.burn_in; })));
+  all.push_back(shown({"window of errors", "The last steps that the windowed error is the mean of", 1, most, {}},
+                      count("N", "window", 1, most, "Last steps that the windowed error is the mean of",
+                            [](auto& request) -> auto& { return request.errors.window; })));
   all.push_back(real("fading", 1.0, "Factor by which the weight of a past error falls at each step",
                      [](auto& request) -> auto& { return request.errors.fading; }));
-  all.push_back(
-      count("K", "past", 1, 256, "Last steps that the least squares beside it read", [](auto& request) -> auto& { return request.past; }));
+  all.push_back(shown(
+      {"past of ridge", "The last steps that the least squares beside the model read", 1, 256, {}},
+      count("K", "past", 1, 256, "Last steps that the least squares beside it read", [](auto& request) -> auto& { return request.past; })));
   all.push_back(real("forget", 1.0, "Factor by which the second of them forgets at each step",
                      [](auto& request) -> auto& { return request.forget; }));
   all.back().row.low = 0.5;
+  all.back().form = {"ridge forgets by", "The factor by which the second of the least squares forgets at each step", 0.5, 1, {}};
   all.push_back(
-      usually("none", count("N", "offline", 0, most, "Train the same model beforehand on the first N steps, and leave it as it is",
-                            [](auto& request) -> auto& { return request.offline; })));
+      shown({"trained beforehand", "Beside it the same model, trained on so many first steps and then left as it is; 0: none", 0, most, {}},
+            usually("none", count("N", "offline", 0, most, "Train the same model beforehand on the first N steps, and leave it as it is",
+                                  [](auto& request) -> auto& { return request.offline; }))));
   all.push_back(count("N", "offline_batches", 1, most, "Batches of 32 windows that it is trained on",
                       [](auto& request) -> auto& { return request.offline_batches; }));
-  all.push_back(usually("none", count("N", "ring", 0, most,
-                                      "Keep the last N steps with the predictions made of them, and export them as ring.npz, a sequence",
-                                      [](auto& request) -> auto& { return request.ring; })));
+  all.push_back(
+      shown({"last steps", "So many of the last steps are the sequence that all panels show", 2, longest_ring_in_form, {}},
+            usually("none", count("N", "ring", 0, most,
+                                  "Keep the last N steps with the predictions made of them, and export them as ring.npz, a sequence",
+                                  [](auto& request) -> auto& { return request.ring; }))));
   return all;
 }
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Times rows of the benchmark: ./tests/bench/run.sh C1 [C2 ...]. C9, C10 and W1 to W5 are of the window, on a display of its own. One JSON object a row on standard output, a table on standard error.
+# Times rows of the benchmark: ./tests/bench/run.sh C1 [C2 ...]. C9, C10 and W1 to W6 are of the window, on a display of its own. One JSON object a row on standard output, a table on standard error.
 # Peers are timed in the same run where tests/bench/install_peers.sh has installed them, or RECLAB_PEERS names a Python that has them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . app/prepare.sh
-[ $# -gt 0 ] || { step="name the rows: ./tests/bench/run.sh C1 [C2 ...], of C1 to C10, G1 to G7 and W1 to W5"; exit 2; }
+[ $# -gt 0 ] || { step="name the rows: ./tests/bench/run.sh C1 [C2 ...], of C1 to C10, G1 to G7 and W1 to W6"; exit 2; }
 window=() engine=()
 for row in "$@"; do
   case $row in C9|C10|W*) window+=("$row");; *) engine+=("$row");; esac

@@ -47,24 +47,25 @@ inline const Floors below{{"array", {}},
 inline const std::set<std::string> under_features{"look", "time", "session", "start", "views", "dialogs", "docks", "frame"};
 
 /// Folders of the window; main.cpp, which lies beside them, includes any.
-inline const Floors gui_below{
-    {"look", {}},
-    {"time", {}},
-    {"jobs", {}},
-    {"session", {"look", "jobs"}},
-    {"start", {"look", "session", "docks"}},
-    {"views", {"look", "time", "session"}},
-    {"dialogs", {"look", "jobs", "session"}},
-    {"docks", {"look", "time", "session"}},
-    {"frame", {"look", "time", "session", "views", "docks"}},
-    {"comparing", under_features},
-    {"learning", under_features},
-    {"lessons", with(under_features, {"jobs"})},
-    {"literature", under_features},
-    {"opening", under_features},
-    {"palette", under_features},
-    {"sessions", with(under_features, {"jobs"})},
-    {"window", with(under_features, {"jobs", "comparing", "learning", "lessons", "literature", "opening", "palette", "sessions"})}};
+inline const Floors gui_below{{"look", {}},
+                              {"time", {}},
+                              {"jobs", {}},
+                              {"session", {"look", "jobs"}},
+                              {"start", {"look", "session", "docks"}},
+                              {"views", {"look", "time", "session"}},
+                              {"dialogs", {"look", "jobs", "session"}},
+                              {"docks", {"look", "time", "session"}},
+                              {"frame", {"look", "time", "session", "views", "docks"}},
+                              {"comparing", under_features},
+                              {"learning", under_features},
+                              {"lessons", with(under_features, {"jobs"})},
+                              {"literature", under_features},
+                              {"opening", under_features},
+                              {"palette", under_features},
+                              {"sessions", with(under_features, {"jobs"})},
+                              {"streams", under_features},
+                              {"window", with(under_features, {"jobs", "comparing", "learning", "lessons", "literature", "opening",
+                                                               "palette", "sessions", "streams"})}};
 
 /// Folders of the widgets: "" is of the files beside them, and "panels/*" is each panel's own, which no other includes.
 inline const Floors widgets_below{

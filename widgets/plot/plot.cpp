@@ -151,6 +151,7 @@ void Plot::addTimeRect(QCPAxisRect* rect, std::function<QString(double)> format)
   rect->axis(QCPAxis::atBottom)->setRange(static_cast<double>(first_) - 0.5, static_cast<double>(last_) + 0.5);
   rect->setRangeDrag({});
   rect->setRangeZoom({});
+  rect->setProperty("time", true);
 }
 
 QMargins Plot::insetOf(const QCPAxisRect* rect) const {

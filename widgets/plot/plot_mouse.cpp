@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "plain_text.h"
+#include "plot/parts/step_marks.h"
 #include "plot/plot.h"
 #include "plot/value_axis.h"
 
@@ -129,7 +130,9 @@ void Plot::mouseMoveEvent(QMouseEvent* event) {
                                                                           : Qt::ArrowCursor);
     const bool on_mark = leftOutPlace().contains(at.toPoint());
     const QString left_out = on_mark ? leftOut() : QString();
+    const QString mark = stepMarkAt(this, at);
     const QString tip = !left_out.isEmpty() ? htmlTip(left_out)
+                        : !mark.isEmpty()   ? mark
                         : legend_hit        ? legend_hit->tipAt(at)
                         : names_time ? (lag_ ? tr("Click to count steps from the start.") : tr("Click to count steps back from the end."))
                         : hover_     ? hover_(at)

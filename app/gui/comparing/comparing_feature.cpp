@@ -95,6 +95,10 @@ void ComparingFeature::fit() {
 }
 
 void ComparingFeature::pin() {
+  if (session_->streams()) {  // what is pinned is kept
+    session_->holdStream();
+    return add(session_->setup(), {}, {});
+  }
   const TracePtr& trace = session_->trace();
   if (!trace) return frame_->say(tr("There is no run to pin yet."));
   add(session_->shownSetup(), trace, session_->shownRecording());

@@ -106,10 +106,12 @@ class Lab::Step : public QUndoCommand {
   }
   void redo() override {
     if (std::exchange(made_, false)) return;
+    lab_->hold();
     if (aside_.redo) aside_.redo();
     lab_->put(after_);
   }
   void undo() override {
+    lab_->hold();
     if (aside_.undo) aside_.undo();
     lab_->put(before_);
   }
@@ -174,7 +176,7 @@ void Lab::holdArrangement(bool hold) {
 
 LabState Lab::state() const {
   LabState state;
-  state.setup = session_->setup();
+  state.setup = session_->steadySetup();
   state.follows = session_->followsTraining();
   state.pins = pins_->value();
   state.arranged = arranged();
@@ -309,10 +311,11 @@ void Lab::put(const Kept& state) {
 }
 
 void Lab::change(const QString& text, const std::function<void()>& does, int gesture, Aside aside) {
+  session_->holdStream();  // what it has learned is a state before the change
   if (!pressed_) settle();
   LabState after = *now_;  // the view is read when a hand has changed it
   const auto read = [&](LabState& state) {
-    state.setup = session_->setup();
+    state.setup = session_->steadySetup();
     state.follows = session_->followsTraining();
     state.pins = pins_->value();
   };
@@ -322,6 +325,13 @@ void Lab::change(const QString& text, const std::function<void()>& does, int ges
   if (after == *now_ && !aside.undo) return;  // a side effect is to be undone, too
   push(text, gesture, std::move(after), std::move(aside));
   told_ = true;
+}
+
+/// A stream that goes on is left where it stands, and that is the state from which another one is come to.
+void Lab::hold() {
+  if (!session_->streams()) return;
+  session_->holdStream();
+  *now_ = state();
 }
 
 void Lab::push(const QString& text, int gesture, LabState after, Aside aside) {

@@ -82,6 +82,7 @@ class Lab : public QObject {
   class Step;
   using Kept = std::shared_ptr<LabState>;
   void push(const QString& text, int gesture, LabState after, Aside aside);
+  void hold();
   void setChoices(const LabState& state) const;  ///< of panels and parts
   QString textOf(const LabState& before, const LabState& after) const;
   void setTime(const TimeView& time);

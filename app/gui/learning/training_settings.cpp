@@ -16,41 +16,25 @@ TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
   grid->setHorizontalSpacing(12);
   grid->setVerticalSpacing(6);
   // Fields of files come last, since a task has none of them.
+  std::vector<const TrainingField*> fields;
   for (const bool ofFile : {false, true})
-    for (const TrainingField& field : training_fields()) {
-      if (field.form.label.empty() || (field.of == Field::Of::file) != ofFile) continue;
-      QWidget* editor = fieldEditor(field, this, [this] { take(); });
-      editor->setObjectName("training." + QString::fromStdString(field.row.key));
-      editor->setMinimumWidth(120);
-      auto* name = label(tr(field.form.label.c_str()), "muted", this);
-      name->setBuddy(editor);
-      name->setToolTip(safeTip(editor->toolTip()));
-      const int row = static_cast<int>(rows_.size());
-      grid->addWidget(name, row, 0);
-      grid->addWidget(editor, row, 1);
-      rows_.push_back({&field, name, editor});
-    }
+    for (const TrainingField& field : training_fields())
+      if ((field.of == Field::Of::file) == ofFile) fields.push_back(&field);
+  rows_.add(grid, fields, QStringLiteral("training."), [this] { take(); });
   beside_ = new QCheckBox(tr("train pinned runs beside it"), this);
   beside_->setObjectName("training.beside");
   beside_->setToolTip(tr("On the same batches, in turn; their curves are in the Learning panel"));
-  grid->addWidget(beside_, static_cast<int>(rows_.size()), 0, 1, 2);
+  grid->addWidget(beside_, grid->rowCount(), 0, 1, 2);
   connect(beside_, &QCheckBox::toggled, this, &TrainingSettings::take);
   setFile(false);
   show(choice_);
 }
 
-void TrainingSettings::setFile(bool isFile) {
-  for (const Row& row : rows_)
-    if (row.field->of == Field::Of::file)
-      for (QWidget* one : {row.name, row.editor}) one->setVisible(isFile);
-}
+void TrainingSettings::setFile(bool isFile) { rows_.setVisible(Field::Of::file, isFile); }
 
 void TrainingSettings::show(const TrainingChoice& choice) {
   showing_ = true;
-  for (const Row& row : rows_) {
-    showIn(row.editor, row.field->get(choice));
-    row.editor->setEnabled(!row.field->applies || row.field->applies(choice));
-  }
+  rows_.show(choice);
   beside_->setChecked(choice.beside);
   showing_ = false;
 }
@@ -58,8 +42,7 @@ void TrainingSettings::show(const TrainingChoice& choice) {
 void TrainingSettings::take() {
   if (showing_) return;
   TrainingChoice next = choice_;
-  for (const Row& row : rows_)
-    if (const auto value = valueIn(*row.field, row.editor)) row.field->set(next, *value);
+  rows_.take(next);
   next.beside = beside_->isChecked();
   setChoice(next);
 }
@@ -81,15 +64,14 @@ QString TrainingSettings::summary() const {
 }
 
 QVariantMap TrainingSettings::saved() const {
-  QVariantMap all{{"beside", choice_.beside}};
-  for (const Row& row : rows_) all.insert(QString::fromStdString(row.field->row.key), savedOf(row.field->get(choice_)));
+  QVariantMap all = rows_.saved(choice_);
+  all["beside"] = choice_.beside;
   return all;
 }
 
 void TrainingSettings::restore(const QVariantMap& saved) {
   TrainingChoice next;
-  for (const Row& row : rows_)
-    if (const auto value = valueFrom(*row.field, saved.value(QString::fromStdString(row.field->row.key)))) row.field->set(next, *value);
+  rows_.restore(saved, next);
   next.beside = saved.value("beside", true).toBool();
   setChoice(next);
 }

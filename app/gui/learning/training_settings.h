@@ -3,8 +3,8 @@
 
 #include <QCheckBox>
 #include <QVariantMap>
-#include <vector>
 
+#include "gui/dialogs/field_rows.h"
 #include "gui/session/work/training_choice.h"
 
 namespace reclab {
@@ -25,14 +25,10 @@ class TrainingSettings : public QWidget {
   void changed();
 
  private:
-  struct Row {
-    const TrainingField* field;
-    QWidget *name, *editor;
-  };
   void take();
   void show(const TrainingChoice& choice);
   TrainingChoice choice_;
-  std::vector<Row> rows_;
+  FieldRows<TrainingPlan> rows_;
   QCheckBox* beside_;
   bool showing_ = false;
 };

@@ -124,7 +124,7 @@ QJsonObject toJson(const Setup& setup, const PutLearned& put) {
   if (put) {
     QJsonObject learned;
     for (const auto& [preset, weights] : setup.learned)
-      if (weights) learned[toText(preset)] = put(weights);
+      if (const QJsonObject its = weights ? put(weights) : QJsonObject(); !its.isEmpty()) learned[toText(preset)] = its;
     if (!learned.isEmpty()) root["learned"] = learned;
   }
   return root;

@@ -54,6 +54,7 @@ Pins::Pins(SessionController* session, QObject* parent)
       job_(session->scheduler(), {.niceness = 10, .yieldsTo = {&session->runJob()}}, hears()),
       quick_(session->scheduler(), {.niceness = 10}, hears()) {
   connect(session, &SessionController::trainingStepChanged, this, &Pins::next);
+  connect(session, &SessionController::streamChanged, this, &Pins::next);
   connect(session, &SessionController::learningChanged, this, [this](const LearningPtr& learning) {
     std::vector<std::uint64_t> trainings;
     for (const LearningCurvePtr& one : learning->trainings) trainings.push_back(one->training);
@@ -332,6 +333,7 @@ QString Pins::table(std::size_t index) const {
 }
 
 void Pins::next() {
+  if (session_->streams()) return;  // its input is another one before a run of it would be done
   const bool ready = session_->library() && input_;
   const auto any = [&](auto is) { return ready && std::ranges::any_of(pins_, [&](const Pin& one) { return (this->*is)(one); }); };
   const bool moving = any(&Pins::moves), needed = any(&Pins::needsWhole);

@@ -33,6 +33,7 @@ SessionController::SessionController(QObject* parent)
   connectOthers();
   connectStudies();
   connectTraining();
+  connectStreams();
 }
 
 SessionController::~SessionController() = default;
@@ -47,9 +48,9 @@ void SessionController::connectRuns() {
   connect(&runs_, &RunWork::ended, this, [this](Outcome outcome, const QString& sentence, double seconds) {
     if (outcome == Outcome::cancelled)
       emit said(tr("Stopped after %1; what is shown was complete before.").arg(roughSecondsInWords(seconds)), Tone::info);
-    else if (outcome == Outcome::finished)
-      emit said(sentence.isEmpty() ? shown_.summary() : sentence, Tone::info);
-    else
+    else if (outcome == Outcome::finished) {
+      if (!streams_.running()) emit said(sentence.isEmpty() ? shown_.summary() : sentence, Tone::info);
+    } else
       emit said(sentence, Tone::warning);
     lastOutcome_ = outcome;
     if (const std::shared_ptr<const Setup>& its = shown_.setup();
@@ -60,7 +61,7 @@ void SessionController::connectRuns() {
   connect(&runs_, &RunWork::weightsMisfit, this, &SessionController::weightsMisfit);
   connect(&runs_, &RunWork::dragPaused, this, &SessionController::describe);
   connect(&runs_, &RunWork::rests, this, [this](Outcome outcome) {
-    if (outcome != Outcome::finished) return;
+    if (outcome != Outcome::finished || streams_.running()) return;
     for (const auto& one : studies_)
       if (!one->study().on_request && needs_of(visible_).has_any(one->study().fills)) one->start();  // a tab behind another is open too
   });
@@ -145,14 +146,15 @@ void SessionController::open(bool learned) {
 
 void SessionController::take(const Setup& setup) {
   setup_ = setup;
-  if (const LearnedPtr learned = setup_.learnedWeights()) setLine(learned->step);
+  if (const LearnedPtr learned = setup_.learnedWeights(); learned && learned->training != 0) setLine(learned->step);
   emit setupChanged();
   timings_.setupChanged();
   for (const auto& one : studies_) one->setupChanged();
 }
 
 void SessionController::apply(const Setup& setup, bool live) {
-  take(setup);
+  holdStream();
+  take(asKept(setup));
   if (live)
     runs_.moved();  // the card follows when the hand rests: it builds the model's graph once more
   else
@@ -244,6 +246,7 @@ void SessionController::discard(TracePtr trace) {
 void SessionController::stop() {
   if (timings_.wanted()) timings_.stop();
   trainings_.pause();
+  streams_.pause();
   exports_.stop();
   runs_.stop();
 }

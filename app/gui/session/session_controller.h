@@ -24,11 +24,23 @@
 #include "gui/session/work/export.h"
 #include "gui/session/work/file.h"
 #include "gui/session/work/run.h"
+#include "gui/session/work/stream.h"
 #include "gui/session/work/study.h"
 #include "gui/session/work/timing.h"
 #include "gui/session/work/training.h"
 
 namespace reclab {
+
+/// The stream that is looked at, or was last, in numbers.
+struct Streaming {
+  bool running = false, waits = false;  ///< waits: for a training to stand
+  StreamNumbers numbers;
+  double pace = 0.0;  ///< steps a second
+  QString folder;     ///< of the place where it was left last; empty: there is none
+  QString command;    ///< the line that goes over it
+  std::string of;     ///< its preset
+  QString problem;    ///< why it cannot be gone on with, a sentence
+};
 
 class SessionController : public QObject {
   Q_OBJECT
@@ -43,6 +55,8 @@ class SessionController : public QObject {
   const ModelPtr& model() const { return model_; }  ///< as last described; null before
   const TracePtr& trace() const { return shown_.trace(); }
   /// The setup of the trace, while a newer setup() may be running.
+  /// The present setup as it can be had again: while a stream goes on, that of the last place where it was left.
+  const Setup& steadySetup() const { return steady_ ? *steady_ : setup_; }
   const Setup& shownSetup() const { return shown_.setup() ? *shown_.setup() : setup_; }
   /// The recording of the trace: nothing for sure while its run goes on.
   RecordingOptions shownRecording() const;
@@ -139,6 +153,22 @@ class SessionController : public QObject {
   /// Sets the seconds that the pictures of the runs beside take: those of a training are so far apart that it has most of the time.
   void setSecondsBeside(double seconds) { secondsBeside_ = seconds; }
 
+  // Streams: while one goes on its last steps are the sequence, and each picture is a live run of it. A change of the setup ends that.
+  void startStream(const StreamRequest& choice);  ///< from the beginning, with the present model
+  void goOnWithStream();                          ///< from the place that is looked at
+  void pauseStream() { streams_.pause(); }        ///< it is kept, and the run of its last steps follows
+  void endStream();                               ///< the same, and its source is closed
+  /// The same as a pause, and returns when it stands: before a change of the setup. It is nothing where no stream goes on.
+  void holdStream();
+  QString keepStream();  ///< what it has learned, before the window closes; a sentence where that cannot be
+  void exportStream(const QString& folder);
+  bool streams() const { return streams_.running(); }
+  Streaming streaming() const;
+  /// The line of the stream that goes on; else that of the one that startStream() would begin, or nothing where it could not.
+  QString streamCommand(const StreamRequest& choice) const;
+  /// Sets the function that makes the first picture of a stream a change by hand, which undo takes back.
+  void setChangeBy(std::function<void(const QString& text, const std::function<void()>& does)> change) { asChange_ = std::move(change); }
+
   // Trainings from one start of the window to the next.
   /// Writes them; a sentence where that cannot be.
   QString keepTrainings();
@@ -185,6 +215,7 @@ class SessionController : public QObject {
   void weightsMisfit();  ///< after the sentence that says so: weights that were learned or read do not go with the setup
   void learningChanged(reclab::LearningPtr learning);  ///< a few times a second while it trains, and with each picture
   void trainingStepChanged();
+  void streamChanged();   ///< with each picture, and where it begins or stands
   void trainingWanted();  ///< by a panel
   void pendingChanged();  ///< the answers of isPending() may be others now
   void said(QString sentence, reclab::Tone tone);
@@ -200,6 +231,15 @@ class SessionController : public QObject {
   void connectOthers();
   void connectStudies();
   void connectTraining();
+  void connectStreams();
+  void showPicture();
+  void showStream(bool begins, const std::function<void()>& show);
+  void leaveStreaming(const QString& problem);
+  void followStream(const std::shared_ptr<LiveStream>& stream, const StreamNumbers& from);
+  void countPicture(std::int64_t first, std::int64_t steps);
+  StreamRequest streamOf(const StreamRequest& choice, Setup& setup) const;
+  QString streamFolder() const;
+  Setup asKept(Setup setup) const;
   void takeBack(const KeptTrainings& kept);
   void tellLearning();
   void followOn();
@@ -231,6 +271,20 @@ class SessionController : public QObject {
   ExportWork exports_{scheduler_};
   FileWork files_{scheduler_};
   TrainingWork trainings_{scheduler_};
+  StreamWork streams_{scheduler_, trainings_.job()};
+  std::shared_ptr<LiveStream> stream_;  ///< that goes on or stands; null: none, or it was closed
+  std::optional<Setup> steady_;         ///< while the setup is a picture of a stream
+  struct Live {
+    LoadedSequencePtr ring;
+    LearnedPtr weights;
+    std::string preset;
+  };
+  Live live_;                                ///< the last picture
+  std::int64_t leftOut_ = 0, pictured_ = 0;  ///< steps in no picture, and the last step that is in one
+  double pace_ = 0.0;                        ///< of the last picture
+  bool streamBegins_ = false;                ///< there is no picture yet
+  bool showsPicture_ = false;                ///< the change that is made is the stream's own
+  std::function<void(const QString&, const std::function<void()>&)> asChange_ = [](const QString&, const auto& does) { does(); };
   TrainingStore store_;
   std::map<QString, Parameters> keptWeights_;                      ///< of setups and pins, by their files
   std::map<std::pair<QString, std::int64_t>, LearnedPtr> gotten_;  ///< by training and step

@@ -105,6 +105,7 @@ void SessionController::lookAt(const LearnedPtr& weights, bool live) {
 }
 
 void SessionController::train(const std::vector<RunBeside>& beside, std::int64_t steps) {
+  holdStream();
   if (!ready()) {
     emit said(tr("There is nothing to train yet; choose a model and a sequence first."), Tone::warning);
     return;
@@ -225,6 +226,7 @@ void SessionController::lookAtStep(std::uint64_t training, std::int64_t step, bo
 
 void SessionController::restore(const Setup& setup, bool follows) {
   following_ = false;
+  holdStream();
   if (setup != setup_) apply(setup, false);
   following_ = follows;
   tellLearning();
@@ -266,6 +268,8 @@ QString SessionController::keepTrainings() {
 }
 
 void SessionController::beginWith(const KeptTrainings& kept) {
+  holdStream();
+  stream_.reset();
   following_ = false;
   trainsNext_ = nullptr;
   trainings_.leaveAll();
@@ -275,6 +279,7 @@ void SessionController::beginWith(const KeptTrainings& kept) {
 }
 
 QJsonObject SessionController::nameLearned(const LearnedPtr& weights) const {
+  if (weights->training == 0) return {};  // of a stream, whose place has a file of them
   const QString training = trainings_.idOf(weights->training);
   QJsonObject object{{"training", training},
                      {"step", QString::number(weights->step)},

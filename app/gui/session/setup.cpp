@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "gui/session/kept/stream_files.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -93,6 +94,7 @@ LoadedSequencePtr loadChoice(const SequenceChoice& choice) {
     const bool all = choice.load.columns.empty() && !choice.load.time && choice.load.target.empty();
     const Sequence whole = all ? Sequence{} : wholeFile(choice.file);
     const Sequence& source = all || whole.length == 0 ? loaded->sequence : whole;
+    loaded->marks = marksOfRing(choice.file);
     loaded->columns.assign(source.names.begin(), source.names.end() - source.flags);
     if (source.time_name != "step") loaded->columns.insert(loaded->columns.begin(), source.time_name);
   }

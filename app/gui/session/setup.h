@@ -14,6 +14,7 @@
 #include "experiment/experiment.h"
 #include "experiment/properties.h"
 #include "experiment/training/learned.h"
+#include "plot/parts/step_marks.h"
 #include "sequence/choice.h"
 
 namespace reclab {
@@ -40,6 +41,7 @@ struct LoadedSequence {
   Sequence sequence;
   Overview overview;
   std::vector<std::string> columns;  ///< every column that may be chosen, for files
+  std::vector<StepMark> marks = {};  ///< of the ring of a stream: where another regime begins
 };
 using LoadedSequencePtr = std::shared_ptr<const LoadedSequence>;
 /// Reads the file or makes the task. Throws Error.

@@ -5,10 +5,12 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <QPainterPath>
+#include <QToolTip>
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
 
+#include "plain_text.h"
 #include "spoken.h"
 
 namespace reclab {
@@ -183,6 +185,11 @@ void TimeStrip::paintEvent(QPaintEvent*) {
     painter.fillRect(QRectF(QPointF(right, full.top()), full.bottomRight()), veil);
   }
   paintScale(painter);
+  painter.setPen(stepMarkPen(palette().color(QPalette::Text)));
+  for (const StepMark& mark : sequence()->marks) {
+    const double x = std::round(xOfStep(static_cast<double>(mark.step))) + 0.5;
+    painter.drawLine(QPointF(x, full.top()), QPointF(x, full.bottom()));
+  }
   painter.setPen(Qt::NoPen);
   painter.setBrush(blend(accent, base, brushed ? 0.9 : 0.45));
   for (const double x : {left, right}) painter.drawRoundedRect(QRectF(x - 2.0, full.center().y() - 9.0, 4.0, 18.0), 2.0, 2.0);
@@ -239,7 +246,12 @@ void TimeStrip::mouseMoveEvent(QMouseEvent* event) {
   if (!sequence()) return;
   const std::int64_t step = stepOfX(event->position().x());
   switch (drag_) {
-    case Drag::none: setCursor(grip(event->position()) == Drag::cursor ? Qt::ArrowCursor : Qt::SizeHorCursor); break;
+    case Drag::none:
+      setCursor(grip(event->position()) == Drag::cursor ? Qt::ArrowCursor : Qt::SizeHorCursor);
+      for (const StepMark& mark : sequence()->marks)
+        if (std::abs(xOfStep(static_cast<double>(mark.step)) - event->position().x()) <= stepMarkReach)
+          QToolTip::showText(event->globalPosition().toPoint(), safeTip(mark.text), this);
+      break;
     case Drag::cursor: emit stepPicked(step); break;
     case Drag::brush: emit rangePicked(std::min(anchor_, step), std::max(anchor_, step)); break;
     case Drag::first: emit rangePicked(std::min(step, last_ - 1), last_); break;

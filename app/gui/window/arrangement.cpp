@@ -64,6 +64,9 @@ void Arrangement::arrangeSides() {
   const auto guests = std::ranges::partition(docks, [](const FlatDock* dock) { return !dock->property("guest").toBool(); });
   const bool visited = std::ranges::any_of(guests, [](const FlatDock* dock) { return !dock->isHidden(); });
   docks.erase(guests.begin(), docks.end());
+  const auto apart = std::ranges::stable_partition(docks, [](const FlatDock* dock) { return !dock->property("apart").toBool(); });
+  const std::vector<FlatDock*> tabs(apart.begin(), apart.end());  // shown when they are asked for, behind the Inspector
+  docks.erase(apart.begin(), docks.end());
   arranging_ = true;
   own_ = false;
   narrow_ = isNarrow();
@@ -88,6 +91,11 @@ void Arrangement::arrangeSides() {
     const int side = qBound(230, window_->width() / 6, 300);
     window_->resizeDocks({docks[0], docks[2]}, {side, side + 20}, Qt::Horizontal);
     window_->resizeDocks({docks[0], docks[1], docks[2], docks[3]}, {500, 340, 430, 440}, Qt::Vertical);
+  }
+  for (FlatDock* dock : tabs) {
+    dock->setFloating(false);
+    window_->tabifyDockWidget(docks[2], dock);
+    if (!dock->isHidden()) dock->raise();
   }
   window_->layout()->activate();
   arranging_ = false;

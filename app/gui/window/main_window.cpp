@@ -23,6 +23,7 @@
 #include "gui/palette/palette_feature.h"
 #include "gui/session/pins.h"
 #include "gui/sessions/sessions_feature.h"
+#include "gui/streams/stream_feature.h"
 #include "gui/views/card_view.h"
 #include "gui/views/first_hint.h"
 #include "gui/views/inspector_view.h"
@@ -59,6 +60,7 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   scrubber_ = new Scrubber(frame_->time(), this);
   comparing_ = new ComparingFeature(frame_);
   training_ = new TrainingFeature(frame_);
+  streams_ = new StreamFeature(frame_);
   lessons_ = new LessonsFeature(frame_);
   sessions_ = new SessionsFeature(frame_);
   addToolBarBreak(Qt::BottomToolBarArea);
@@ -89,6 +91,7 @@ MainWindow::~MainWindow() = default;
 
 ModelsView* MainWindow::models() const { return literature_->models(); }
 MapWindow* MainWindow::mapWindow() const { return literature_->mapWindow(); }
+StreamView* MainWindow::streamView() const { return streams_->view(); }
 TrainingBar* MainWindow::trainingBar() const { return training_->bar(); }
 SideBySide* MainWindow::sideBySide() const { return comparing_->sideBySide(); }
 QMenu* MainWindow::compareMenu() const { return comparing_->menu(); }
@@ -224,6 +227,7 @@ void MainWindow::showTimeOf(const TracePtr& trace) {
   frame_->time()->setLength(sequence->sequence.length);
   if (first) frame_->time()->setStep(sequence->sequence.length / 2);
   scrubber_->setSequence(sequence);
+  setStepMarks(area_, sequence->marks);
 }
 
 void MainWindow::showModel(const ModelPtr& model) {
@@ -317,7 +321,8 @@ void MainWindow::resizeEvent(QResizeEvent* event) {
 
 void MainWindow::closeEvent(QCloseEvent* event) {
   session_->stop();
-  if (!training_->mayClose(asks_) || !sessions_->mayClose(asks_) || !lastSession_->mayClose(asks_)) return event->ignore();
+  if (!streams_->mayClose(asks_) || !training_->mayClose(asks_) || !sessions_->mayClose(asks_) || !lastSession_->mayClose(asks_))
+    return event->ignore();
   lastSession_->end();
   sessions_->close();
   QMainWindow::closeEvent(event);

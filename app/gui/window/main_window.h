@@ -35,6 +35,8 @@ class Scrubber;
 class SequenceView;
 class SessionsFeature;
 class SideBySide;
+class StreamFeature;
+class StreamView;
 class TrainingBar;
 class TrainingFeature;
 
@@ -56,6 +58,7 @@ class MainWindow : public QMainWindow {
   SequenceView* sequenceView() const { return sequence_; }
   Scrubber* scrubber() const { return scrubber_; }
   TrainingBar* trainingBar() const;
+  StreamView* streamView() const;
   SessionsFeature* sessions() const { return sessions_; }
   PanelArea* area() const { return area_; }
   SideBySide* sideBySide() const;  ///< null until it was asked for
@@ -109,6 +112,7 @@ class MainWindow : public QMainWindow {
   ComparingFeature* comparing_ = nullptr;
   LessonsFeature* lessons_ = nullptr;
   TrainingFeature* training_ = nullptr;
+  StreamFeature* streams_ = nullptr;
   OpeningFeature* opening_ = nullptr;
   PaletteFeature* palette_ = nullptr;
   SessionsFeature* sessions_ = nullptr;

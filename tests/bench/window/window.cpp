@@ -8,6 +8,7 @@
 //   W3   from the click on Pause to a training that stands
 //   W4   from the choice of a checkpoint to its run, and to the first new picture, painted
 //   W5   from a key in the palette to its rows, painted
+//   W6   pictures and steps a second of a stream with all panels following, beside the steps of a stream without a window
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +33,8 @@
 #include "gui/learning/training_bar.h"
 #include "gui/palette/palette.h"
 #include "gui/palette/palette_feature.h"
+#include "gui/streams/stream_settings.h"
+#include "gui/streams/stream_view.h"
 #include "gui/views/inspector_view.h"
 #include "models/registry.h"
 #include "plot/plot_panel.h"
@@ -365,6 +368,54 @@ class Bench : public test::WindowTest {
             {"met", key.worst < 0.016}};
   }
 
+  /// An LSTM of width 32 on the last 200 steps. A picture counts when its run is there and a plot has been painted since.
+  Json streaming() {
+    constexpr double span = 12.0;
+    open("lstm", 200, 10, 8, 32);
+    window_->action("stream")->trigger();
+    StreamRequest request = window_->streamView()->settings()->choice();
+    const Setup setup = session().setup();
+    request.run = modelOfStream(setup, session().library()->presets.find(setup.preset));
+    request.source.seed = setup.seed;
+    double alone = 0.0;
+    std::thread thread([&] {
+      StreamRun run(builtin_registry(), request);
+      const double from = now();
+      while (now() - from < span) run.advance();
+      alone = static_cast<double>(run.steps()) / (now() - from);
+    });
+    thread.join();  // the window is idle meanwhile
+    window_->streamView()->startButton()->click();
+    if (!QTest::qWaitFor([&] { return session().streaming().numbers.steps > 1000; }, 60'000)) throw std::runtime_error("no stream begins");
+    Painted painted(window_->area(), [](const Panel*) { return true; });
+    std::int64_t pictures = 0, last = 0;
+    const std::int64_t before = session().streaming().numbers.steps;
+    const double since = now();
+    while (now() - since < span) {
+      painted.again();
+      if (!painted.wait(1000)) continue;
+      const auto learned = session().trace()->info.learned;
+      if (learned && std::exchange(last, learned->steps) != learned->steps) ++pictures;
+    }
+    const Streaming end = session().streaming();
+    const double seconds = now() - since, pace = static_cast<double>(end.numbers.steps - before) / seconds,
+                 shown = static_cast<double>(pictures) / seconds;
+    window_->streamView()->pauseButton()->click();
+    if (!QTest::qWaitFor([&] { return !session().streams() && atRest(); }, 60'000)) throw std::runtime_error("the stream does not stand");
+    const std::int64_t leftOut = session().streaming().numbers.leftOut, steps = session().streaming().numbers.steps;
+    close();
+    return {{"row", "W6"},
+            {"text", "pictures a second of a stream, LSTM of width 32, ring of 200, while it learns from 10,000 steps a second"},
+            {"pictures_a_second", shown},
+            {"steps_a_second", pace},
+            {"steps_a_second_alone", alone},
+            {"steps", steps},
+            {"steps_in_no_picture", leftOut},
+            {"target_pictures_a_second", 30.0},
+            {"target_steps_a_second", 10'000.0},
+            {"met", shown >= 30.0 && pace >= 10'000.0}};
+  }
+
   using test::WindowTest::close;
 
  private:
@@ -408,15 +459,15 @@ int main(int count, char** words) {
   Bench bench;
   if (count == 2 && std::string(words[1]) == "--first") return bench.first();
   const std::map<std::string, std::function<Json()>> rows{
-      {"C9", [&] { return bench.slider(); }}, {"C10", [&] { return bench.start(words[0]); }}, {"W1", [&] { return bench.following(); }},
-      {"W2", [&] { return bench.memory(); }}, {"W3", [&] { return bench.pausing(); }},        {"W4", [&] { return bench.scrub(); }},
-      {"W5", [&] { return bench.palette(); }}};
+      {"C9", [&] { return bench.slider(); }},  {"C10", [&] { return bench.start(words[0]); }}, {"W1", [&] { return bench.following(); }},
+      {"W2", [&] { return bench.memory(); }},  {"W3", [&] { return bench.pausing(); }},        {"W4", [&] { return bench.scrub(); }},
+      {"W5", [&] { return bench.palette(); }}, {"W6", [&] { return bench.streaming(); }}};
   int status = count > 1 ? 0 : 2;
-  if (count < 2) std::cerr << "reclab-window-bench: name rows, of C9, C10 and W1 to W5.\n";
+  if (count < 2) std::cerr << "reclab-window-bench: name rows, of C9, C10 and W1 to W6.\n";
   for (int i = 1; i < count; ++i) {
     const auto row = rows.find(words[i]);
     if (row == rows.end()) {
-      std::cerr << "reclab-window-bench: there is no row " << words[i] << "; the rows are C9, C10 and W1 to W5.\n";
+      std::cerr << "reclab-window-bench: there is no row " << words[i] << "; the rows are C9, C10 and W1 to W6.\n";
       return 2;
     }
     try {

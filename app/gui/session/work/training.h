@@ -157,6 +157,7 @@ class TrainingWork : public QObject {
   QString keepNow();  ///< here, before the program ends; a sentence where that cannot be
   QStringList removeForgotten();
 
+  const JobBase& job() const { return job_; }
   bool running() const { return job_.running() || job_.waiting(); }
   std::shared_ptr<Learner> current() const { return current_; }
   std::shared_ptr<Learner> find(std::uint64_t training) const;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Streams from one start of the window to the next: in the user's data folder, a folder each, and in it one for each place where the
+// stream was left: the export of `reclab stream`, which --resume goes on from, and the window's part of it. The folder of a place is
+// written once, so that its ring and its weights are files like any other.
+#pragma once
+
+#include <QString>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gui/session/setup.h"
+#include "streams/stream.h"
+
+namespace reclab {
+
+/// A predictor and its errors, as the table of the window has them.
+struct StreamRow {
+  std::string name, text;
+  bool learns = false;
+  Errors mean{}, windowed{};
+  double regret = std::numeric_limits<double>::quiet_NaN();  ///< of learners
+  std::int64_t diverged = -1;                                ///< as StreamRun::Predictor
+};
+
+/// The numbers of a stream at a step.
+struct StreamNumbers {
+  std::array<std::string, 2> measures;
+  std::vector<StreamRow> rows;
+  std::int64_t steps = 0, drifts = 0;
+  std::int64_t leftOut = 0;  ///< steps that no picture had in its ring
+  bool done = false;
+};
+StreamNumbers numbersOf(const StreamRun& stream);
+
+/// A place where a stream was left.
+struct StreamPlace {
+  QString folder;
+  std::int64_t steps = 0;
+  LoadedSequencePtr ring;  ///< as a file that was opened
+  QString weights() const { return folder + "/weights.safetensors"; }
+};
+
+/// What a stream goes on from.
+struct StreamFiles {
+  Setup setup;            ///< of its model as it began; without a sequence
+  StreamRequest request;  ///< with the model
+  StreamNumbers numbers;
+};
+
+/// A setup's model as a stream takes it: from rest, in the sequential form, and without a sequence.
+RunRequest modelOfStream(const Setup& setup, const Preset& preset);
+
+/// Of the user's data, where streams are kept.
+QString folderOfStreams();
+/// A new one in there for a stream of a preset. Throws Error.
+QString newStreamFolder(const QString& preset);
+/// The folder of the place whose ring or weights a file is; empty where it is another file.
+QString placeOf(const std::filesystem::path& file);
+/// Of a stream's folder, the place that is written anew once a minute while it goes on, and is gone when it stands.
+QString checkpointIn(const QString& stream);
+/// The choice of a place's ring.
+SequenceChoice ringIn(const QString& folder);
+
+/// The steps of a ring at which another regime begins than that of the step before, with the names of these.
+std::vector<StepMark> marksOf(const StreamRun& stream);
+/// The same of the file of a ring; none of another file.
+std::vector<StepMark> marksOfRing(const std::filesystem::path& file);
+
+/// Writes the place of a stream, whole. Throws Error.
+StreamPlace leaveStream(StreamRun& stream, const Setup& setup, const StreamNumbers& numbers, const QString& folder);
+/// Reads the window's part of a place. Throws Error.
+StreamFiles streamFilesIn(const QString& folder, const Library& library);
+/// Writes weights as a run reads them. Throws Error.
+void writeRunWeights(const QString& file, const Parameters& weights);
+
+}  // namespace reclab
