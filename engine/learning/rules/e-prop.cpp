@@ -13,6 +13,7 @@ LearningRuleInfo e_prop() {
       .name = "e-prop",
       .gradient = GradientKind::biased,
       .local = true,
+      .sparse = true,
       .memory = "|θ|, d_s² for a full matrix",
       .time = "|θ|, d_s² for a full matrix",
       .memory_power = 2,
