@@ -29,7 +29,7 @@ LearningRuleInfo lifted() {
       .past_facing = false,
       .local = true,
       .memory = "T d_s",
-      .time = "K |θ|, K d_s² for a full matrix",
+      .time = "K d_s² for a full matrix, K |θ| for others",
       .memory_power = 1,
       .time_power = 2,
       .source = "M. Carreira-Perpiñán, W. Wang, AISTATS 2014, section 2",

@@ -27,7 +27,7 @@ LearningRuleInfo local_propagation() {
           .past_facing = false,
           .local = true,
           .memory = "T d_s",
-          .time = "K |θ|, K d_s² for a full matrix",
+          .time = "K d_s² for a full matrix, K |θ| for others",
           .memory_power = 1,
           .time_power = 2,
           .source = "G. Marra and others, IJCNN 2020, equations 4 to 7",

@@ -28,7 +28,7 @@ LearningRuleInfo predictive_coding() {
       .past_facing = false,
       .local = true,
       .memory = "T d_s",
-      .time = "K |θ|, K d_s² for a full matrix",
+      .time = "K d_s² for a full matrix, K |θ| for others",
       .memory_power = 1,
       .time_power = 2,
       .source = "B. Millidge, A. Tschantz, C. L. Buckley, Neural Computation 34(6), 2022, equations 5 and 6",
