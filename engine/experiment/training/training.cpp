@@ -36,8 +36,8 @@ Training::Training(const Registry& registry, const TrainingRequest& request, con
   const Prepared prepared(registry, run, weights);
   if (!prepared.readout_note.empty())
     throw Error(prepared.architecture.id +
-                    " has a read-out that is fitted to the target at once, and nothing that is learned step by step: choose another model, "
-                    "or run it.",
+                    " has a read-out that is fitted to the target at once, and nothing that is learned step by step: choose a drawn "
+                    "read-out, another model, or run it.",
                 {.model = prepared.architecture.id});
   title_ = run.preset.title.empty() ? prepared.architecture.title : run.preset.title;
   if (run.form == "auto")
