@@ -106,6 +106,10 @@ StreamSettings::StreamSettings(const FileChooser* chooser, QWidget* parent) : QW
   column->addWidget(label(tr("Learning"), "section", this));
   rows_.add(grid(), fieldsOf(first, true), QStringLiteral("stream."), [this] { take(); });
 
+  for (QComboBox* box : findChildren<QComboBox*>()) {  // their longest entry does not widen the dock
+    box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    box->setMinimumContentsLength(6);
+  }
   connect(source_, &QComboBox::activated, this, &StreamSettings::takeSource);
   connect(argument_, &QLineEdit::editingFinished, this, [this] {
     if (showing_ || argument_->text().toStdString() == choice_.source.argument) return;
@@ -167,6 +171,10 @@ void StreamSettings::showParameters() {
     one.editor = fieldEditor(one.field, form, [this] { take(); });
     one.editor->setObjectName("stream.source." + QString::fromStdString(spec.key));
     one.editor->setMinimumWidth(leastEditor);
+    if (auto* box = qobject_cast<QComboBox*>(one.editor)) {
+      box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+      box->setMinimumContentsLength(6);
+    }
     auto* name = label(QString::fromStdString(one.field.form.label), "muted", form);
     name->setBuddy(one.editor);
     name->setToolTip(safeTip(one.editor->toolTip()));
