@@ -163,11 +163,19 @@ void SessionController::showPicture() {
     live.learned[live.preset] = weights;
     live_ = {ring, weights, live.preset};
     following_ = false;
-    take(live);
-    if (begins) describe();
+    if (begins) {
+      take(live);
+      describe();
+    } else {
+      setup_ = std::move(live);  // one of the same model, which streamChanged tells of
+    }
     runs_.start(true);
   };
   showStream(begins, show);
+  if (begins)
+    emit said(tr("%1 learns from the stream as it comes; Pause looks back at its last steps.")
+                  .arg(QString::fromStdString(library_->presets.find(setup_.preset).title)),
+              Tone::info);
   emit streamChanged();
 }
 

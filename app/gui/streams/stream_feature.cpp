@@ -26,7 +26,7 @@ constexpr int numbersEvery = 100;  ///< ms
 
 StreamFeature::StreamFeature(WindowFrame* frame)
     : QObject(frame), frame_(frame), session_(frame->session()), view_(new StreamView(frame->chooser(), frame->window())) {
-  dock_ = frame_->addDock("dock.stream", tr("Stream"), view_, Qt::RightDockWidgetArea, 250);
+  dock_ = frame_->addDock("dock.stream", tr("Stream"), view_, Qt::RightDockWidgetArea, 260);
   dock_->setProperty("apart", true);
   dock_->hide();
   buildActions();

@@ -15,7 +15,7 @@
 namespace reclab {
 namespace {
 
-constexpr int leastEditor = 96;
+constexpr int leastEditor = 96, leastName = 110;
 constexpr std::int64_t usualRing = 200;
 
 /// The fields of the form, in the order of a person's questions.
@@ -38,7 +38,7 @@ Field fieldOf(const HyperSpec& row) {
   Field field;
   field.row = row;
   constexpr double most = std::numeric_limits<int>::max();
-  field.form = {.label = inWords(row.key).toStdString(),
+  field.form = {.label = QString::fromStdString(row.key).replace('_', ' ').toStdString(),
                 .tip = row.text,
                 .low = row.kind == HyperKind::integer ? std::max(row.low, -most) : row.low,
                 .high = row.kind == HyperKind::integer ? std::min(row.high, most) : row.high,
@@ -60,6 +60,7 @@ StreamSettings::StreamSettings(const FileChooser* chooser, QWidget* parent) : QW
     made->setContentsMargins(0, 0, 0, 0);
     made->setHorizontalSpacing(8);
     made->setVerticalSpacing(4);
+    made->setColumnMinimumWidth(0, leastName);
     made->setColumnStretch(1, 1);
     column->addWidget(form);
     return made;
@@ -73,7 +74,7 @@ StreamSettings::StreamSettings(const FileChooser* chooser, QWidget* parent) : QW
     source_->addItem(inWords(source.id), QString::fromStdString(source.id));
     source_->setItemData(source_->count() - 1, safeTip(QString::fromStdString(source.text)), Qt::ToolTipRole);
   }
-  auto* sourceName = label(tr("Source"), "muted", this);
+  auto* sourceName = label(tr("source"), "muted", this);
   sourceName->setBuddy(source_);
   top->addWidget(sourceName, 0, 0);
   top->addWidget(source_, 0, 1);
@@ -106,6 +107,10 @@ StreamSettings::StreamSettings(const FileChooser* chooser, QWidget* parent) : QW
   column->addWidget(label(tr("Learning"), "section", this));
   rows_.add(grid(), fieldsOf(first, true), QStringLiteral("stream."), [this] { take(); });
 
+  for (QComboBox* box : findChildren<QComboBox*>()) {  // their longest entry does not widen the dock
+    box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+    box->setMinimumContentsLength(6);
+  }
   connect(source_, &QComboBox::activated, this, &StreamSettings::takeSource);
   connect(argument_, &QLineEdit::editingFinished, this, [this] {
     if (showing_ || argument_->text().toStdString() == choice_.source.argument) return;
@@ -140,7 +145,7 @@ void StreamSettings::showSource() {
   source_->setCurrentIndex(std::max(0, source_->findData(QString::fromStdString(source.id))));
   about_->setText(QString::fromStdString(source.text) + '.');
   for (QWidget* one : {static_cast<QWidget*>(argumentName_), argumentRow_}) one->setVisible(!source.argument.empty());
-  argumentName_->setText(inWords(QString::fromStdString(source.argument).toLower().toStdString()));
+  argumentName_->setText(QString::fromStdString(source.argument).toLower());
   argument_->setPlaceholderText(QString::fromStdString(source.argument));
   argument_->setToolTip(safeTip(QString::fromStdString(source.text)));
   argument_->setText(QString::fromStdString(choice_.source.argument));
@@ -167,6 +172,10 @@ void StreamSettings::showParameters() {
     one.editor = fieldEditor(one.field, form, [this] { take(); });
     one.editor->setObjectName("stream.source." + QString::fromStdString(spec.key));
     one.editor->setMinimumWidth(leastEditor);
+    if (auto* box = qobject_cast<QComboBox*>(one.editor)) {
+      box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+      box->setMinimumContentsLength(6);
+    }
     auto* name = label(QString::fromStdString(one.field.form.label), "muted", form);
     name->setBuddy(one.editor);
     name->setToolTip(safeTip(one.editor->toolTip()));

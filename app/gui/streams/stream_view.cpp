@@ -52,7 +52,7 @@ StreamView::StreamView(const FileChooser* chooser, QWidget* parent) : QWidget(pa
   buttons->setSpacing(4);
   const auto button = [&](const QString& name, const QString& iconName, const QString& text, const QString& tip,
                           void (StreamView::*wanted)()) {
-    auto* made = new QPushButton(icon(iconName), text, page);
+    auto* made = new ElidedButton(icon(iconName), text, page);
     made->setObjectName("stream." + name);
     made->setToolTip(safeTip(tip));
     connect(made, &QPushButton::clicked, this, wanted);
@@ -146,7 +146,7 @@ void StreamView::show(const Streaming& now, const QString& title) {
   else if (now.running && now.numbers.steps == 0)
     words = tr("waits for the first steps");
   else if (now.running)
-    words = tr("%1: step %2, %3 steps/s").arg(title, steps, number(now.pace, 3));
+    words = tr("%1: step %2, %3 steps/s").arg(title, steps, grouped(std::llround(now.pace)));
   else if (there)
     words = (now.numbers.done ? tr("%1: at its end, step %2") : tr("%1: stands at step %2")).arg(title, steps);
   else
@@ -164,6 +164,7 @@ void StreamView::showRows(const StreamNumbers& numbers) {
   if (numbers.rows.empty()) return table_->setRowCount(0);
   const QString measure = QString::fromStdString(numbers.measures[0]);
   table_->setHorizontalHeaderLabels({tr("predictor"), tr("mean"), tr("last ones"), tr("regret")});
+  table_->setColumnHidden(ofRegret, std::ranges::count_if(numbers.rows, &StreamRow::learns) < 2);  // of one alone it is 0
   const QStringList tips{
       tr("The learners, and beside them those that learn nothing or by least squares"),
       tr("The mean error of all steps after the burn-in: %1, each predicted before anything is learned from it").arg(measure),

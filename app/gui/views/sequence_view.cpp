@@ -350,6 +350,12 @@ void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
   showing_ = false;
 }
 
+void SequenceView::setNext(const LoadedSequencePtr& sequence) {
+  shown_ = sequence;
+  preview_->setSequence(sequence);
+  tellFacts();
+}
+
 void SequenceView::setInputScale(const QString& scale) {
   preview_->setInputScale(scale);
   if (shown_) tellFacts();

@@ -31,6 +31,8 @@ class SequenceView : public QWidget {
   void setLibrary(const LibraryPtr& library);
   /// Shows a sequence that is loaded; its editors say how it was loaded.
   void setSequence(const LoadedSequencePtr& sequence);
+  /// Another one that was read in the same way, as the last steps of a stream are.
+  void setNext(const LoadedSequencePtr& sequence);
   /// Sets the factor that the present model multiplies the input with before it reads it; empty: there is none.
   void setInputScale(const QString& scale);
   /// The task that the present model likes to be shown on.

@@ -142,6 +142,9 @@ void MainWindow::connectSession() {
   connect(session_, &SessionController::libraryReady, this, &MainWindow::begin);
   connect(sessions_, &SessionsFeature::refused, lastSession_, &LastSession::beginWithout);
   connect(session_, &SessionController::setupChanged, this, &MainWindow::showSetup);
+  connect(session_, &SessionController::streamChanged, this, [this] {
+    if (session_->streams()) sequence_->setNext(session_->setup().sequence);
+  });
   connect(session_, &SessionController::modelDescribed, this, &MainWindow::showModel);
   connect(session_, &SessionController::traceChanged, this, &MainWindow::showTrace);
   connect(session_, &SessionController::said, frame_, &WindowFrame::say);
