@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "gui/session/kept/stream_files.h"
+#include "gui/session/kept/ring_marks.h"
 #include "models/registry.h"
 
 namespace reclab {

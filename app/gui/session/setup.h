@@ -14,7 +14,7 @@
 #include "experiment/experiment.h"
 #include "experiment/properties.h"
 #include "experiment/training/learned.h"
-#include "plot/parts/step_marks.h"
+#include "plot/parts/step_mark.h"
 #include "sequence/choice.h"
 
 namespace reclab {

@@ -3,6 +3,7 @@
 
 #include <QWidget>
 
+#include "gui/session/files.h"
 #include "gui/session/session_controller.h"
 
 class QLabel;

@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "plain_text.h"
+#include "plot/parts/step_marks.h"
 #include "spoken.h"
 
 namespace reclab {

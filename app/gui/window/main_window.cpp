@@ -39,6 +39,7 @@
 #include "gui/window/menus.h"
 #include "gui/window/run_bar.h"
 #include "gui/window/ways_out.h"
+#include "plot/parts/step_marks.h"
 #include "plot/theme.h"
 #include "trace/input_scale.h"
 

@@ -28,6 +28,7 @@
 #include "gui/views/scrubber.h"
 #include "gui/views/status_line.h"
 #include "models/registry.h"
+#include "plot/parts/step_marks.h"
 #include "plot/plot.h"
 #include "window_test.h"
 

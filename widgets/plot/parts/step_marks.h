@@ -5,8 +5,9 @@
 #include <QColor>
 #include <QPen>
 #include <QString>
-#include <cstdint>
 #include <vector>
+
+#include "plot/parts/step_mark.h"
 
 class QPointF;
 class QWidget;
@@ -14,12 +15,6 @@ class QWidget;
 namespace reclab {
 
 class Plot;
-
-struct StepMark {
-  std::int64_t step = 0;  ///< of the sequence, from 0
-  QString text;           ///< what begins there
-  bool operator==(const StepMark&) const = default;
-};
 
 /// Sets the marks of every plot inside the widget.
 void setStepMarks(QWidget* within, const std::vector<StepMark>& marks);

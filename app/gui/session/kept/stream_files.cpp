@@ -14,6 +14,7 @@
 #include "files/files.h"
 #include "files/npz.h"
 #include "gui/session/files.h"
+#include "gui/session/kept/ring_marks.h"
 #include "gui/session/kept_setup.h"
 #include "gui/session/requests.h"
 
@@ -21,9 +22,9 @@ namespace reclab {
 namespace {
 
 constexpr int streamVersion = 1;
-const QString windowsPart = QStringLiteral("/window/stream.json");
+const QString windowsPart = windowsPartOfPlace();
 
-QString toText(const std::string& text) { return QString::fromStdString(text); }
+QString textFrom(const std::string& text) { return QString::fromStdString(text); }
 
 /// A number that may be no number, which JSON does not have.
 QJsonValue toValue(double number) { return QString::fromStdString(as_text(HyperValue(number))); }
@@ -32,14 +33,14 @@ double numberFrom(const QJsonValue& value) { return QLocale::c().toDouble(value.
 QJsonObject toJson(const StreamNumbers& numbers) {
   QJsonArray rows;
   for (const StreamRow& row : numbers.rows)
-    rows.append(QJsonObject{{"name", toText(row.name)},
-                            {"text", toText(row.text)},
+    rows.append(QJsonObject{{"name", textFrom(row.name)},
+                            {"text", textFrom(row.text)},
                             {"learns", row.learns},
                             {"mean", QJsonArray{toValue(row.mean[0]), toValue(row.mean[1])}},
                             {"windowed", QJsonArray{toValue(row.windowed[0]), toValue(row.windowed[1])}},
                             {"regret", toValue(row.regret)},
                             {"diverged", static_cast<qint64>(row.diverged)}});
-  return {{"measures", QJsonArray{toText(numbers.measures[0]), toText(numbers.measures[1])}},
+  return {{"measures", QJsonArray{textFrom(numbers.measures[0]), textFrom(numbers.measures[1])}},
           {"rows", rows},
           {"step", static_cast<qint64>(numbers.steps)},
           {"drifts", static_cast<qint64>(numbers.drifts)},
@@ -112,12 +113,6 @@ QString newStreamFolder(const QString& preset) {
               {.file = all.path().toStdString()});
 }
 
-QString placeOf(const std::filesystem::path& file) {
-  if (file.empty()) return {};
-  const QString folder = QFileInfo(QString::fromStdString(file.string())).absolutePath();
-  return QFileInfo(folder + windowsPart).isFile() ? folder : QString();
-}
-
 QString checkpointIn(const QString& stream) { return stream + "/checkpoint"; }
 
 SequenceChoice ringIn(const QString& folder) {
@@ -133,17 +128,7 @@ std::vector<StepMark> marksOf(const StreamRun& stream) {
   const auto& names = stream.form().concepts;
   for (std::size_t i = 1; i < regimes.size(); ++i)
     if (const auto regime = static_cast<std::size_t>(regimes[i]); regimes[i] != regimes[i - 1])
-      marks.push_back({static_cast<std::int64_t>(i), regimes[i] >= 0 && regime < names.size() ? toText(names[regime]) : QString()});
-  return marks;
-}
-
-std::vector<StepMark> marksOfRing(const std::filesystem::path& file) {
-  const QString place = file.filename() == "ring.npz" ? placeOf(file) : QString();
-  QFile written(place + windowsPart);
-  std::vector<StepMark> marks;
-  if (place.isEmpty() || !written.open(QIODevice::ReadOnly)) return marks;
-  for (const QJsonValue mark : QJsonDocument::fromJson(written.readAll()).object()["marks"].toArray())
-    marks.push_back({mark["at"].toInteger(), mark["regime"].toString()});
+      marks.push_back({static_cast<std::int64_t>(i), regimes[i] >= 0 && regime < names.size() ? textFrom(names[regime]) : QString()});
   return marks;
 }
 
@@ -152,14 +137,14 @@ StreamPlace leaveStream(StreamRun& stream, const Setup& setup, const StreamNumbe
   QJsonObject request;  // of the values that are not the usual ones
   for (const PlanField<StreamRequest>& field : stream_fields())
     if (const HyperValue value = field.get(stream.request()); value != field.row.standard)
-      request[toText(field.row.key)] = toText(as_text(value));
+      request[textFrom(field.row.key)] = textFrom(as_text(value));
   QJsonArray marks;
   for (const StepMark& mark : marksOf(stream)) marks.append(QJsonObject{{"at", static_cast<qint64>(mark.step)}, {"regime", mark.text}});
   const QJsonObject json{{"version", streamVersion},
                          {"marks", marks},
                          {"setup", toJson(setup)},
                          {"stream", request},
-                         {"source_seed", toText(std::to_string(stream.request().source.seed))},
+                         {"source_seed", textFrom(std::to_string(stream.request().source.seed))},
                          {"numbers", toJson(numbers)}};
   QDir(folder).mkpath(QStringLiteral("window"));
   const QByteArray text = QJsonDocument(json).toJson();
@@ -179,7 +164,7 @@ StreamFiles streamFilesIn(const QString& folder, const Library& library) {
   kept.request.run = modelOfStream(kept.setup, library.presets.find(kept.setup.preset));
   const QJsonObject request = json["stream"].toObject();
   for (const PlanField<StreamRequest>& field : stream_fields())
-    if (const QJsonValue value = request[toText(field.row.key)]; value.isString())
+    if (const QJsonValue value = request[textFrom(field.row.key)]; value.isString())
       field.set(kept.request, value_of(field, value.toString().toStdString()));
   kept.request.source.seed = seed_of(json["source_seed"].toString().toStdString());
   return kept;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "gui/session/kept/ring_marks.h"
 #include "gui/session/setup.h"
 #include "streams/stream.h"
 
@@ -57,8 +58,6 @@ RunRequest modelOfStream(const Setup& setup, const Preset& preset);
 QString folderOfStreams();
 /// A new one in there for a stream of a preset. Throws Error.
 QString newStreamFolder(const QString& preset);
-/// The folder of the place whose ring or weights a file is; empty where it is another file.
-QString placeOf(const std::filesystem::path& file);
 /// Of a stream's folder, the place that is written anew once a minute while it goes on, and is gone when it stands.
 QString checkpointIn(const QString& stream);
 /// The choice of a place's ring.
@@ -66,8 +65,6 @@ SequenceChoice ringIn(const QString& folder);
 
 /// The steps of a ring at which another regime begins than that of the step before, with the names of these.
 std::vector<StepMark> marksOf(const StreamRun& stream);
-/// The same of the file of a ring; none of another file.
-std::vector<StepMark> marksOfRing(const std::filesystem::path& file);
 
 /// Writes the place of a stream, whole. Throws Error.
 StreamPlace leaveStream(StreamRun& stream, const Setup& setup, const StreamNumbers& numbers, const QString& folder);

@@ -12,6 +12,7 @@
 
 #include "gui/jobs/job.h"
 #include "gui/session/kept/stream_files.h"
+#include "gui/session/sentences.h"
 #include "streams/follow.h"
 
 namespace reclab {
