@@ -99,7 +99,8 @@ TrainingField optimiser_choice() {
 /// Whether a rule has the states of whole sequences, or changes the weights by itself.
 bool learns_whole(const TrainingPlan& plan) {
   const std::string& rule = plan.options.rule;
-  return rule == "forcing" || rule == "force" || rule == "predictive-coding" || rule == "lifted" || rule == "local-propagation";
+  return rule == "forcing" || rule == "force" || rule == "predictive-coding" || rule == "temporal-pc" || rule == "lifted" ||
+         rule == "local-propagation";
 }
 
 /// Whether an optimiser has gradients to change weights by.
@@ -206,6 +207,10 @@ std::vector<TrainingField> made() {
   add(shown({"rate of errors", "The share of the way to where it is drawn that an error goes in an iteration", 0, 1, {}},
             where(coding, real("--pc-rate", "pc_rate", 1.0, "Of predictive-coding: the rate at which errors relax",
                                [](auto& plan) -> auto& { return plan.options.pc_rate; }))));
+  add(shown({"precision of targets", "How far a target moves the state from its prediction", 0, 1e6, {}},
+            where([](const TrainingPlan& plan) { return plan.options.rule == "temporal-pc"; },
+                  real("--tpc-precision", "tpc_precision", unbounded, "Of temporal-pc: precision of a target, next to a predicted state's",
+                       [](auto& plan) -> auto& { return plan.options.tpc_precision; }))));
   const auto lifted = [](const TrainingPlan& plan) { return plan.options.rule == "lifted" || plan.options.rule == "local-propagation"; };
   add(shown({"penalty of states", "How strongly a state is held to what the step makes of the one before", 0, 1e6, {}},
             where(lifted, real("--lifted-penalty", "lifted_penalty", unbounded,
