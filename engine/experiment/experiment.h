@@ -185,7 +185,7 @@ SizesInFile sizes_in_file(const Registry& registry, const RunRequest& request, c
 std::vector<std::pair<std::string, std::string>> settings_that_fit(const Registry& registry, const RunRequest& request,
                                                                    const std::filesystem::path& file);
 /// The settings without effect on a run whose weights come from a file: the hyper-parameters that matter for drawing weights alone, and
-/// "seed". None where the request's weights are drawn.
+/// "seed", unless a new head is drawn from it. None where the request's weights are drawn.
 std::vector<std::string> settings_without_effect(const Registry& registry, const RunRequest& request);
 
 /// The kind of a file, by its content: weights have names with "param/", states with "state/", and a sequence the names of its format (NPZ:

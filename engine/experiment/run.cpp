@@ -468,7 +468,7 @@ std::vector<std::string> settings_without_effect(const Registry& registry, const
   if (request.weights.empty() && !request.learned) return keys;
   for (const auto& row : architecture_of(registry, request.preset)->hyper)
     if (row.initialisation_only) keys.push_back(row.key);
-  keys.emplace_back("seed");
+  if (!request.new_head) keys.emplace_back("seed");  // which a head is drawn from
   return keys;
 }
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <utility>
 
-#include "array/cpu/processor/threads.h"
 #include "array/error.h"
+#include "learning/online/sequence_rule.h"
 
 namespace reclab {
 namespace {
@@ -60,7 +60,6 @@ double LiftedSequence::loss_at(std::size_t t, std::vector<double>& adjoint) cons
 
 void LiftedSequence::code(std::int64_t iterations, double rate) {
   std::vector<double> next(adjoint_.size()), output_adjoint;
-  const std::vector<double> start = step_.start();
   std::ranges::fill(adjoint_, 0.0);
   for (std::int64_t k = 0; k < iterations; ++k) {
     for (std::size_t t = 0; t + 1 < length_; ++t) {  // nothing comes back to the last state
@@ -167,72 +166,21 @@ void LiftedSequence::pull_back(std::span<double> gradient) {
   }
 }
 
-double LiftedSequence::violation() {
-  std::vector<double> state = step_.start();
-  double largest = 0.0;
-  for (std::size_t t = 0; t < length_; ++t) {
-    step_.evaluate(state, input(t));
-    for (std::size_t i = 0; i < states_; ++i) largest = std::max(largest, std::abs(step_.next()[i] - s_[t * states_ + i]));
-    std::ranges::copy(row(s_, t), state.begin());
-  }
-  return largest;
-}
-
 namespace {
 
-class LiftedRule final : public LearningRule {
+class LiftedRule final : public SequenceRule {
  public:
   LiftedRule(const LearningSetup& setup, const std::string& title, bool exact, std::function<void(LiftedSequence&)> take)
-      : exact_(exact), take_(std::move(take)), length_(setup.length), total_(setup.model) {
-    for (const auto& [key, value] : {std::pair{"truncate", setup.options.truncate}, std::pair{"advance", setup.options.advance}})
-      if (value > 0)
-        throw Error(title + " has the states of whole sequences: leave " + key + " at 0, and choose shorter sequences.",
-                    {.parameter = key, .value = std::to_string(value), .range = "0"});
-    const Sequence& first = setup.examples.front();
-    const SequenceLoss loss(LossKind::task, first);
-    own_.resize(static_cast<std::size_t>(setup.options.batch));
-    for (Own& own : own_) own.step = std::make_unique<StepMap>(setup.model, first.width, loss.outputs());
-    require_even_steps(title, *own_.front().step, first, loss);
-  }
-
-  void begin(const std::deque<Sequence>& batch, std::int64_t number) override {
-    number_ = number;
-    left_ = true;
-    for (std::size_t b = 0; b < own_.size(); ++b) own_[b].sequence = &batch[b];
-  }
-  bool left() const override { return left_; }
-
-  Part learn(std::stop_token stop) override {
-    left_ = false;
-    cpu::parallel(std::ssize(own_), [&](std::int64_t b) {
-      try {
-        learn(own_[static_cast<std::size_t>(b)], stop);
-      } catch (const Cancelled&) {  // of all, below
-      }
-    });
-    return total_.sum(own_, number_, stop);
-  }
-  std::span<const DeviceArray> gradients() const override { return total_.arrays(); }
-
+      : SequenceRule(setup, title), exact_(exact), take_(std::move(take)), length_(setup.length) {}
   bool exact() const override { return exact_; }
-  std::int64_t parts() const override { return 1; }
-  std::int64_t bytes() const override {
-    constexpr std::size_t arrays = 8;  // of states: themselves, adjoints, duals, and those of a descent
-    const StepMap& step = *own_.front().step;
-    const std::size_t numbers = static_cast<std::size_t>(length_) * arrays * step.states() + step.weights();
-    return static_cast<std::int64_t>(own_.size() * numbers * sizeof(double)) + total_.bytes();
-  }
 
  private:
-  struct Own : SequenceGradient {
-    std::unique_ptr<StepMap> step{};
-    const Sequence* sequence = nullptr;
-  };
-
-  void learn(Own& own, const std::stop_token& stop) const {
-    own.gradient.assign(own.step->weights(), 0.0);
-    own.counts = std::ranges::any_of(own.sequence->mask, [](double m) { return m != 0.0; });
-    LiftedSequence lifted(*own.step, *own.sequence, stop);
+  std::size_t numbers(const StepMap& step) const override {
+    constexpr std::size_t arrays = 8;  // of states: themselves, adjoints, duals, and those of a descent
+    return static_cast<std::size_t>(length_) * arrays * step.states();
+  }
+  void take(StepMap& step, const Sequence& sequence, SequenceGradient& own, const std::stop_token& stop) const override {
+    LiftedSequence lifted(step, sequence, stop);
     own.bad = lifted.bad();
     own.value = lifted.loss();
     if (own.bad || !own.counts) return;
@@ -240,11 +188,9 @@ class LiftedRule final : public LearningRule {
     lifted.pull_back(own.gradient);
   }
 
-  bool exact_, left_ = false;
+  bool exact_;
   std::function<void(LiftedSequence&)> take_;
-  std::int64_t length_, number_ = 0;
-  std::vector<Own> own_;
-  BatchGradient total_;
+  std::int64_t length_;
 };
 
 }  // namespace
@@ -261,6 +207,7 @@ void check_lifted(const TrainingOptions& options) {
 
 std::unique_ptr<LearningRule> lifted_rule(const LearningSetup& setup, const std::string& title, bool exact,
                                           std::function<void(LiftedSequence&)> take) {
+  require_no_parts(setup.options, title + " has the states of whole sequences", ", and choose shorter sequences");
   return std::make_unique<LiftedRule>(setup, title, exact, std::move(take));
 }
 

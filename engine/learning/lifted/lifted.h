@@ -16,7 +16,6 @@
 #include "execution/step_map.h"
 #include "learning/learning_rule.h"
 #include "learning/losses.h"
-#include "learning/online/batch_gradient.h"
 #include "sequence/sequence.h"
 
 namespace reclab {
@@ -40,8 +39,6 @@ class LiftedSequence {
   void lift(double penalty, std::int64_t rounds, std::int64_t iterations);
   /// sum_t (adjoint of n[t])' dn[t]/dtheta + dL[t]/dtheta, added to all weights one after another.
   void pull_back(std::span<double> gradient);
-  /// The largest |n[t] - s[t]| after lift().
-  double violation();
 
  private:
   std::span<double> row(std::vector<double>& of, std::size_t t) const { return std::span(of).subspan(t * states_, states_); }

@@ -12,8 +12,8 @@
 
 #include "learning/learning_rule.h"
 #include "learning/losses.h"
-#include "learning/online/batch_gradient.h"
 #include "learning/online/influence.h"
+#include "learning/online/sequence_rule.h"
 
 namespace reclab::rules_by_name {
 namespace {
@@ -34,14 +34,9 @@ class Force final : public LearningRule {
     };
     within("force_alpha", options_.force_alpha, options_.force_alpha > 0.0, "more than 0");
     within("force_forget", options_.force_forget, options_.force_forget > 0.0 && options_.force_forget <= 1.0, "more than 0, at most 1");
-    for (const auto& [key, value] : {std::pair{"truncate", options_.truncate}, std::pair{"advance", options_.advance}})
-      if (value > 0)
-        throw Error(std::string(title) + " changes the weights at each step: leave " + key + " at 0.",
-                    {.parameter = key, .value = std::to_string(value), .range = "0"});
+    require_no_parts(options_, std::string(title) + " changes the weights at each step");
     const Sequence& first = setup.examples.front();
-    if (first.target_kind != TargetKind::regress)
-      throw Error(std::string(title) + " takes targets that are numbers, and those of " + first.name + " are not: choose another task.",
-                  {.parameter = "task", .value = first.name});
+    require_numbers(title, first);
     const SequenceLoss loss(LossKind::task, first);
     step_ = std::make_unique<StepMap>(model_, first.width, loss.outputs());
     require_even_steps(title, *step_, first, loss);

@@ -11,12 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "array/cpu/processor/threads.h"
 #include "array/host.h"
-#include "learning/learning_rule.h"
 #include "learning/losses.h"
-#include "learning/online/batch_gradient.h"
 #include "learning/online/influence.h"
+#include "learning/online/sequence_rule.h"
 #include "learning/online/step_pattern.h"
 
 namespace reclab::rules_by_name {
@@ -44,61 +42,25 @@ std::vector<double> solved(std::vector<double> A, std::vector<double> b) {
   return b;
 }
 
-class TemporalCoding final : public LearningRule {
+class TemporalCoding final : public SequenceRule {
  public:
   explicit TemporalCoding(const LearningSetup& setup)
-      : model_(setup.model), precision_(setup.options.tpc_precision), length_(setup.length), total_(setup.model) {
-    const TrainingOptions& options = setup.options;
-    if (!(precision_ > 0.0))
-      throw Error("tpc_precision is out of range: choose more than 0.", {.parameter = "tpc_precision", .range = "more than 0"});
-    for (const auto& [key, value] : {std::pair{"truncate", options.truncate}, std::pair{"advance", options.advance}})
-      if (value > 0)
-        throw Error(std::string(title) + " goes back over no step: leave " + key + " at 0.",
-                    {.parameter = key, .value = std::to_string(value), .range = "0"});
+      : SequenceRule(checked(setup), title), model_(setup.model), precision_(setup.options.tpc_precision), length_(setup.length) {
     const Sequence& first = setup.examples.front();
-    if (first.target_kind != TargetKind::regress)
-      throw Error(std::string(title) + " takes targets that are numbers, and those of " + first.name + " are not: choose another task.",
-                  {.parameter = "task", .value = first.name});
-    const SequenceLoss loss(LossKind::task, first);
-    own_.resize(static_cast<std::size_t>(options.batch));
-    for (Own& own : own_) own.step = std::make_unique<StepMap>(model_, first.width, loss.outputs());
-    require_even_steps(title, *own_.front().step, first, loss);
-    find_read({model_, options, first.width, loss.outputs()});
+    find_read({model_, setup.options, first.width, SequenceLoss(LossKind::task, first).outputs()});
   }
-
-  void begin(const std::deque<Sequence>& batch, std::int64_t number) override {
-    number_ = number;
-    left_ = true;
-    for (std::size_t b = 0; b < own_.size(); ++b) own_[b].sequence = &batch[b];
-  }
-  bool left() const override { return left_; }
-
-  Part learn(std::stop_token stop) override {
-    left_ = false;
-    const Parameters now = model_.parameters();
-    V_ = now.entries()[head_].values;
-    cpu::parallel(std::ssize(own_), [&](std::int64_t b) {
-      try {
-        take(own_[static_cast<std::size_t>(b)], stop);
-      } catch (const Cancelled&) {  // of all, below
-      }
-    });
-    return total_.sum(own_, number_, stop);
-  }
-  std::span<const DeviceArray> gradients() const override { return total_.arrays(); }
-
   bool exact() const override { return false; }
-  std::int64_t parts() const override { return 1; }
-  std::int64_t bytes() const override {
-    const StepMap& step = *own_.front().step;
-    return static_cast<std::int64_t>(own_.size() * (2 * step.states() + step.weights()) * sizeof(double)) + total_.bytes();
-  }
 
  private:
-  struct Own : SequenceGradient {
-    std::unique_ptr<StepMap> step{};
-    const Sequence* sequence = nullptr;
-  };
+  static const LearningSetup& checked(const LearningSetup& setup) {
+    if (!(setup.options.tpc_precision > 0.0))
+      throw Error("tpc_precision is out of range: choose more than 0.", {.parameter = "tpc_precision", .range = "more than 0"});
+    require_no_parts(setup.options, std::string(title) + " goes back over no step");
+    require_numbers(title, setup.examples.front());
+    return setup;
+  }
+  std::size_t numbers(const StepMap& step) const override { return 2 * step.states(); }
+  void look_at_weights() override { V_ = model_.parameters().entries()[head_].values; }
 
   /// The entries of the next state that the columns of the read-out are multiplied with, by steps from rest on with weights moved a little.
   void find_read(const OnlineSetup& setup) {
@@ -111,7 +73,7 @@ class TemporalCoding final : public LearningRule {
     for (std::size_t i = 0; i < model_.weights().size(); ++i) {
       const Model::Weight& weight = model_.weights()[i];
       if (weight.name == "head/weight") head_ = i, first_of_head_ = at, width = static_cast<std::size_t>(weight.shape[1]);
-      if (weight.name == "head/bias") bias_ = i, first_of_bias_ = at;
+      if (weight.name == "head/bias") first_of_bias_ = at;
       at += static_cast<std::size_t>(weight.entries());
     }
     if (width == 0) refuse("has none");
@@ -134,16 +96,10 @@ class TemporalCoding final : public LearningRule {
     }
   }
 
-  void take(Own& own, const std::stop_token& stop) const {
-    const Sequence& sequence = *own.sequence;
-    StepMap& step = *own.step;
+  void take(StepMap& step, const Sequence& sequence, SequenceGradient& own, const std::stop_token& stop) const override {
     const SequenceLoss loss(LossKind::task, sequence);
     const auto width = static_cast<std::size_t>(sequence.width);
     const std::size_t outputs = step.outputs(), reads = read_.size();
-    own.gradient.assign(step.weights(), 0.0);
-    own.bad.reset();
-    own.value = 0.0;
-    own.counts = false;
     std::vector<double> A(outputs * outputs);  // V V' + I / w
     for (std::size_t a = 0; a < outputs; ++a)
       for (std::size_t b = 0; b < outputs; ++b) {
@@ -163,7 +119,6 @@ class TemporalCoding final : public LearningRule {
         return;
       }
       if (sequence.mask[t] == 0.0) continue;
-      own.counts = true;
       std::ranges::fill(unused, 0.0);
       own.value += loss.segment(static_cast<std::int64_t>(t), 1, std::ssize(unused), y, unused);
       for (std::size_t a = 0; a < outputs; ++a) error[a] = sequence.target[t * outputs + a] - y[a];
@@ -188,13 +143,10 @@ class TemporalCoding final : public LearningRule {
 
   Model& model_;
   double precision_;
-  std::int64_t length_, number_ = 0;
-  bool left_ = false;
-  std::size_t head_ = 0, bias_ = 0, first_of_head_ = 0, first_of_bias_ = 0;
+  std::int64_t length_;
+  std::size_t head_ = 0, first_of_head_ = 0, first_of_bias_ = 0;
   std::vector<std::size_t> read_;
   std::vector<double> V_;
-  std::vector<Own> own_;
-  BatchGradient total_;
 };
 
 }  // namespace
