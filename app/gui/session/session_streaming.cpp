@@ -90,7 +90,7 @@ void SessionController::startStream(const StreamRequest& choice) {
     const QString folder = newStreamFolder(QString::fromStdString(setup.preset));
     if (request.run.learned) {  // what it begins with is a file too, so that its line can be repeated
       const QString begins = folder + "/begin.npz";
-      writeRunWeights(begins, request.run.learned->values);
+      writeWeights(begins.toStdString(), request.run.learned->values);
       setup.learned.erase(setup.preset);
       setup.weights[setup.preset] = begins.toStdString();
       request.run = modelOfStream(setup, library_->presets.find(setup.preset));

@@ -12,7 +12,6 @@
 #include <QStandardPaths>
 
 #include "files/files.h"
-#include "files/npz.h"
 #include "gui/session/files.h"
 #include "gui/session/kept/ring_marks.h"
 #include "gui/session/kept_setup.h"
@@ -168,15 +167,6 @@ StreamFiles streamFilesIn(const QString& folder, const Library& library) {
       field.set(kept.request, value_of(field, value.toString().toStdString()));
   kept.request.source.seed = seed_of(json["source_seed"].toString().toStdString());
   return kept;
-}
-
-void writeRunWeights(const QString& file, const Parameters& weights) {
-  AtomicFile out(file.toStdString());
-  NpzWriter archive(out);
-  for (const auto& entry : weights.entries())
-    archive.add(prefix_of(Kind::param) + entry.name, entry.shape, std::span<const double>(entry.values));
-  archive.finish();
-  out.commit();
 }
 
 }  // namespace reclab

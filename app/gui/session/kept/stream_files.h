@@ -70,7 +70,5 @@ std::vector<StepMark> marksOf(const StreamRun& stream);
 StreamPlace leaveStream(StreamRun& stream, const Setup& setup, const StreamNumbers& numbers, const QString& folder);
 /// Reads the window's part of a place. Throws Error.
 StreamFiles streamFilesIn(const QString& folder, const Library& library);
-/// Writes weights as a run reads them. Throws Error.
-void writeRunWeights(const QString& file, const Parameters& weights);
 
 }  // namespace reclab
