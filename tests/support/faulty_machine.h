@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "array/cuda/health.h"
@@ -35,7 +36,8 @@ class FaultyMachine {
   std::int64_t launches() const { return launches_; }  ///< that were asked for one by one, replays counted once
   std::int64_t recordings() const { return recordings_; }
   std::int64_t replays() const { return replays_; }
-  std::int64_t asked_when_lost() const { return asked_when_lost_; }  ///< of the machine beneath, by mistake
+  /// Calls of threads that had been told that the device is lost. One that is told by its call asked in good faith: another lost it.
+  std::int64_t asked_when_lost() const { return asked_when_lost_; }
   /// Arrays that are not given back.
   std::size_t alive() const {
     const std::lock_guard lock(mutex_);
@@ -117,20 +119,29 @@ class FaultyMachine {
 
  private:
   void launch() {
-    if (health_.lost()) ++asked_when_lost_;
+    if (health_.lost() && !tell()) ++asked_when_lost_;
     health_.require();
     const std::int64_t number = recording_ ? launches_.load() : ++launches_;
     if (fault_ != Fault::launch && fault_ != Fault::end) return;
     if (lasting_ ? number < at_ : number != at_) return;
-    if (fault_ == Fault::end) health_.lose(gone);
+    if (fault_ == Fault::end) {
+      tell();
+      health_.lose(gone);
+    }
     health_.failed("start a kernel", refused);
+  }
+  /// True where this thread had not been told that the device is lost.
+  bool tell() {
+    const std::lock_guard lock(mutex_);
+    return told_.insert(std::this_thread::get_id()).second;
   }
   static inline thread_local bool recording_ = false;
   HostMachine host_;
   kernel::Health health_;
   std::function<void()> at_download_;
-  mutable std::mutex mutex_;  // of alive_: a window computes on several threads
+  mutable std::mutex mutex_;  // of alive_ and told_: a window computes on several threads
   std::set<void*> alive_;
+  std::set<std::thread::id> told_;
   std::atomic<Fault> fault_ = Fault::none;
   std::atomic<bool> lasting_ = false;
   std::atomic<std::int64_t> at_ = 0, allocations_ = 0, launches_ = 0, recordings_ = 0, replays_ = 0, asked_when_lost_ = 0;
