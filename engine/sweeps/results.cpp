@@ -132,7 +132,7 @@ ResultMeasure measure_of(const Texts& texts) {
 }
 
 /// `axes`: how many of the columns between "cell" and "status" are, where that is known.
-ResultTable table_of(std::string_view text, const std::string& file, std::optional<std::size_t> axes, const std::string& measure) {
+ResultTable table_of(std::string_view text, const std::string& file, std::optional<std::size_t> axes, std::string measure, bool guesses) {
   CsvReader reader(text, file);
   std::vector<std::string> fields;
   if (!reader.next(fields)) throw Error(file + " is empty; give a table with a header line.", {.file = file});
@@ -180,6 +180,11 @@ ResultTable table_of(std::string_view text, const std::string& file, std::option
     for (std::size_t i = 0; i < rows; ++i) table.states[i] = states[status->level[i]];
   }
   const auto seconds = takes("seconds");
+  if (guesses && !axes && measure.empty() &&
+      std::ranges::none_of(columns, [](const Texts& column) { return column.numbers() && named_as_measure(column.name); })) {
+    const auto last = std::ranges::find_if(columns.rbegin(), columns.rend(), &Texts::numbers);
+    if (last != columns.rend()) measure = last->name;
+  }
   bool measures = false;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     Texts& column = columns[i];
@@ -216,13 +221,13 @@ const ResultMeasure& ResultTable::measure(std::string_view name) const { return 
 
 std::int64_t ResultGroup::rows() const { return std::accumulate(count.begin(), count.end(), std::int64_t{0}); }
 
-ResultTable read_results(const fs::path& place, const std::string& measure) {
+ResultTable read_results(const fs::path& place, const std::string& measure, bool guesses) {
   std::error_code none;
-  if (!fs::is_directory(place, none)) return table_of(read_file(place), place.string(), std::nullopt, measure);
+  if (!fs::is_directory(place, none)) return table_of(read_file(place), place.string(), std::nullopt, measure, guesses);
   const SweepFolder folder(place);
   std::string text;
   collect({folder}, [&](std::string_view piece) { text += piece; });
-  return table_of(text, place.string(), folder.plan().axes.size(), {});
+  return table_of(text, place.string(), folder.plan().axes.size(), {}, false);
 }
 
 ResultSummary summary_of(const ResultTable& table, const SummaryPlan& plan) {

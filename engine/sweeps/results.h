@@ -44,8 +44,8 @@ struct ResultTable {
 /// The table of a CSV file (RFC 4180, a header line), or of the folder of a sweep as it stands. A folder's plan says which columns are
 /// measures. In a file they are numbers: `measure`, where it is not empty, and all that stand behind it; else those from the first on whose
 /// name is that of a measure of trainings or cannot be that of an option. The columns "cell", "status" and "seconds" are known by their
-/// names where the first is there. Throws Error with file and line.
-ResultTable read_results(const std::filesystem::path& place, const std::string& measure = {});
+/// names where the first is there. Where no column is one and `guesses`, the last column of numbers is. Throws Error with file and line.
+ResultTable read_results(const std::filesystem::path& place, const std::string& measure = {}, bool guesses = false);
 
 struct SummaryPlan {
   std::string measure{};                                    ///< empty: the first

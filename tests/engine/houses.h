@@ -60,12 +60,13 @@ inline const Floors gui_below{{"look", {}},
                               {"learning", under_features},
                               {"lessons", with(under_features, {"jobs"})},
                               {"literature", under_features},
+                              {"results", with(under_features, {"jobs"})},
                               {"opening", under_features},
                               {"palette", under_features},
                               {"sessions", with(under_features, {"jobs"})},
                               {"streams", under_features},
                               {"window", with(under_features, {"jobs", "comparing", "learning", "lessons", "literature", "opening",
-                                                               "palette", "sessions", "streams"})}};
+                                                               "results", "palette", "sessions", "streams"})}};
 
 /// Folders of the widgets: "" is of the files beside them, and "panels/*" is each panel's own, which no other includes.
 inline const Floors widgets_below{

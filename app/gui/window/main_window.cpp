@@ -21,6 +21,7 @@
 #include "gui/look/look.h"
 #include "gui/opening/opening_feature.h"
 #include "gui/palette/palette_feature.h"
+#include "gui/results/results_feature.h"
 #include "gui/session/pins.h"
 #include "gui/sessions/sessions_feature.h"
 #include "gui/streams/stream_feature.h"
@@ -63,6 +64,7 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   training_ = new TrainingFeature(frame_);
   streams_ = new StreamFeature(frame_);
   lessons_ = new LessonsFeature(frame_);
+  results_ = new ResultsFeature(frame_);
   sessions_ = new SessionsFeature(frame_);
   addToolBarBreak(Qt::BottomToolBarArea);
   addToolBar(Qt::BottomToolBarArea, scrubber_);
@@ -75,6 +77,7 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   new WaysOut(frame_);
   opening_ = new OpeningFeature(frame_);
   connect(opening_, &OpeningFeature::fileWanted, this, &MainWindow::openFile);
+  connect(results_, &ResultsFeature::trainingWanted, opening_, &OpeningFeature::open);
   palette_ = new PaletteFeature(frame_);
   buildMenus();
   connectViews();
@@ -291,7 +294,7 @@ void MainWindow::nameModel() {
 
 void MainWindow::openFile(const QString& file) {
   if (isSessionFile(file)) return sessions_->open(file);
-  if (opening_->open(file)) return;
+  if (results_->open(file) || opening_->open(file)) return;
   SequenceChoice choice;
   choice.file = file.toStdString();
   choice.load.standardise = sequence_->wantsStandardised();

@@ -30,6 +30,7 @@ class MapWindow;
 class ModelsView;
 class OpeningFeature;
 class PaletteFeature;
+class ResultsFeature;
 class RunBar;
 class Scrubber;
 class SequenceView;
@@ -65,6 +66,7 @@ class MainWindow : public QMainWindow {
   QMenu* compareMenu() const;
   PaletteFeature* commandPalette() const { return palette_; }
   LessonsFeature* lessons() const { return lessons_; }
+  ResultsFeature* results() const { return results_; }
   Pins* pins() const { return frame_->pins(); }
   StatusLine* statusLine() const { return frame_->status(); }
   Banner* banner() const { return frame_->banner(); }
@@ -77,7 +79,7 @@ class MainWindow : public QMainWindow {
   void closeUnasked();
 
   /// Opens a file as a drop does: a session by its name; by its content a sequence, weights or a state, a preset, or the folder of an
-  /// export.
+  /// export or of a sweep.
   void openFile(const QString& file);
 
  protected:
@@ -115,6 +117,7 @@ class MainWindow : public QMainWindow {
   StreamFeature* streams_ = nullptr;
   OpeningFeature* opening_ = nullptr;
   PaletteFeature* palette_ = nullptr;
+  ResultsFeature* results_ = nullptr;
   SessionsFeature* sessions_ = nullptr;
   SequenceView* sequence_ = nullptr;
   CardView* card_ = nullptr;

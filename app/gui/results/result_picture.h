@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The picture of a table of results.
+#pragma once
+
+#include <QList>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "gui/results/result_choice.h"
+#include "plot/parts/layout.h"
+#include "plot/plot.h"
+
+namespace reclab {
+
+class Strands;
+
+class ResultPicture : public Plot {
+  Q_OBJECT
+ public:
+  static constexpr int mostPictures = 12;  ///< of a picture each
+  explicit ResultPicture(QWidget* parent = nullptr);
+
+  void setResults(const ResultTablePtr& table, const ResultChoice& choice);
+  void clearResults();
+  bool isEmpty() const { return !table_; }
+  const ResultSummary& summary() const { return summary_; }
+  QString subject() const;  ///< "loss over seq-length, a curve each for preset"
+  QString caption() const { return caption_->text(); }
+  /// The rows under a position, in its pixels.
+  std::vector<std::int64_t> rowsAt(const QPointF& position) const;
+  QString tipAt(const QPointF& position) const;
+  /// The last place of a group of the summary; null where it is not drawn. Of parallel coordinates a row's end.
+  QPointF placeOf(std::size_t group) const;
+
+ signals:
+  void rowsPicked(const std::vector<std::int64_t>& rows, QPoint where);  ///< where: on the screen
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  struct Mark {
+    const QCPAxisRect* rect;
+    double x, y;
+    std::size_t group;
+  };
+  struct Cell {
+    QCPAxisRect* rect;
+    QCPTextElement* title;
+  };
+  void rebuild();
+  void place(int pictures, bool with_bar, bool with_titles);
+  void drawMap();
+  void drawCurves();
+  void drawRanking();
+  void drawParallel();
+  QPen penOf(std::size_t level, std::size_t levels) const;
+  double drawn(double value) const;  ///< its logarithm where that is asked for
+  void tickValues(QCPAxis* axis) const;
+  std::vector<std::uint32_t> apartLevels() const;
+  std::optional<std::size_t> groupAt(const QPointF& position) const;
+  QString tipOf(std::size_t group) const;
+  QString meanOver() const;
+  std::size_t placeIn(const std::string& axis) const;  ///< of the summary's axes
+
+  ResultTablePtr table_;
+  ResultChoice choice_;
+  SummaryPlan plan_;
+  ResultSummary summary_;
+  std::vector<Mark> marks_;
+  std::vector<std::int64_t> strandRows_;  ///< of the table, of each line
+  Strands* strands_ = nullptr;
+  Paragraph *caption_, *note_;
+  Legend* legend_;
+  QCPLayoutGrid *outer_, *grid_;
+  ColourBar* bar_;
+  std::vector<Cell> cells_;
+  QPointF pressed_;
+};
+
+}  // namespace reclab

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Results of sweeps in the window: a sweep is made, computed, paused, gone on with and looked at; its pictures are those of the command
+// line's numbers, and a click opens a cell's run.
+#include <QAction>
+#include <QCheckBox>
+#include <QClipboard>
+#include <QComboBox>
+#include <QDir>
+#include <QFileInfo>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPlainTextEdit>
+#include <QProcess>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QSpinBox>
+#include <algorithm>
+
+#include "experiment/command/typed_run.h"
+#include "gui/results/result_choice.h"
+#include "gui/results/result_picture.h"
+#include "gui/results/results_feature.h"
+#include "gui/results/results_window.h"
+#include "gui/results/sweep_form.h"
+#include "window_test.h"
+
+using namespace reclab;
+using test::patience;
+
+class TestResults : public test::WindowTest {
+  Q_OBJECT
+
+ private:
+  ResultsWindow* results() { return window_->results()->window(); }
+  SweepForm* form() { return window_->results()->form(); }
+  ResultPicture* picture() { return results()->picture(); }
+  template <class T>
+  T* find(QWidget* in, const char* name) {
+    T* found = in->findChild<T*>(name);
+    if (found == nullptr) qFatal("there is no %s", name);
+    return found;
+  }
+  void choose(const char* name, const QString& data) {
+    auto* box = find<QComboBox>(results(), name);
+    const int index = box->findData(data);
+    QVERIFY2(index >= 0, qPrintable(data));
+    box->setCurrentIndex(index);
+    emit box->activated(index);
+  }
+  void openSmall() {
+    Options options;
+    options.model = "elman";
+    options.given = {{"--task", "adding"}, {"--length", "8"}, {"--set", "width=4"}};
+    open(options);
+  }
+  /// A table of a function of two settings and a seed that the test knows: 10 a + b, with seeds 0.1 apart.
+  QString knownTable() {
+    QByteArray text = "a,b,kind,seed,score\n";
+    for (int a = 1; a <= 3; ++a)
+      for (int b = 1; b <= 4; ++b)
+        for (const char* kind : {"x", "y"})
+          for (int seed = 0; seed < 3; ++seed)
+            text += QByteArray::number(a) + ',' + QByteArray::number(b) + ',' + kind + ',' + QByteArray::number(seed) + ',' +
+                    QByteArray::number(10 * a + b + 0.1 * (seed - 1) + (*kind == 'y' ? 100 : 0)) + '\n';
+    return written("known.csv", text);
+  }
+  void openTable(const QString& file) {
+    window_->action("results")->trigger();
+    results()->open(file);
+    QTRY_VERIFY_WITH_TIMEOUT(results()->table() != nullptr, patience);
+    QVERIFY(QTest::qWaitForWindowExposed(results()));
+  }
+  std::size_t groupWith(const std::vector<std::pair<std::string, std::string>>& levels) {
+    const ResultSummary& summary = picture()->summary();
+    for (std::size_t g = 0; g < summary.groups.size(); ++g) {
+      bool all = true;
+      for (const auto& [name, level] : levels) {
+        const auto at = std::ranges::find(summary.by, name) - summary.by.begin();
+        const ResultAxis& axis = results()->table()->axis(name);
+        all = all && axis.levels[summary.groups[g].levels[static_cast<std::size_t>(at)]] == level;
+      }
+      if (all) return g;
+    }
+    qFatal("there is no such group");
+  }
+  /// A sweep of elman over widths and seeds, made with the form.
+  QString makeSweep(const QString& name, const QString& line, const std::vector<std::pair<QString, QString>>& axes, bool keeps = false) {
+    window_->action("newSweep")->trigger();
+    [&] { QTRY_VERIFY(form() != nullptr && form()->isVisible()); }();
+    find<QPlainTextEdit>(form(), "sweep.line")->setPlainText(line);
+    while (!form()->findChild<QComboBox*>(QStringLiteral("sweep.axis%1").arg(axes.size() - 1)))
+      QTest::mouseClick(find<QPushButton>(form(), "sweep.more"), Qt::LeftButton);
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      form()->findChild<QComboBox*>(QStringLiteral("sweep.axis%1").arg(i))->setCurrentText(axes[i].first);
+      form()->findChild<QLineEdit*>(QStringLiteral("sweep.values%1").arg(i))->setText(axes[i].second);
+    }
+    find<QCheckBox>(form(), "sweep.keeps")->setChecked(keeps);
+    const QString folder = folder_.filePath(name);
+    find<QLineEdit>(form(), "sweep.folder")->setText(folder);
+    return folder;
+  }
+  void madeIt(const QString& folder) {
+    QVERIFY2(form()->makeButton()->isEnabled(), qPrintable(form()->sentence()));
+    QTest::mouseClick(form()->makeButton(), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(results() != nullptr && results()->place() == folder && results()->table(), patience);
+    QTRY_VERIFY(form() == nullptr);
+  }
+
+ private slots:
+  void init() { test::forgetAll(); }
+  void cleanup() { close(); }
+
+  /// Each picture of a table is drawn from the numbers that the test put there.
+  void theirPicturesAreOfTheTable() {
+    openSmall();
+    openTable(knownTable());
+    // What varies most and is a number: across b, upright a, a picture each kind.
+    QCOMPARE(results()->choice().view, ResultView::map);
+    QCOMPARE(results()->choice().across, std::string("b"));
+    QCOMPARE(results()->choice().upright, std::string("a"));
+    QCOMPARE(results()->choice().apart, std::string("kind"));
+    const std::size_t one = groupWith({{"kind", "y"}, {"a", "2"}, {"b", "3"}});
+    QVERIFY(std::abs(picture()->summary().groups[one].mean.mean - 123.0) < 1e-12);
+    const QPointF place = picture()->placeOf(one);
+    QVERIFY2(picture()->tipAt(place).contains("mean 123") && picture()->tipAt(place).contains("kind = y"),
+             qPrintable(picture()->tipAt(place)));
+    QCOMPARE(picture()->rowsAt(place).size(), std::size_t{3});
+    photograph(results(), "results-map");
+
+    choose("results.view", "curves");
+    const std::size_t point = groupWith({{"kind", "x"}, {"a", "3"}, {"b", "4"}});
+    QVERIFY2(picture()->tipAt(picture()->placeOf(point)).contains("mean 34"), qPrintable(picture()->tipAt(picture()->placeOf(point))));
+    // Student's interval of three values 0.1 apart: 4.3027 * 0.1 / sqrt(3).
+    QVERIFY(std::abs(picture()->summary().groups[point].mean.high - 34.0 - 4.302652729911275 * 0.1 / std::sqrt(3.0)) < 1e-9);
+    photograph(results(), "results-curves");
+
+    choose("results.view", "ranking");
+    QCOMPARE(picture()->summary().groups.front().mean.mean, 11.0);
+    QTest::mouseClick(find<QCheckBox>(results(), "results.falling"), Qt::LeftButton, {}, QPoint(8, 8));
+    QVERIFY(std::abs(picture()->summary().groups.front().mean.mean - 134.0) < 1e-12);
+    photograph(results(), "results-ranking");
+
+    choose("results.view", "parallel");
+    QVERIFY2(picture()->caption().isEmpty(), qPrintable(picture()->caption()));
+    photograph(results(), "results-parallel");
+
+    // Rows with one value of a setting alone; and an axis that is chosen where another is changes places with it.
+    choose("results.view", "map");
+    choose("results.only.kind", "x");
+    for (const ResultGroup& group : picture()->summary().groups) QVERIFY(group.mean.mean < 40.0);
+    choose("results.across", "a");
+    QCOMPARE(results()->choice().upright, std::string("b"));
+    // The line prints the same: a word that a shell has to quote is quoted.
+    QVERIFY2(results()->command().startsWith("reclab sweep summary ") && results()->command().contains("--only kind=x"),
+             qPrintable(results()->command()));
+    QTest::mouseClick(find<QToolButton>(results(), "results.copy"), Qt::LeftButton);
+    QCOMPARE(QApplication::clipboard()->text(), results()->command());
+    std::vector<std::string> words = shell_words(results()->command().toStdString());
+    QStringList arguments;
+    for (std::size_t i = 1; i < words.size(); ++i) arguments << QString::fromStdString(words[i]);
+    const QString csv = folder_.filePath("summary.csv");
+    QProcess reclab;
+    reclab.start(SweepRunner::program(), arguments + QStringList{"--export", csv});
+    QVERIFY(reclab.waitForFinished(patience) && reclab.exitCode() == 0);
+    QFile file(csv);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    QCOMPARE(QString::fromUtf8(file.readAll()), QString::fromStdString(summary_csv(*results()->table(), picture()->summary())));
+  }
+
+  void aTableThatIsNoneIsSaid() {
+    openSmall();
+    window_->action("results")->trigger();
+    results()->open(written("torn.csv", "a,b,score\n1,2\n"));
+    QTRY_VERIFY_WITH_TIMEOUT(results()->sentence().contains("line 2"), patience);
+    QVERIFY(results()->table() == nullptr);
+    // A name in it is no markup.
+    results()->open(written("names.csv", "<b>a</b>,score\n<img src=x>,1\ny,2\n"));
+    QTRY_VERIFY_WITH_TIMEOUT(results()->table() != nullptr, patience);
+  }
+
+  /// Made with the form, computed, paused and gone on with; then a click opens a cell's run with its settings.
+  void aSweepIsMadeComputedAndOpened() {
+    openSmall();
+    const QString folder = makeSweep("sweep", "reclab train elman --task adding --length 8 --steps 3 --batch 2",
+                                     {{"seed", "1, 2"}, {"set.width", "4..8 in 2"}});
+    QCOMPARE(form()->sentence(), QString("4 cells."));
+    madeIt(folder);
+    QCOMPARE(results()->state(), QString("0 of 4 cells are done."));
+    QVERIFY(results()->sentence().contains("No cell"));
+    QTest::mouseClick(results()->runButton(), Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(results()->state(), QString("4 of 4 cells are done."), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(!results()->runner()->running(), patience);
+    QVERIFY(!results()->runButton()->isEnabled());
+    choose("results.view", "curves");
+    const std::size_t eight = groupWith({{"set.width", "8"}});
+    QCOMPARE(picture()->summary().groups[eight].values, std::int64_t{2});
+    QTest::mouseClick(picture(), Qt::LeftButton, {}, picture()->placeOf(eight).toPoint());
+    QMenu* menu = results()->findChild<QMenu*>("results.rows");
+    QVERIFY(menu != nullptr && menu->actions().size() == 2);
+    menu->actions()[1]->trigger();
+    menu->close();
+    QTRY_VERIFY_WITH_TIMEOUT(session().setup().seed == 2 && atRest() && hyperOf(session().trace(), "width") == "8", patience);
+    QCOMPARE(session().trainingChoice().steps, std::int64_t{3});
+    QCOMPARE(session().trainingChoice().options.batch, std::int64_t{2});
+  }
+
+  void aTrainingThatIsKeptIsOpenedWithItsWeights() {
+    openSmall();
+    const QString folder =
+        makeSweep("kept", "reclab train elman --task adding --length 8 --steps 4 --batch 2 --set width=4", {{"seed", "5, 6"}}, true);
+    madeIt(folder);
+    QTest::mouseClick(results()->runButton(), Qt::LeftButton);
+    QTRY_COMPARE_WITH_TIMEOUT(results()->state(), QString("2 of 2 cells are done."), patience);
+    choose("results.view", "parallel");
+    // The line of the row with seed 6 passes its value at the axis of the seed.
+    QSignalSpy wanted(results(), &ResultsWindow::cellWanted);
+    emit picture() -> rowsPicked({1}, {});
+    QCOMPARE(wanted.size(), 1);
+    QVERIFY2(!wanted.front()[1].toString().isEmpty(), "its folder");
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().seed == 6 && !session().setup().weights.empty(), patience);
+  }
+
+  /// A pause leaves checkpoints, and what goes on from them ends with the numbers of a sweep that nobody disturbed.
+  void aPauseLosesNothing() {
+    openSmall();
+    const QString line = "reclab train elman --task adding --length 40 --steps 20000 --batch 8 --set width=16";
+    const QString folder = makeSweep("paused", line, {{"seed", "1, 2"}});
+    madeIt(folder);
+    find<QSpinBox>(results(), "results.jobs")->setValue(1);
+    QTest::mouseClick(results()->runButton(), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(results()->state().contains("1 in progress"), patience);
+    QTest::mouseClick(results()->runButton(), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(!results()->runner()->running() && !results()->reading(), patience);
+    QTRY_VERIFY2_WITH_TIMEOUT(results()->state().contains("1 with a checkpoint"), qPrintable(results()->state()), patience);
+    QVERIFY2(results()->runButton()->text() != "Pause" && results()->runButton()->isEnabled(), qPrintable(results()->runButton()->text()));
+    QTest::mouseClick(results()->runButton(), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(results()->state().startsWith("2 of 2 cells are done"), 3 * patience);
+    const ResultTablePtr paused = results()->table();
+
+    const QString other = makeSweep("whole", line, {{"seed", "1, 2"}});
+    madeIt(other);
+    QTest::mouseClick(results()->runButton(), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(results()->state().startsWith("2 of 2 cells are done"), 3 * patience);
+    QCOMPARE(results()->table()->measure("loss").values, paused->measure("loss").values);
+  }
+
+  void theFormSaysWhatIsWrong() {
+    openSmall();
+    makeSweep("wrong", "reclab train elman --task adding --length 8 --steps 3", {{"set.widht", "4, 8"}});
+    QVERIFY2(form()->sentence().contains("widht") || form()->makeButton()->isEnabled(), qPrintable(form()->sentence()));
+    if (form()->makeButton()->isEnabled()) {
+      QTest::mouseClick(form()->makeButton(), Qt::LeftButton);
+      QTRY_VERIFY_WITH_TIMEOUT(form()->sentence().contains("width"), patience);  // the nearest name
+    }
+    QVERIFY(!QFileInfo::exists(folder_.filePath("wrong/cells.jsonl")));
+    find<QLineEdit>(form(), "sweep.values0")->setText("4, 4");
+    QVERIFY2(form()->sentence().contains("twice") && !form()->makeButton()->isEnabled(), qPrintable(form()->sentence()));
+    form()->reject();
+    QTRY_VERIFY(form() == nullptr);
+  }
+
+  /// A folder that is dropped on the window is that of a sweep, as one that is opened here.
+  void itsFolderIsOpenedByADrop() {
+    openSmall();
+    const QString folder = makeSweep("dropped", "reclab train elman --task adding --length 8 --steps 2 --batch 2", {{"seed", "1, 2"}});
+    madeIt(folder);
+    results()->close();
+    results()->open(knownTable());
+    window_->openFile(folder);
+    QTRY_VERIFY_WITH_TIMEOUT(results()->isVisible() && results()->place() == folder && results()->table(), patience);
+  }
+};
+
+int main(int argc, char** argv) { return test::runWindowTest<TestResults>(argc, argv, "results-test"); }
+#include "test_results.moc"
