@@ -2,6 +2,7 @@
 #include "evaluation/evaluation.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "array/error.h"
@@ -9,6 +10,7 @@
 #include "evaluation/judged.h"
 #include "experiment/command/command.h"
 #include "experiment/command/typed_run.h"
+#include "experiment/training/learned.h"
 #include "learning/baselines.h"
 
 namespace reclab {
@@ -149,12 +151,42 @@ std::string intervals_in_words(const EvaluationPlan& plan, bool shares, bool fil
          (file ? "; windows of one series depend on each other, so these are too narrow" : "");
 }
 
-std::string command_of(const RunRequest& request, const SequenceChoice& choice, const EvaluationPlan& plan) {
+/// "ID --weights FILE --set KEY=VALUE": the model of a request without its sequence.
+std::string line_of(const RunRequest& request) {
+  CommandLine line;
+  line.model(request, request.device, {"loss", "every", "record", "state"});
+  std::string text;
+  bool keeps = true;
+  for (const std::string& word : line.words()) {
+    if (word.size() > 2 && word[0] == '-' && word[1] == '-')
+      keeps = std::ranges::none_of(sequence_fields(), [&](const Field& field) { return field.flag == word.substr(0, word.find('=')); });
+    if (keeps) text += (text.empty() ? "" : " ") + shell_word(word);
+  }
+  return text;
+}
+
+/// With the trainings that models learned in before it; nothing where two of these write into one folder.
+std::string command_of(const RunRequest& request, const SequenceChoice& choice, EvaluationPlan plan,
+                       const std::vector<JudgedRequest>& beside) {
+  std::map<std::string, std::string> trainings;
+  std::string before;
+  const auto add = [&](const RunRequest& one) {
+    if (!one.learned) return true;
+    const auto [found, is_new] = trainings.try_emplace(one.learned->folder, one.learned->command);
+    if (is_new) before += one.learned->command + " && ";
+    return is_new || found->second == one.learned->command;
+  };
+  bool told = add(request);
+  for (const JudgedRequest& one : beside) {
+    told = add(one.request) && told;
+    plan.others.push_back(line_of(one.request));
+  }
+  if (!told) return {};
   CommandLine line;
   line.model(request, request.device, {"loss", "every", "record", "state"});
   for (const auto& field : evaluation_fields())
     if (is_of(field, choice)) line.field(field, field.get(plan));
-  return line.text("reclab evaluate");
+  return before + line.text("reclab evaluate");
 }
 
 }  // namespace
@@ -167,9 +199,16 @@ void add_rows(EvaluationTable& table, const std::string& model, std::int64_t len
                               part.metric.estimate(table.confidence, table.shares())});
 }
 
-EvaluationTable evaluate(const Registry& registry, const PresetLibrary& presets, const RunRequest& request, const EvaluationPlan& asked,
+EvaluationTable evaluate(const Registry& registry, const PresetLibrary& presets, const RunRequest& request, const EvaluationPlan& plan,
                          const Progress& progress, std::stop_token stop) {
+  return evaluate(registry, presets, JudgedRequest{.request = request}, {}, plan, progress, std::move(stop));
+}
+
+EvaluationTable evaluate(const Registry& registry, const PresetLibrary& presets, const JudgedRequest& own,
+                         const std::vector<JudgedRequest>& beside, const EvaluationPlan& asked, const Progress& progress,
+                         std::stop_token stop) {
   const StopScope scope(stop);
+  const RunRequest& request = own.request;
   EvaluationPlan plan = asked;
   const SequenceChoice choice = choice_of(request.sequence);
   const auto file = file_of(choice);
@@ -177,8 +216,9 @@ EvaluationTable evaluate(const Registry& registry, const PresetLibrary& presets,
   if (plan.lengths.empty())
     plan.lengths = {file ? std::max<std::int64_t>(1, std::min(plan.windows.length, longest_window(file->length, !foretold, plan.windows)))
                          : choice.make.length};
-  std::vector<RunRequest> requests{request};
-  for (const std::string& line : plan.others) requests.push_back(request_of_line(presets, line));
+  std::vector<JudgedRequest> requests{own};
+  for (const std::string& line : plan.others) requests.push_back({{}, request_of_line(presets, line)});
+  requests.insert(requests.end(), beside.begin(), beside.end());
 
   EvaluationTable table{.confidence = plan.confidence};
   std::vector<JudgedModel> models;
@@ -189,8 +229,9 @@ EvaluationTable evaluate(const Registry& registry, const PresetLibrary& presets,
     if (!models.empty()) continue;
     table.data = data_in_words(choice, on, plan);
     table.metric = on.at(0).target_kind == TargetKind::classify ? "accuracy" : "squared error";
-    for (const RunRequest& one : requests) {
-      JudgedModel made = judged_of(registry, one, *on.examples);
+    for (const JudgedRequest& one : requests) {
+      JudgedModel made = judged_of(registry, one.request, *on.examples);
+      if (!one.name.empty()) made.about.name = one.name;
       const std::string id = made.about.name;
       for (int again = 2; std::ranges::find(table.models, made.about.name, &EvaluatedModel::name) != table.models.end(); ++again)
         made.about.name = id + "-" + std::to_string(again);
@@ -199,7 +240,7 @@ EvaluationTable evaluate(const Registry& registry, const PresetLibrary& presets,
     }
   }
   table.intervals = intervals_in_words(plan, table.shares(), choice.is_file());
-  table.command = command_of(request, choice, asked);
+  table.command = command_of(request, choice, asked, beside);
 
   for (const std::int64_t length : plan.lengths) {
     const Judged on = judged_on(choice, file, plan, length);

@@ -64,12 +64,23 @@ struct EvaluationTable {
   bool shares() const { return metric == "accuracy"; }
 };
 
+/// A model that is judged beside the request's, by a name.
+struct JudgedRequest {
+  std::string name{};
+  RunRequest request{};  ///< its sequence is not looked at
+};
+
 /// Judges the request's model and the plan's others on the task, or the file, that the request's sequence was made by. Sequences of a task
 /// are evaluation_sequence(); of a file the windows that a training with the same held-out share holds out. A model that cannot be run at a
 /// length is in `missing`, and the others go on. The same bits for any number of threads and any batch on the CPU. Memory is that of the
 /// sequences side by side and of one segment of the model. Throws Error for a request that no model can be judged by, and Cancelled.
 EvaluationTable evaluate(const Registry& registry, const PresetLibrary& presets, const RunRequest& request, const EvaluationPlan& plan,
                          const Progress& progress, std::stop_token stop);
+/// The same with models that are no lines, behind those that are; `name`: of the request's model. No command is in the table where two of
+/// them learned in folders of the same name.
+EvaluationTable evaluate(const Registry& registry, const PresetLibrary& presets, const JudgedRequest& model,
+                         const std::vector<JudgedRequest>& beside, const EvaluationPlan& plan, const Progress& progress,
+                         std::stop_token stop);
 
 /// The table as arrays of the kind `evaluation`, K lengths and as many parts as the largest length has, NaN where there is none:
 ///   evaluation/<model>/<by>/loss, loss_low, loss_high, metric, metric_low, metric_high, sequences, from, to [K, parts]
