@@ -482,6 +482,14 @@ const std::vector<MeasureRow>& table() {
          for (const TraceArray* array : s.trace->of(Kind::param)) sum += static_cast<double>(array->size());
          return sum;
        }},
+      {{"state_bits", "",
+        "The bits of all numbers that the model carries on from the last step, 64 or 32 of a real one by its precision: no sequence "
+        "model recalls more (Jelassi and others, 2024)."},
+       [](const MeasuredRun& s, const Arguments&) {
+         double numbers = 0.0;
+         for (const auto& [name, array] : s.state) numbers += static_cast<double>(array.size()) * (array.is_complex() ? 2.0 : 1.0);
+         return numbers * (s.trace->info.dtype == "float32" ? 32.0 : 64.0);
+       }},
       {{"flops", "FORM STEPS", "The floating-point operations of a forward pass of so many steps in that form, by formula."},
        [](const MeasuredRun& s, const Arguments& a) { return flops_of(s, a.at(0), whole_of(a.at(1))); }},
   };
@@ -532,7 +540,9 @@ RunRequest recording_for(RunRequest request, const std::vector<std::string>& mea
 
 MeasuredRun run_measured(const RunRequest& request, const std::vector<std::string>& measured, std::stop_token stop) {
   MeasuredRun made{.request = recording_for(request, measured)};
-  made.trace = run(builtin_registry(), made.request, [](double, std::string_view) {}, stop).trace;
+  RunResult result = run(builtin_registry(), made.request, [](double, std::string_view) {}, stop);
+  made.trace = std::move(result.trace);
+  made.state = std::move(result.state);
   if (made.trace->info.outcome == Outcome::cancelled) throw Cancelled();
   if (made.trace->info.outcome != Outcome::finished) throw Error(made.trace->info.sentence, {});
   return made;

@@ -17,6 +17,7 @@ namespace reclab {
 struct MeasuredRun {
   RunRequest request{};
   TracePtr trace{};
+  FinalState state{};                    ///< after its last step
   std::map<std::string, double> view{};  ///< of a window: "pins", "cursor", "shown/gradients"; of what is not there 0
 };
 

@@ -10,6 +10,8 @@
 #include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <numbers>
+#include <numeric>
 #include <optional>
 #include <system_error>
 
@@ -68,10 +70,18 @@ RunRequest run_of(const TrainingRequest& training) {
   return request;
 }
 
-std::map<std::string, double> measures_of(const Training& training) {
+/// What the outputs say of the classes of a sequence beyond how often each is there; NaN where there are none.
+double bits_of(const Training& training, const Sequence& one) {
+  if (one.classes == 0) return nan;
+  const double nats = training.trainer().baseline().loss - training.evaluations().back().loss;
+  return std::max(0.0, nats / std::numbers::ln2) * std::reduce(one.mask.begin(), one.mask.end());
+}
+
+std::map<std::string, double> measures_of(const Training& training, const Sequence& one) {
   const Trainer& trainer = training.trainer();
   const Evaluation& last = training.evaluations().back();
   return {{"loss", last.loss},
+          {"bits", bits_of(training, one)},
           {"metric", last.metric},
           {"baseline", trainer.baseline().loss},
           {"baseline_metric", trainer.baseline().metric},
@@ -120,7 +130,7 @@ Computed train(const SweepFolder& folder, const SweepCell& cell, const TypedRun&
     }
     RunRequest run = run_of(training.request());
     run.learned = training.learned(1);
-    result.measures = measured(folder.plan(), run, measures_of(training), stop);
+    result.measures = measured(folder.plan(), run, measures_of(training, *run.sequence), stop);
   } catch (const Cancelled&) {
     keep();
     throw;
@@ -137,7 +147,9 @@ Computed train(const SweepFolder& folder, const SweepCell& cell, const TypedRun&
 
 Computed run(const SweepPlan& plan, const RunRequest& request, std::stop_token stop) {
   MeasuredRun made{.request = recording_for(request, plan.measures)};
-  made.trace = reclab::run(builtin_registry(), made.request, [](double, std::string_view) {}, stop).trace;
+  RunResult result = reclab::run(builtin_registry(), made.request, [](double, std::string_view) {}, stop);
+  made.trace = std::move(result.trace);
+  made.state = std::move(result.state);
   const RunInfo& info = made.trace->info;
   if (info.outcome == Outcome::cancelled) throw Cancelled();
   if (info.outcome != Outcome::finished) return {.diverged = true, .sentence = info.sentence, .measures = none_of(plan)};

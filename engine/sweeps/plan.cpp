@@ -201,6 +201,7 @@ const std::vector<std::pair<std::string, std::string>>& training_measures() {
       {"baseline", "The loss of the best constant output there."},
       {"baseline_metric", "Its metric."},
       {"batch_loss", "The loss of the last batch, before the step that learned from it."},
+      {"bits", "What the outputs say of the classes of a held-out sequence, in bits beyond how often each class is there."},
       {"steps", "The steps of the training."}};
   return all;
 }

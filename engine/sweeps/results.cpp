@@ -182,8 +182,13 @@ ResultTable table_of(std::string_view text, const std::string& file, std::option
   const auto seconds = takes("seconds");
   if (guesses && !axes && measure.empty() &&
       std::ranges::none_of(columns, [](const Texts& column) { return column.numbers() && named_as_measure(column.name); })) {
+    const auto varies = [&](const Texts& column) { return column.numbers() && 2 * column.levels.size() > rows; };
+    const auto first = std::ranges::find_if(columns, varies);
     const auto last = std::ranges::find_if(columns.rbegin(), columns.rend(), &Texts::numbers);
-    if (last != columns.rend()) measure = last->name;
+    if (first != columns.end() && rows > 2)
+      measure = first->name;
+    else if (last != columns.rend())
+      measure = last->name;
   }
   bool measures = false;
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -233,6 +238,11 @@ ResultTable read_results(const fs::path& place, const std::string& measure, bool
 ResultSummary summary_of(const ResultTable& table, const SummaryPlan& plan) {
   const ResultMeasure& measure = plan.measure.empty() ? table.measures.at(0) : table.measure(plan.measure);
   ResultSummary summary{measure.name, plan.by, plan.confidence, {}};
+  const auto end_of = [&](const char* which) -> const ResultMeasure* {
+    const auto found = std::ranges::find(table.measures, measure.name + which, &ResultMeasure::name);
+    return found == table.measures.end() ? nullptr : &*found;
+  };
+  const ResultMeasure *low = end_of("_low"), *high = end_of("_high");
   if (plan.by.empty())
     for (const ResultAxis& axis : table.axes)
       if (axis.name != "seed") summary.by.push_back(axis.name);
@@ -265,16 +275,21 @@ ResultSummary summary_of(const ResultTable& table, const SummaryPlan& plan) {
     ResultGroup& group = summary.groups.emplace_back();
     for (const ResultAxis* axis : by) group.levels.push_back(axis->level[rows[i]]);
     SequenceMean mean;
+    std::size_t last = 0;
     for (const std::size_t first = rows[i]; i < rows.size() && !compare(first, rows[i]); ++i) {
       const double value = measure.values[rows[i]];
       ++group.count[static_cast<std::size_t>(table.states[rows[i]])];
       if (table.states[rows[i]] != CellState::done || !std::isfinite(value)) continue;
       ++group.values;
+      last = rows[i];
       mean.add(value);
       group.least = std::fmin(group.least, value);
       group.greatest = std::fmax(group.greatest, value);
     }
     group.mean = mean.estimate(plan.confidence);
+    if (group.values != 1 || !low || !high) continue;
+    group.mean.low = low->values[last];
+    group.mean.high = high->values[last];
   }
   if (plan.order != SummaryPlan::Order::axes)
     std::ranges::stable_sort(summary.groups, [&](const ResultGroup& a, const ResultGroup& b) {

@@ -44,7 +44,8 @@ struct ResultTable {
 /// The table of a CSV file (RFC 4180, a header line), or of the folder of a sweep as it stands. A folder's plan says which columns are
 /// measures. In a file they are numbers: `measure`, where it is not empty, and all that stand behind it; else those from the first on whose
 /// name is that of a measure of trainings or cannot be that of an option. The columns "cell", "status" and "seconds" are known by their
-/// names where the first is there. Where no column is one and `guesses`, the last column of numbers is. Throws Error with file and line.
+/// names where the first is there. Where no column is one and `guesses`, the first column of numbers
+/// of which more than half are others is, else the last one of numbers. Throws Error with file and line.
 ResultTable read_results(const std::filesystem::path& place, const std::string& measure = {}, bool guesses = false);
 
 struct SummaryPlan {
@@ -73,7 +74,8 @@ struct ResultSummary {
   double confidence = 0.95;
   std::vector<ResultGroup> groups;  ///< those without a value stand last where the order is that of the mean
 };
-/// Student's interval of the mean over the rows of each group (evaluation/interval.h). Throws Error for a name or a value that is none.
+/// Student's interval of the mean over the rows of each group (evaluation/interval.h); of a row alone that of the table, where it has
+/// columns NAME_low and NAME_high beside the measure NAME. Throws Error for a name or a value that is none.
 ResultSummary summary_of(const ResultTable& table, const SummaryPlan& plan);
 
 /// As CSV: the axes, then rows, values, mean, low, high, least, greatest, diverged, failed, missing.

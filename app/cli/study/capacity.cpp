@@ -26,11 +26,12 @@ void show_capacity(const StudyAsked&, const StudyResult& result, const StudyOutp
   const CapacityTable& table = *whole;
   if (!output.file.empty()) {
     AtomicFile file(output.file);
-    file.write("map,features,rule,pairs,error,error_low,error_high\n");
+    file.write("map,features,rule,pairs,load,error,error_low,error_high\n");
     for (const CapacityRow& row : table.rows) {
       std::string line =
           row.map + "," + std::to_string(row.features) + "," + std::string(to_string(row.rule)) + "," + std::to_string(row.pairs);
-      for (const double value : {row.error.mean, row.error.low, row.error.high}) append_number(line += ",", value);
+      const double load = static_cast<double>(row.pairs) / static_cast<double>(row.features);
+      for (const double value : {load, row.error.mean, row.error.low, row.error.high}) append_number(line += ",", value);
       file.write(line + "\n");
     }
     file.commit();

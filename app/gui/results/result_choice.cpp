@@ -32,6 +32,7 @@ bool is_scale(const ResultAxis& axis) { return !axis.numbers.empty(); }
 ResultChoice usual_choice(const ResultTable& table) {
   ResultChoice choice;
   choice.measure = table.measures.at(0).name;
+  choice.against = table.measures.at(table.measures.size() > 1 ? 1 : 0).name;
   std::vector<std::string> names = without_seed(varied_axes(table));
   // The scale with the most values is the bottom axis, what has the most of the others the upright one.
   std::ranges::stable_sort(names, [&](const std::string& a, const std::string& b) {
@@ -51,6 +52,7 @@ ResultChoice fitted(ResultChoice choice, const ResultTable& table) {
   const std::vector<std::string> names = varied_axes(table);
   if (std::ranges::find(table.measures, choice.measure, &ResultMeasure::name) == table.measures.end())
     choice.measure = table.measures.at(0).name;
+  choice.against = table.measures.at(table.measures.size() > 1 ? 1 : 0).name;
   std::vector<std::string> used;
   for (std::string* one : {&choice.across, &choice.upright, &choice.apart}) {
     if (!has(names, *one) || has(used, *one)) one->clear();
@@ -84,6 +86,7 @@ SummaryPlan plan_of(const ResultChoice& choice, const ResultTable& table) {
       plan.by = without_seed(names);
       plan.order = choice.falling ? SummaryPlan::Order::falling : SummaryPlan::Order::rising;
       break;
+    case ResultView::points: plan.by = without_seed(names); break;
     case ResultView::parallel: plan.by = names; break;
   }
   if (plan.by.empty() && !table.axes.empty()) plan.by.push_back(table.axes.front().name);  // a table of one row has a summary too
@@ -91,10 +94,17 @@ SummaryPlan plan_of(const ResultChoice& choice, const ResultTable& table) {
 }
 
 std::string command_of(const ResultChoice& choice, const ResultTable& table) {
-  CommandLine line;
-  line.word(table.file);
-  line.fields(summary_fields(), plan_of(choice, table));
-  return line.text("reclab sweep summary");
+  const auto line_of = [&](const SummaryPlan& plan) {
+    CommandLine line;
+    line.word(table.file);
+    line.fields(summary_fields(), plan);
+    return line.text("reclab sweep summary");
+  };
+  SummaryPlan plan = plan_of(choice, table);
+  const std::string first = line_of(plan);
+  if (choice.view != ResultView::points) return first;
+  plan.measure = choice.against;
+  return first + " && " + line_of(plan);
 }
 
 std::vector<std::int64_t> rows_of(const ResultTable& table, const SummaryPlan& plan, const std::vector<std::string>& by,

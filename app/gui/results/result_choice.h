@@ -14,13 +14,13 @@ namespace reclab {
 
 using ResultTablePtr = std::shared_ptr<const ResultTable>;
 
-/// A map over two axes, curves with bands, a ranking with intervals, and parallel coordinates.
-enum class ResultView : std::uint8_t { map, curves, ranking, parallel };
+/// A map over two axes, curves with bands, a ranking with intervals, one measure against another, and parallel coordinates.
+enum class ResultView : std::uint8_t { map, curves, ranking, points, parallel };
 
 struct ResultChoice {
   ResultView view = ResultView::map;
-  std::string measure;
-  /// Names of axes, empty for none: the bottom axis; the upright one of a map, and a curve each; a picture each.
+  std::string measure, against;  ///< against: the measure at the bottom of points
+  /// Names of axes, empty for none: the bottom axis; the upright one of a map, a curve or colour each; a picture each.
   std::string across, upright, apart;
   std::vector<std::pair<std::string, std::string>> only{};  ///< rows with these values of axes
   double confidence = 0.95;

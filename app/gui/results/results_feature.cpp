@@ -13,8 +13,11 @@
 #include "gui/frame/lab.h"
 #include "gui/frame/window_frame.h"
 #include "gui/look/look.h"
+#include "gui/results/evaluate_form.h"
 #include "gui/results/results_window.h"
 #include "gui/results/sweep_form.h"
+#include "gui/session/files.h"
+#include "gui/session/pins.h"
 #include "gui/session/requests.h"
 #include "gui/session/work/training.h"
 #include "gui/start/options.h"
@@ -27,6 +30,9 @@ ResultsFeature::ResultsFeature(WindowFrame* frame) : QObject(frame), frame_(fram
   results->setToolTip(tr("Tables of many runs: maps over two settings, curves with bands, rankings, parallel axes"));
   QAction* makes = frame_->add("newSweep", "task", tr("New sweep…"), {}, [this] { makeSweep(); });
   makes->setToolTip(tr("This run or training for many seeds, sizes, settings: a cell each, computed here or elsewhere"));
+  QAction* judges = frame_->add("evaluate", "task", tr("Evaluate…"), {}, [this] { evaluate(); });
+  judges->setToolTip(tr("This model and the pinned ones on many new sequences: loss and metric by length, position, delay and class"));
+  frame_->offer(ActionPlace::runCompare, judges);
   frame_->offer(ActionPlace::runCompare, makes);
   frame_->offer(ActionPlace::runCompare, results);
 }
@@ -86,15 +92,56 @@ void ResultsFeature::makeSweep() {
   }
 }
 
+/// The run as it is shown, with the weights that it has, and the pinned ones by their names.
+void ResultsFeature::evaluate() {
+  SessionController* session = frame_->session();
+  if (!session->library() || !session->trace() || !session->shownSetup().sequence || evaluation_ != nullptr)
+    return frame_->say(tr("There is no run yet that could be evaluated."), Tone::warning);
+  const Setup shown = session->shownSetup();
+  const auto model_of = [&](const Setup& setup, const QString& name) {
+    return JudgedRequest{name.toStdString(), requestFor(setup, session->library()->presets.find(setup.preset), {})};
+  };
+  const QString title = QString::fromStdString(session->library()->presets.find(shown.preset).title);
+  std::vector<JudgedRequest> models{model_of(shown, title)};
+  std::map<std::string, int> runs{{title.toStdString(), -1}};
+  for (const Pin& pin : frame_->pins()->pins()) {
+    Setup setup = pin.setup;
+    setup.sequence = shown.sequence;
+    if (pin.weights) setup.learned[setup.preset] = pin.weights;
+    models.push_back(model_of(setup, pin.name));
+    runs.emplace(pin.name.toStdString(), pin.colour);
+  }
+  evaluation_ = new EvaluateForm(session->library(), std::move(models), session->scheduler(), frame_->window());
+  evaluation_->setAttribute(Qt::WA_DeleteOnClose);
+  connect(evaluation_, &QObject::destroyed, this, [this] { evaluation_ = nullptr; });
+  connect(evaluation_, &EvaluateForm::evaluated, this,
+          [this, title, runs](const EvaluationPtr& table) { showEvaluation(table, title, runs); });
+  evaluation_->open();
+}
+
+void ResultsFeature::showEvaluation(const EvaluationPtr& table, const QString& title, const std::map<std::string, int>& runs) {
+  const QString file = evaluations_.filePath(QStringLiteral("evaluation-%1.csv").arg(++number_));
+  if (const QString problem = writeText(file, QString::fromStdString(csv_of(*table))); !problem.isEmpty())
+    return frame_->say(problem, Tone::warning);
+  Atlas shown{tr("%1, evaluated").arg(title), {}, QString::fromStdString(table->command), file, {}, {}, runs};
+  shown.text = tr("On %1. Intervals: %2.").arg(QString::fromStdString(table->data), QString::fromStdString(table->intervals));
+  for (const NotEvaluated& one : table->missing)
+    shown.text += QStringLiteral(" %1 on %2: %3").arg(QString::fromStdString(one.model)).arg(one.length).arg(windowText(one.why));
+  shown.choice.view = ResultView::curves;
+  shown.choice.measure = "loss";
+  shown.choice.across = "length";
+  shown.choice.upright = "model";
+  shown.choice.only = {{"by", "length"}};
+  show({});
+  window_->open(shown);
+}
+
 /// A training that is kept with its weights is opened with these; else the window is set up as its line says, ready to be trained.
-void ResultsFeature::openCell(const QStringList& words, const QString& folder) {
+void ResultsFeature::openCell(const TypedRun& run, const QString& folder) {
   if (!folder.isEmpty()) {
     emit trainingWanted(folder);
   } else {
     try {
-      std::vector<std::string> line;
-      for (const QString& word : words) line.push_back(word.toStdString());
-      const TypedRun run = typed_run(line);
       const Library& library = *frame_->session()->library();
       Options options;
       options.model = QString::fromStdString(run.id);

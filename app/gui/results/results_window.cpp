@@ -30,9 +30,10 @@
 #include <utility>
 
 #include "experiment/command/command.h"
+#include "experiment/command/typed_run.h"
 #include "files/files.h"
 #include "gui/look/look.h"
-#include "gui/results/result_picture.h"
+#include "gui/results/picture/result_picture.h"
 #include "gui/session/sentences.h"
 #include "plain_text.h"
 #include "plot/figure.h"
@@ -49,12 +50,13 @@ const QString lastPlace = QStringLiteral("results/place");
 
 struct ViewName {
   ResultView view;
-  const char *name, *tip;
+  const char *name, *id;
 };
 constexpr ViewName views[] = {
     {ResultView::map, QT_TRANSLATE_NOOP("reclab::ResultsWindow", "Map"), "map"},
     {ResultView::curves, QT_TRANSLATE_NOOP("reclab::ResultsWindow", "Curves"), "curves"},
     {ResultView::ranking, QT_TRANSLATE_NOOP("reclab::ResultsWindow", "Ranking"), "ranking"},
+    {ResultView::points, QT_TRANSLATE_NOOP("reclab::ResultsWindow", "Points"), "points"},
     {ResultView::parallel, QT_TRANSLATE_NOOP("reclab::ResultsWindow", "Parallel axes"), "parallel"},
 };
 
@@ -108,6 +110,18 @@ ResultsWindow::ResultsWindow(const FileChooser* chooser, QWidget* parent) : QWid
           });
   connect(button("new", "task", tr("New sweep…"), tr("This run or training for many seeds, sizes, settings: a cell each")),
           &QToolButton::clicked, this, &ResultsWindow::newWanted);
+  auto* shipped = button("atlases", "map", tr("Atlases"), tr("Tables that come with the program, each with the command that computes it"));
+  shipped->setPopupMode(QToolButton::InstantPopup);
+  auto* maps = new QMenu(shipped);
+  maps->setToolTipsVisible(true);
+  try {
+    atlases_ = readAtlases(dataFile("atlases/atlases.json"));
+  } catch (const Error& error) {
+    shipped->setEnabled(false);
+    shipped->setToolTip(safeTip(windowText(error)));
+  }
+  for (const Atlas& one : atlases_) maps->addAction(buttonText(one.title), this, [this, one] { open(one); })->setToolTip(safeTip(one.text));
+  shipped->setMenu(maps);
   file_ = new ElidedLabel({}, this);
   file_->setProperty("role", "muted");
   row->addSpacing(8);
@@ -161,7 +175,7 @@ ResultsWindow::ResultsWindow(const FileChooser* chooser, QWidget* parent) : QWid
   copy_ = new QToolButton(this);
   copy_->setObjectName("results.copy");
   copy_->setIcon(icon("copy"));
-  copy_->setText(tr("Copy the command that prints these numbers"));
+  copy_->setText(tr("Copy the command with these numbers"));
   copy_->setToolTip(safeTip(copy_->text()));
   copy_->setFocusPolicy(Qt::TabFocus);
   connect(copy_, &QToolButton::clicked, this, [this] {
@@ -215,9 +229,10 @@ QWidget* ResultsWindow::makeControls() {
   };
   view_ = box("view", tr("Picture"),
               tr("Map: means as colours over two settings. Curves: means over one, with bands. Ranking: the best settings with intervals. "
-                 "Parallel axes: each row a line through its values."));
-  for (const ViewName& one : views) view_->addItem(tr(one.name), QString(one.tip));
+                 "Points: one measure against another. Parallel axes: each row a line through its values."));
+  for (const ViewName& one : views) view_->addItem(tr(one.name), QString(one.id));
   measure_ = box("measure", tr("Measure"), tr("The column whose mean is drawn"));
+  against_ = box("against", tr("Against"), tr("The measure of the bottom axis"));
   across_ = box("across", tr("Across"), tr("The setting of the bottom axis"));
   upright_ = box("upright", tr("Upright"), tr("The setting of the upright axis of a map, or of a curve each"));
   uprightName_ = qobject_cast<QLabel*>(form_->labelForField(upright_));
@@ -317,23 +332,32 @@ void ResultsWindow::open(const QString& place) {
     note(tr("A sweep is computed in %1; pause it first.").arg(QDir::toNativeSeparators(runner_.folder())), true);
     return;
   }
+  if (atlas_ && atlas_->file != place) atlas_.reset();
   const bool another = place != place_;
   place_ = place;
-  QSettings().setValue(lastPlace, place);
+  if (!atlas_) QSettings().setValue(lastPlace, place);
   if (another) {
     ++asked_;
-    from_.clear();
+    from_ = atlas_ ? atlas_->choice.measure : std::string();
     table_.reset();
     status_.reset();
     isSweep_ = false;
     note(tr("Reading %1").arg(QFileInfo(place).fileName()), false);
-    file_->setText(QDir::toNativeSeparators(place));
+    file_->setText(atlas_ ? atlas_->title : QDir::toNativeSeparators(place));
     file_->setToolTip(safeTip(file_->text()));
     reading_ = false;
     tellSweep();
     draw();
   }
   read();
+}
+
+void ResultsWindow::open(const Atlas& atlas) {
+  const bool again = place_ == atlas.file;
+  atlas_ = atlas;
+  open(atlas.file);
+  if (place_ != atlas.file) return atlas_.reset();  // a sweep is computed
+  if (again && table_) setChoice(atlas.choice);
 }
 
 void ResultsWindow::read() {
@@ -371,7 +395,7 @@ void ResultsWindow::take(const Came& came) {
   if (came.table) {
     const bool first = !table_;
     table_ = came.table;
-    choice_ = first ? usual_choice(*table_) : fitted(choice_, *table_);
+    choice_ = fitted(!first ? choice_ : atlas_ ? atlas_->choice : usual_choice(*table_), *table_);
     if (first) fillControls();
   } else {
     table_.reset();
@@ -389,7 +413,9 @@ void ResultsWindow::take(const Came& came) {
 void ResultsWindow::fillControls() {
   filling_ = true;
   measure_->clear();
-  for (const ResultMeasure& one : table_->measures) measure_->addItem(QString::fromStdString(one.name), QString::fromStdString(one.name));
+  against_->clear();
+  for (QComboBox* box : {measure_, against_})
+    for (const ResultMeasure& one : table_->measures) box->addItem(QString::fromStdString(one.name), QString::fromStdString(one.name));
   if (!isSweep_)  // which columns of a table are measures is not written in it
     for (const ResultAxis& one : table_->axes)
       if (is_scale(one)) measure_->addItem(QString::fromStdString(one.name), QString::fromStdString(one.name));
@@ -435,6 +461,7 @@ void ResultsWindow::chosen() {
   ResultChoice next = choice_;
   next.view = views[std::max(0, view_->currentIndex())].view;
   next.measure = dataOf(measure_);
+  next.against = dataOf(against_);
   if (std::ranges::find(table_->measures, next.measure, &ResultMeasure::name) == table_->measures.end()) {
     ++asked_;
     from_ = next.measure;
@@ -465,19 +492,20 @@ void ResultsWindow::chosen() {
 void ResultsWindow::draw() {
   controls_->setVisible(table_ != nullptr);
   save_->setEnabled(table_ != nullptr);
-  copy_->setEnabled(table_ != nullptr);
   command_.clear();
   if (!table_) {
     picture_->clearResults();
     pages_->setCurrentWidget(sentence_);
     hint_->clear();
     line_->setText({});
+    copy_->setEnabled(false);
     return;
   }
   filling_ = true;
   for (std::size_t i = 0; i < std::size(views); ++i)
     if (views[i].view == choice_.view) view_->setCurrentIndex(static_cast<int>(i));
   choose(measure_, choice_.measure);
+  choose(against_, choice_.against);
   choose(across_, choice_.across);
   choose(upright_, choice_.upright);
   choose(apart_, choice_.apart);
@@ -489,24 +517,27 @@ void ResultsWindow::draw() {
     box->setCurrentIndex(found == choice_.only.end() ? 0 : std::max(0, box->findData(QString::fromStdString(found->second))));
   }
   filling_ = false;
-  const bool map = choice_.view == ResultView::map, curves = choice_.view == ResultView::curves;
-  uprightName_->setText(curves ? tr("A curve each") : tr("Upright"));
+  const bool map = choice_.view == ResultView::map, curves = choice_.view == ResultView::curves,
+             points = choice_.view == ResultView::points;
+  uprightName_->setText(curves ? tr("A curve each") : points ? tr("A colour each") : tr("Upright"));
   upright_->setAccessibleName(uprightName_->text());
   form_->setRowVisible(across_, map || curves);
-  form_->setRowVisible(upright_, map || curves);
+  form_->setRowVisible(upright_, map || curves || points);
+  form_->setRowVisible(against_, points);
   form_->setRowVisible(apart_, map || curves);
-  form_->setRowVisible(confidence_, curves || choice_.view == ResultView::ranking);
   form_->setRowVisible(falling_, choice_.view == ResultView::ranking);
   only_->setVisible(!onlyBoxes_.empty());
-  picture_->setResults(table_, choice_);
+  picture_->setResults(table_, choice_, atlas_ ? atlas_->text : QString(), atlas_ ? atlas_->runs : std::map<std::string, int>());
+  form_->setRowVisible(confidence_, (curves || choice_.view == ResultView::ranking) && picture_->averages());
   const bool none = std::ranges::none_of(picture_->summary().groups, [](const ResultGroup& group) { return group.values > 0; });
   if (none)
     note(isSweep_ ? tr("No cell has a result yet.") : tr("No row has a value of %1.").arg(QString::fromStdString(choice_.measure)), false);
   pages_->setCurrentWidget(none ? static_cast<QWidget*>(sentence_) : picture_);
-  hint_->setText(isSweep_ ? tr("A click opens the run.") : QString());
-  command_ = QString::fromStdString(command_of(choice_, *table_));
+  hint_->setText(opensRuns() ? tr("A click opens the run.") : QString());
+  command_ = atlas_ && atlas_->plans.empty() ? atlas_->command : QString::fromStdString(command_of(choice_, *table_));
   line_->setText(command_);
   line_->setToolTip(safeTip(command_));
+  copy_->setEnabled(!command_.isEmpty());
 }
 
 void ResultsWindow::tellSweep() {
@@ -543,7 +574,7 @@ void ResultsWindow::saveFigure() {
   const FigureText words = [&] {
     FigureText one(tr("Results – %1").arg(picture_->subject()));
     one.description = file_->text();
-    one.command = command_;
+    one.command = atlas_ ? atlas_->command : command_;
     return one;
   }();
   QString problem = QDir().mkpath(answer->folder) ? QString() : tr("%1 is no folder and cannot be made.").arg(answer->folder);
@@ -558,12 +589,12 @@ void ResultsWindow::saveTable() {
   QString file = chooser_->save(this, tr("Save the numbers"), "results.csv", tr("Tables (*.csv)"));
   if (file.isEmpty()) return;
   if (!file.endsWith(".csv", Qt::CaseInsensitive)) file += ".csv";
-  const QString problem = writeText(file, QString::fromStdString(summary_csv(*table_, picture_->summary())));
+  const QString problem = writeText(file, picture_->csv());
   emit said(problem.isEmpty() ? tr("The numbers are in %1.").arg(file) : problem, !problem.isEmpty());
 }
 
 void ResultsWindow::offerRows(const std::vector<std::int64_t>& rows, QPoint where) {
-  if (!isSweep_ || !table_) return;
+  if (!opensRuns() || !table_) return;
   if (rows.size() == 1) return openRow(rows.front());
   auto* menu = new QMenu(this);
   menu->setObjectName("results.rows");
@@ -582,13 +613,14 @@ void ResultsWindow::offerRows(const std::vector<std::int64_t>& rows, QPoint wher
 
 void ResultsWindow::openRow(std::int64_t row) {
   try {
+    if (atlas_) {
+      emit cellWanted(lineOf(atlas_->plans, row), {});
+      return;
+    }
     const SweepFolder folder(place_.toStdString());
     const SweepCell cell = folder.cell(row);
-    QStringList words;
-    for (const std::string& word : cell.words) words << QString::fromStdString(word);
-    const auto its = folder.place(cell);
-    const QString kept = QString::fromStdString(its.string());
-    emit cellWanted(words, QFileInfo::exists(kept + "/training.json") ? kept : QString());
+    const QString kept = QString::fromStdString(folder.place(cell).string());
+    emit cellWanted(typed_run(cell.words), QFileInfo::exists(kept + "/training.json") ? kept : QString());
   } catch (const Error& error) {
     emit said(windowText(error), true);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gui/jobs/worker.h"
+#include "gui/results/atlases.h"
 #include "gui/results/result_choice.h"
 #include "gui/results/sweep_runner.h"
 #include "gui/session/files.h"
@@ -37,6 +38,8 @@ class ResultsWindow : public QWidget {
 
   /// Reads a table, or the folder of a sweep, in a thread of its own.
   void open(const QString& place);
+  void open(const Atlas& atlas);
+  const std::vector<Atlas>& atlases() const { return atlases_; }
   QString place() const { return place_; }
   bool reading() const { return reading_; }
   const ResultTablePtr& table() const { return table_; }
@@ -51,8 +54,8 @@ class ResultsWindow : public QWidget {
 
  signals:
   void newWanted();
-  /// A row is to be looked at: the words of its line, and the folder of its training where that is kept.
-  void cellWanted(const QStringList& words, QString folder);
+  /// A row is to be looked at: its line, and the folder of its training where that is kept.
+  void cellWanted(const reclab::TypedRun& run, QString folder);
   void said(QString sentence, bool bad);
 
  protected:
@@ -73,6 +76,7 @@ class ResultsWindow : public QWidget {
   };
   QWidget* makeControls();
   QWidget* makeSweep();
+  bool opensRuns() const { return isSweep_ || (atlas_ && !atlas_->plans.empty()); }
   void read();
   void take(const Came& came);
   void fillControls();
@@ -89,7 +93,9 @@ class ResultsWindow : public QWidget {
 
   const FileChooser* chooser_;
   QString place_, command_;
-  std::string from_;  ///< the first measure of a table, that was chosen by hand; empty: those that are known as such
+  std::vector<Atlas> atlases_;
+  std::optional<Atlas> atlas_;  ///< that is shown
+  std::string from_;            ///< the first measure of a table, that was chosen by hand; empty: those that are known as such
   bool reading_ = false, filling_ = false, isSweep_ = false;
   std::uint64_t asked_ = 0;  ///< a number for each place that was asked for
   ResultTablePtr table_;
@@ -98,7 +104,7 @@ class ResultsWindow : public QWidget {
   std::int64_t cells_ = 0;
   QTimer watch_;
   ElidedLabel *file_, *line_;
-  QComboBox *view_, *measure_, *across_, *upright_, *apart_, *confidence_;
+  QComboBox *view_, *measure_, *against_, *across_, *upright_, *apart_, *confidence_;
   QCheckBox *logarithmic_, *falling_;
   QLabel *uprightName_, *sentence_, *state_, *hint_;
   QFormLayout* form_;

@@ -118,7 +118,7 @@ SweepForm::SweepForm(LibraryPtr library, const FileChooser* chooser, const Sweep
   auto* browse = new QToolButton(this);
   browse->setIcon(icon("open"));
   browse->setText(tr("Choose the folder"));
-  browse->setToolTip(browse->text());
+  browse->setToolTip(safeTip(browse->text()));
   connect(browse, &QToolButton::clicked, this, [this] {
     if (!chooser_->folder) return;
     const QString chosen = chooser_->folder(this, tr("The folder for the cells"));

@@ -16,9 +16,12 @@
 #include <QSpinBox>
 #include <algorithm>
 
+#include "array/error.h"
 #include "experiment/command/typed_run.h"
+#include "gui/results/atlases.h"
+#include "gui/results/evaluate_form.h"
+#include "gui/results/picture/result_picture.h"
 #include "gui/results/result_choice.h"
-#include "gui/results/result_picture.h"
 #include "gui/results/results_feature.h"
 #include "gui/results/results_window.h"
 #include "gui/results/sweep_form.h"
@@ -34,6 +37,7 @@ class TestResults : public test::WindowTest {
   ResultsWindow* results() { return window_->results()->window(); }
   SweepForm* form() { return window_->results()->form(); }
   ResultPicture* picture() { return results()->picture(); }
+  QString tipOf(std::size_t group) { return picture()->tipAt(picture()->placeOf(group)); }
   template <class T>
   T* find(QWidget* in, const char* name) {
     T* found = in->findChild<T*>(name);
@@ -121,15 +125,13 @@ class TestResults : public test::WindowTest {
     QCOMPARE(results()->choice().apart, std::string("kind"));
     const std::size_t one = groupWith({{"kind", "y"}, {"a", "2"}, {"b", "3"}});
     QVERIFY(std::abs(picture()->summary().groups[one].mean.mean - 123.0) < 1e-12);
-    const QPointF place = picture()->placeOf(one);
-    QVERIFY2(picture()->tipAt(place).contains("mean 123") && picture()->tipAt(place).contains("kind = y"),
-             qPrintable(picture()->tipAt(place)));
-    QCOMPARE(picture()->rowsAt(place).size(), std::size_t{3});
+    QTRY_VERIFY2(tipOf(one).contains("mean 123") && tipOf(one).contains("kind = y"), qPrintable(tipOf(one)));  // when it is laid out
+    QCOMPARE(picture()->rowsAt(picture()->placeOf(one)).size(), std::size_t{3});
     photograph(results(), "results-map");
 
     choose("results.view", "curves");
     const std::size_t point = groupWith({{"kind", "x"}, {"a", "3"}, {"b", "4"}});
-    QVERIFY2(picture()->tipAt(picture()->placeOf(point)).contains("mean 34"), qPrintable(picture()->tipAt(picture()->placeOf(point))));
+    QTRY_VERIFY2(tipOf(point).contains("mean 34"), qPrintable(tipOf(point)));
     // Student's interval of three values 0.1 apart: 4.3027 * 0.1 / sqrt(3).
     QVERIFY(std::abs(picture()->summary().groups[point].mean.high - 34.0 - 4.302652729911275 * 0.1 / std::sqrt(3.0)) < 1e-9);
     photograph(results(), "results-curves");
@@ -167,6 +169,83 @@ class TestResults : public test::WindowTest {
     QCOMPARE(QString::fromUtf8(file.readAll()), QString::fromStdString(summary_csv(*results()->table(), picture()->summary())));
   }
 
+  /// A measure against another one: a point for each setting, with the means of both.
+  void aMeasureAgainstAnother() {
+    openSmall();
+    openTable(written("both.csv", "model,seed,loss,size\nx,1,1,10\nx,2,3,10\ny,1,5,1000\ny,2,5,1000\n"));
+    choose("results.view", "points");
+    choose("results.against", "size");
+    const std::size_t x = groupWith({{"model", "x"}}), y = groupWith({{"model", "y"}});
+    QTRY_VERIFY2(tipOf(x).contains("loss: mean 2") && tipOf(x).contains("size: mean 10"), qPrintable(tipOf(x)));
+    QTRY_VERIFY(picture()->placeOf(y).x() > picture()->placeOf(x).x() && picture()->placeOf(y).y() < picture()->placeOf(x).y());
+    QCOMPARE(picture()->csv().section('\n', 0, 0).section(',', -1), QString("size"));
+    QCOMPARE(picture()->csv().section('\n', 1, 1).section(',', -1), QString("10"));
+    QCOMPARE(results()->command().count(" && "), 1);
+  }
+
+  /// The tables that come with the program are whole, have a row a cell of their plans, and a click opens such a run.
+  void itsAtlasesAreWhole() {
+    openSmall();
+    window_->action("results")->trigger();
+    QVERIFY(results()->atlases().size() >= 3);
+    for (const Atlas& atlas : results()->atlases()) {
+      results()->open(atlas);
+      QTRY_VERIFY_WITH_TIMEOUT(results()->place() == atlas.file && results()->table(), patience);
+      QCOMPARE(results()->choice().view, atlas.choice.view);
+      QCOMPARE(results()->choice().measure, atlas.choice.measure);
+      QVERIFY2(!picture()->summary().groups.empty() && picture()->caption().contains(atlas.text), qPrintable(atlas.title));
+      QVERIFY2(std::ranges::all_of(
+                   results()->table()->states,
+                   [](CellState state) { return state == CellState::done || state == CellState::diverged || state == CellState::failed; }),
+               qPrintable(atlas.title));
+      photograph(results(), "atlas-" + QFileInfo(atlas.file).baseName());
+      if (atlas.plans.empty()) continue;
+      const std::int64_t last = results()->table()->rows() - 1;
+      const TypedRun run = lineOf(atlas.plans, last);
+      QVERIFY_EXCEPTION_THROWN(lineOf(atlas.plans, last + 1), Error);
+      // The line is that of the row: each axis that is an option has its value.
+      for (const ResultAxis& axis : results()->table()->axes)
+        if (const auto given = run.given.find("--" + axis.name); given != run.given.end())
+          QCOMPARE(given->second, axis.levels[axis.level[static_cast<std::size_t>(last)]]);
+      emit picture() -> rowsPicked({last}, {});
+      QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == run.id, patience);
+    }
+  }
+
+  /// The model that is looked at and a pinned one, on sequences of several lengths: the numbers of the command line.
+  void modelsAreEvaluated() {
+    openSmall();
+    window_->action("pin")->trigger();
+    clickModel("gru");
+    window_->action("evaluate")->trigger();
+    EvaluateForm* form = window_->results()->evaluation();
+    QVERIFY(form != nullptr && form->isVisible());
+    auto* lengths = find<QLineEdit>(form, "evaluate.lengths");
+    lengths->setText("8, eight");
+    QVERIFY2(!form->startButton()->isEnabled() && form->sentence().contains("eight"), qPrintable(form->sentence()));
+    lengths->setText("8, 16, 4");
+    find<QSpinBox>(form, "evaluate.sequences")->setValue(5);
+    QVERIFY2(form->startButton()->isEnabled(), qPrintable(form->sentence()));
+    QTest::mouseClick(form->startButton(), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(results() != nullptr && results()->table(), patience);
+    QTRY_VERIFY(window_->results()->evaluation() == nullptr);
+    QCOMPARE(results()->choice().across, std::string("length"));
+    const ResultAxis& models = results()->table()->axis("model");
+    QVERIFY2(models.levels.size() >= 3, "both, and a baseline");
+    QCOMPARE(results()->table()->axis("length").levels, (std::vector<std::string>{"4", "8", "16"}));
+    photograph(results(), "results-evaluation");
+    const std::vector<std::string> words = shell_words(results()->command().toStdString());
+    QStringList arguments;
+    for (std::size_t i = 1; i < words.size(); ++i) arguments << QString::fromStdString(words[i]);
+    const QString folder = folder_.filePath("evaluated");
+    QProcess reclab;
+    reclab.start(SweepRunner::program(), arguments + QStringList{"--export", folder});
+    QVERIFY2(reclab.waitForFinished(patience) && reclab.exitCode() == 0, qPrintable(results()->command()));
+    const ResultTable again = read_results((folder + "/evaluation.csv").toStdString());
+    QCOMPARE(again.measure("loss").values, results()->table()->measure("loss").values);
+    QCOMPARE(again.measure("metric_high").values.size(), results()->table()->measure("metric_high").values.size());
+  }
+
   void aTableThatIsNoneIsSaid() {
     openSmall();
     window_->action("results")->trigger();
@@ -194,6 +273,7 @@ class TestResults : public test::WindowTest {
     choose("results.view", "curves");
     const std::size_t eight = groupWith({{"set.width", "8"}});
     QCOMPARE(picture()->summary().groups[eight].values, std::int64_t{2});
+    QTRY_COMPARE(picture()->rowsAt(picture()->placeOf(eight)).size(), std::size_t{2});
     QTest::mouseClick(picture(), Qt::LeftButton, {}, picture()->placeOf(eight).toPoint());
     QMenu* menu = results()->findChild<QMenu*>("results.rows");
     QVERIFY(menu != nullptr && menu->actions().size() == 2);

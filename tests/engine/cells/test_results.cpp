@@ -64,6 +64,21 @@ TEST_CASE("columns of a collected table are axes and measures by their names, of
   CHECK(other.cells.empty() && other.rows() == 2);
 }
 
+TEST_CASE("of a table without a known measure the first column of numbers is taken that is another in most rows") {
+  const Scratch scratch;
+  const auto guessed = [&](const std::string& text) { return names_of(read_results(scratch.file("t.csv", text), {}, true).measures); };
+  CHECK(guessed("map,n,error,low\na,1,0.1,0\na,2,0.2,0\nb,1,0.3,0\nb,2,0.4,0.1\n") == (Names{"error", "low"}));
+  CHECK(guessed("map,n\na,1\na,1\na,2\n") == (Names{"n"}));
+  CHECK(guessed("n,loss,m\n1,0.5,2\n2,0.5,3\n3,0.5,4\n") == (Names{"loss", "m"}));
+}
+
+TEST_CASE("a row alone has the interval that stands beside its measure") {
+  const ResultTable table = table_of("map,seed,loss,loss_low,loss_high\na,1,2,1.5,2.25\nb,1,3,1,5\nb,2,4,1,5\n");
+  const ResultSummary summary = summary_of(table, {});
+  CHECK(summary.groups[0].mean.low == 1.5 && summary.groups[0].mean.high == 2.25);
+  CHECK_CLOSE(summary.groups[1].mean.high - 3.5, 12.706204736174698 * 0.5, 1e-9);  // t(0.975, 1) s / √2 with s = 1 / √2
+}
+
 TEST_CASE("quotation marks, line ends and marks of an encoding are read as RFC 4180 has them") {
   const ResultTable table = table_of("\xef\xbb\xbf\"a,\"\"b\"\"\",loss\r\n\"two\nlines\",1\r\n\r\n,2");
   CHECK(names_of(table.axes) == (Names{"a,\"b\""}));

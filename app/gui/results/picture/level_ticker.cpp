@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/results/level_ticker.h"
+#include "gui/results/picture/level_ticker.h"
 
 #include <QFontMetrics>
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/results/strands.h"
+#include "gui/results/picture/strands.h"
 
 #include <QLineF>
 #include <algorithm>

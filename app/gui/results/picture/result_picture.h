@@ -4,7 +4,9 @@
 
 #include <QList>
 #include <array>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "gui/results/result_choice.h"
@@ -21,10 +23,14 @@ class ResultPicture : public Plot {
   static constexpr int mostPictures = 12;  ///< of a picture each
   explicit ResultPicture(QWidget* parent = nullptr);
 
-  void setResults(const ResultTablePtr& table, const ResultChoice& choice);
+  /// `about`: a text over the picture; `runs`: as an atlas has them.
+  void setResults(const ResultTablePtr& table, const ResultChoice& choice, const QString& about = {},
+                  const std::map<std::string, int>& runs = {});
   void clearResults();
   bool isEmpty() const { return !table_; }
   const ResultSummary& summary() const { return summary_; }
+  bool averages() const;    ///< some of its numbers are means of several rows
+  QString csv() const;      ///< the numbers of the picture
   QString subject() const;  ///< "loss over seq-length, a curve each for preset"
   QString caption() const { return caption_->text(); }
   /// The rows under a position, in its pixels.
@@ -54,20 +60,24 @@ class ResultPicture : public Plot {
   void drawMap();
   void drawCurves();
   void drawRanking();
+  void drawPoints();
   void drawParallel();
-  QPen penOf(std::size_t level, std::size_t levels) const;
-  double drawn(double value) const;  ///< its logarithm where that is asked for
+  QPen penOf(std::size_t level, std::size_t levels) const;  ///< of a level of the axis of curves and colours
+  double drawn(double value) const;                         ///< its logarithm where that is asked for
   void tickValues(QCPAxis* axis) const;
   std::vector<std::uint32_t> apartLevels() const;
   std::optional<std::size_t> groupAt(const QPointF& position) const;
   QString tipOf(std::size_t group) const;
   QString meanOver() const;
+  QString intervals(const QString& drawn_as) const;
   std::size_t placeIn(const std::string& axis) const;  ///< of the summary's axes
 
   ResultTablePtr table_;
+  QString about_;
+  std::map<std::string, int> runs_;
   ResultChoice choice_;
   SummaryPlan plan_;
-  ResultSummary summary_;
+  ResultSummary summary_, against_;  ///< against_: of the measure at the bottom of points, with the same groups
   std::vector<Mark> marks_;
   std::vector<std::int64_t> strandRows_;  ///< of the table, of each line
   Strands* strands_ = nullptr;

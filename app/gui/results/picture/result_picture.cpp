@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/results/result_picture.h"
+#include "gui/results/picture/result_picture.h"
 
 #include <QMouseEvent>
 #include <QtMath>
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
-#include "gui/results/cell_numbers.h"
-#include "gui/results/level_ticker.h"
-#include "gui/results/strands.h"
+#include "gui/look/look.h"
+#include "gui/results/picture/cell_numbers.h"
+#include "gui/results/picture/level_ticker.h"
+#include "gui/results/picture/strands.h"
 #include "plot/parts/curves.h"
+#include "plot/parts/table.h"
 #include "plot/value_axis.h"
 
 namespace reclab {
 namespace {
 
-constexpr int mostCurves = 8;  // with colours of their own
+constexpr std::size_t colours = 7;  // of curves; twice as many have a dash too
 constexpr std::size_t mostStrands = 20'000;
 constexpr int rowOfRanking = 17;  // pixels
 constexpr int clickReach = 12;    // pixels
@@ -84,8 +87,11 @@ ResultPicture::ResultPicture(QWidget* parent)
   clearResults();
 }
 
-void ResultPicture::setResults(const ResultTablePtr& table, const ResultChoice& choice) {
+void ResultPicture::setResults(const ResultTablePtr& table, const ResultChoice& choice, const QString& about,
+                               const std::map<std::string, int>& runs) {
   table_ = table;
+  about_ = about;
+  runs_ = runs;
   choice_ = choice;
   plan_ = plan_of(choice, *table);
   summary_ = summary_of(*table, plan_);
@@ -100,6 +106,7 @@ void ResultPicture::clearResults() {
 
 QString ResultPicture::subject() const {
   if (!table_) return {};
+  if (choice_.view == ResultView::points) return tr("%1 against %2").arg(text(summary_.measure), text(choice_.against));
   QStringList parts{tr("%1 over %2")
                         .arg(text(summary_.measure), choice_.view == ResultView::map || choice_.view == ResultView::curves
                                                          ? text(choice_.across)
@@ -122,14 +129,37 @@ void ResultPicture::tickValues(QCPAxis* axis) const {
   axis->setTicker(choice_.logarithmic ? QSharedPointer<QCPAxisTicker>(new PowerTicker) : QSharedPointer<QCPAxisTicker>(new NumberTicker));
 }
 
-/// The settings over which means are taken: those that vary in the rows of a group.
+/// The settings over which means are taken: those of which a group has more than one level.
 QString ResultPicture::meanOver() const {
-  QStringList names;
-  for (const std::string& name : varied_axes(*table_))
-    if (std::ranges::find(summary_.by, name) == summary_.by.end() &&
-        std::ranges::find(choice_.only, name, &std::pair<std::string, std::string>::first) == choice_.only.end())
-      names << text(name);
-  return names.isEmpty() ? tr("rows") : names.join(QStringLiteral(", "));
+  const std::vector<std::int64_t> rows = rows_of(*table_, plan_, {}, {});
+  std::vector<const ResultAxis*> by;
+  for (const std::string& name : summary_.by) by.push_back(&table_->axis(name));
+  std::map<std::vector<std::uint32_t>, std::int64_t> first;  // a row of each group
+  std::set<std::string> names;
+  for (const std::int64_t row : rows) {
+    std::vector<std::uint32_t> levels;
+    for (const ResultAxis* axis : by) levels.push_back(axis->level[static_cast<std::size_t>(row)]);
+    const auto [found, is_new] = first.try_emplace(std::move(levels), row);
+    if (is_new) continue;
+    for (const ResultAxis& axis : table_->axes)
+      if (axis.level[static_cast<std::size_t>(row)] != axis.level[static_cast<std::size_t>(found->second)]) names.insert(axis.name);
+  }
+  QStringList words;
+  for (const ResultAxis& axis : table_->axes)
+    if (names.contains(axis.name)) words << text(axis.name);
+  return words.join(QStringLiteral(", "));
+}
+
+bool ResultPicture::averages() const {
+  return std::ranges::any_of(summary_.groups, [](const ResultGroup& group) { return group.values > 1; });
+}
+
+/// The words on the ends of intervals; empty where there are none.
+QString ResultPicture::intervals(const QString& drawn_as) const {
+  if (!averages()) return tr("%1: the interval that stands beside each value in the table.").arg(drawn_as);
+  const QString over = meanOver();
+  return tr("%1: the %2 % interval of the mean over %3 (Student’s t).")
+      .arg(drawn_as, number(100.0 * choice_.confidence), over.isEmpty() ? tr("rows") : over);
 }
 
 /// The levels that have a picture each: at most so many; one picture of all where no axis is chosen.
@@ -143,7 +173,13 @@ std::vector<std::uint32_t> ResultPicture::apartLevels() const {
 }
 
 QPen ResultPicture::penOf(std::size_t level, std::size_t levels) const {
-  if (levels <= mostCurves) return {theme().series(static_cast<int>(level)), 1.8};
+  if (!runs_.empty() && choice_.upright == "model") {
+    const auto run = runs_.find(table_->axis(choice_.upright).levels[level]);
+    if (run == runs_.end()) return {theme().muted, 1.6, Qt::DashLine};
+    return {run->second < 0 ? theme().shown() : pinColour(run->second), 1.8};
+  }
+  if (levels <= 2 * colours)
+    return {theme().series(static_cast<int>(level % colours)), 1.8, level < colours ? Qt::SolidLine : Qt::DashLine};
   const double share = static_cast<double>(level) / static_cast<double>(levels - 1);  // the brightest of the map are too pale for lines
   return {QColor::fromRgb(viridis()[static_cast<std::size_t>(std::lround((theme().dark ? 40.0 : 0.0) + 215.0 * share))]), 1.6};
 }
@@ -196,7 +232,7 @@ void ResultPicture::rebuild() {
   marks_.clear();
   strands_ = nullptr;
   strandRows_.clear();
-  caption_->setText({});
+  caption_->setText(table_ ? about_ : QString(), true);
   note_->setText({});
   if (!table_) {
     place(0, false, false);
@@ -207,6 +243,7 @@ void ResultPicture::rebuild() {
     case ResultView::map: drawMap(); break;
     case ResultView::curves: drawCurves(); break;
     case ResultView::ranking: drawRanking(); break;
+    case ResultView::points: drawPoints(); break;
     case ResultView::parallel: drawParallel(); break;
   }
   redraw();
@@ -318,7 +355,8 @@ void ResultPicture::drawCurves() {
         const QPen pen = penOf(of, levels);
         QColor shade = pen.color();
         shade.setAlphaF(theme().dark ? 0.28f : 0.20f);
-        Curve one{addCurve(cell.rect, pen.color()), addCurve(cell.rect, pen.color()), addCurve(cell.rect, pen.color(), pen.widthF())};
+        Curve one{addCurve(cell.rect, pen.color()), addCurve(cell.rect, pen.color()),
+                  addCurve(cell.rect, pen.color(), pen.widthF(), pen.style())};
         one.low->setPen(Qt::NoPen);
         one.high->setPen(Qt::NoPen);
         one.low->setBrush(shade);
@@ -359,8 +397,7 @@ void ResultPicture::drawCurves() {
     for (const auto& [of, parts] : shows)
       legend_->add("level/" + level(*by, of), tr("%1 = %2").arg(text(by->name), level(*by, of)), penOf(of, levels), parts);
   QStringList notes;
-  if (bands)
-    notes << tr("Shaded: the %1 % interval of the mean over %2 (Student’s t).").arg(number(100.0 * choice_.confidence), meanOver());
+  if (bands) notes << intervals(tr("Shaded"));
   if (apart.size() > pictures) notes << tr("The first %1 of %2 pictures.").arg(pictures).arg(apart.size());
   note_->setText(notes.join(' '), true);
 }
@@ -421,7 +458,7 @@ void ResultPicture::drawRanking() {
   QStringList by, notes;
   for (const std::string& name : summary_.by) by << text(name);
   notes << tr("By %1.").arg(by.join(QStringLiteral(", ")));
-  if (bars) notes << tr("Bars: the %1 % interval of the mean over %2 (Student’s t).").arg(number(100.0 * choice_.confidence), meanOver());
+  if (bars) notes << intervals(tr("Bars"));
   if (rows < summary_.groups.size())
     notes << tr("The first %1 of %2.").arg(grouped(std::ssize(places)), grouped(std::ssize(summary_.groups)));
   note_->setText(notes.join(' '), true);
@@ -559,6 +596,8 @@ QString ResultPicture::tipOf(std::size_t group) const {
     lines << tr("%1: mean %2").arg(text(summary_.measure), number(of.mean.mean, 4));
     if (std::isfinite(of.mean.low))
       lines << tr("%1 % interval %2 to %3").arg(number(100.0 * choice_.confidence), number(of.mean.low, 4), number(of.mean.high, 4));
+    if (choice_.view == ResultView::points)
+      lines << tr("%1: mean %2").arg(text(choice_.against), number(against_.groups[group].mean.mean, 4));
     if (of.values > 1) lines << tr("of %1 rows, %2 to %3").arg(grouped(of.values), number(of.least, 4), number(of.greatest, 4));
   }
   for (std::size_t i = 0; i < cell_states.size(); ++i)
@@ -579,6 +618,20 @@ QString ResultPicture::tipAt(const QPointF& position) const {
   }
   const std::optional<std::size_t> group = groupAt(position);
   return group ? tipOf(*group) : QString();
+}
+
+QString ResultPicture::csv() const {
+  if (!table_) return {};
+  const QString of = QString::fromStdString(summary_csv(*table_, summary_));
+  if (choice_.view != ResultView::points) return of;
+  const QStringList ours = of.split('\n', Qt::SkipEmptyParts);
+  QString both;
+  for (qsizetype i = 0; i < ours.size(); ++i)
+    both += ours[i] + ',' +
+            (i == 0 ? csvCell(text(choice_.against))
+                    : QString::fromUtf8(csvNumber(against_.groups[static_cast<std::size_t>(i - 1)].mean.mean))) +
+            '\n';
+  return both;
 }
 
 QPointF ResultPicture::placeOf(std::size_t group) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/results/cell_numbers.h"
+#include "gui/results/picture/cell_numbers.h"
 
 #include <QFontMetrics>
 #include <algorithm>
