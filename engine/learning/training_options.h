@@ -26,8 +26,9 @@ struct TrainingOptions {
   std::int64_t pc_iterations = 0;  ///< of predictive-coding: how often its errors relax; 0: as often as a sequence has steps
   double pc_rate = 1.0;            ///< of the same
   double tpc_precision = 1.0;      ///< of temporal-pc: of a target, next to that of a predicted state
-  double lifted_penalty = 1.0;     ///< of lifted and local-propagation, and how often they do what LiftedSequence::lift() does
+  double lifted_penalty = 1.0;     ///< of the rules of lifted states, and how often they do what LiftedSequence::lift() and sweep() do
   std::int64_t lifted_rounds = 5, lifted_iterations = 20;
+  double lifted_proximal = 10.0;  ///< of block-descent: how strongly weights are held to those before each of its turns
   std::uint64_t seed = 1;  ///< of the signs and the feedback that a rule draws; they depend on it, on the step and on the sequence alone
   OptimiserOptions optimiser;
   RateSchedule rate;

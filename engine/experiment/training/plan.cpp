@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "array/error.h"
@@ -99,12 +101,13 @@ TrainingField optimiser_choice() {
 /// Whether a rule has the states of whole sequences, or changes the weights by itself.
 bool learns_whole(const TrainingPlan& plan) {
   const std::string& rule = plan.options.rule;
-  return rule == "forcing" || rule == "force" || rule == "predictive-coding" || rule == "temporal-pc" || rule == "lifted" ||
-         rule == "local-propagation";
+  static const std::set<std::string_view> whole{"forcing",       "force",  "predictive-coding", "temporal-pc",
+                                                "block-descent", "lifted", "local-propagation"};
+  return whole.contains(rule);
 }
 
 /// Whether an optimiser has gradients to change weights by.
-bool optimises(const TrainingPlan& plan) { return plan.options.rule != "force"; }
+bool optimises(const TrainingPlan& plan) { return plan.options.rule != "force" && plan.options.rule != "block-descent"; }
 
 /// Of one optimiser or several.
 TrainingField of_optimiser(const Field& option) {
@@ -211,19 +214,28 @@ std::vector<TrainingField> made() {
             where([](const TrainingPlan& plan) { return plan.options.rule == "temporal-pc"; },
                   real("--tpc-precision", "tpc_precision", unbounded, "Of temporal-pc: precision of a target, next to a predicted state's",
                        [](auto& plan) -> auto& { return plan.options.tpc_precision; }))));
-  const auto lifted = [](const TrainingPlan& plan) { return plan.options.rule == "lifted" || plan.options.rule == "local-propagation"; };
+  const auto lifted = [](const TrainingPlan& plan) {
+    return plan.options.rule == "lifted" || plan.options.rule == "local-propagation" || plan.options.rule == "block-descent";
+  };
   add(shown({"penalty of states", "How strongly a state is held to what the step makes of the one before", 0, 1e6, {}},
             where(lifted, real("--lifted-penalty", "lifted_penalty", unbounded,
-                               "Of lifted and local-propagation: how strongly states are held to the recurrence",
+                               "Of lifted, local-propagation and block-descent: how strongly states are held to the recurrence",
                                [](auto& plan) -> auto& { return plan.options.lifted_penalty; }))));
-  add(shown({"iterations of states", "Of conjugate gradients, by which the states move", 1, 1e4, {}},
+  add(shown({"iterations of states", "By which the states move, and with block descent the weights", 1, 1e4, {}},
             where(lifted, count("--lifted-iterations", "K", "lifted_iterations", 1, most,
-                                "Of lifted and local-propagation: iterations by which the states move",
+                                "Of the same: the most iterations by which the states move, and with block-descent the weights",
                                 [](auto& plan) -> auto& { return plan.options.lifted_iterations; }))));
-  add(shown({"rounds of multipliers", "How often the states move and the multipliers rise", 1, 1e4, {}},
-            where([](const TrainingPlan& plan) { return plan.options.rule == "local-propagation"; },
-                  count("--lifted-rounds", "M", "lifted_rounds", 1, most, "Of local-propagation: how often its multipliers rise",
+  add(shown({"rounds", "How often the states move, and then the multipliers rise or the weights move", 1, 1e4, {}},
+            where([](const TrainingPlan& plan) { return plan.options.rule == "local-propagation" || plan.options.rule == "block-descent"; },
+                  count("--lifted-rounds", "M", "lifted_rounds", 1, most,
+                        "Of local-propagation and block-descent: how often the states move and the multipliers rise, or the weights move",
                         [](auto& plan) -> auto& { return plan.options.lifted_rounds; }))));
+  add(shown(
+      {"hold of weights", "How strongly weights are held to those before a round: the larger, the smaller are the changes", 0, 1e6, {}},
+      where(
+          [](const TrainingPlan& plan) { return plan.options.rule == "block-descent"; },
+          real("--lifted-proximal", "lifted_proximal", unbounded, "Of block-descent: how strongly weights are held to those before a round",
+               [](auto& plan) -> auto& { return plan.options.lifted_proximal; }))));
   add(where(optimises, optimiser_choice()));
   for (const Field& option : optimiser_fields()) add(of_optimiser(option));
   add(shown({"schedule",

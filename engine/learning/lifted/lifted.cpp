@@ -3,18 +3,31 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "array/error.h"
+#include "learning/lifted/conjugate_descent.h"
+#include "learning/lifted/positive_definite.h"
 #include "learning/online/sequence_rule.h"
 
 namespace reclab {
 namespace {
 
-double dot(const std::vector<double>& a, const std::vector<double>& b) {
+std::vector<double> softmax(const std::vector<double>& y) {
+  const double largest = *std::ranges::max_element(y);
+  std::vector<double> p;
   double sum = 0.0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
-  return sum;
+  for (const double one : y) sum += p.emplace_back(std::exp(one - largest));
+  for (double& one : p) one /= sum;
+  return p;
+}
+
+/// to [n, n] += factor row row', the lower triangle.
+void add_square(std::vector<double>& to, double factor, const std::vector<double>& row) {
+  const std::size_t n = row.size();
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j <= i; ++j) to[i * n + j] += factor * row[i] * row[j];
 }
 
 }  // namespace
@@ -28,8 +41,9 @@ LiftedSequence::LiftedSequence(StepMap& step, const Sequence& sequence, std::sto
       states_(step.states()),
       s_(length_ * states_),
       adjoint_(length_ * states_),
-      duals_(length_ * states_) {
-  std::vector<double> state = step_.start(), output_adjoint;
+      duals_(length_ * states_),
+      begin_(step_.start()) {
+  std::vector<double> state = begin_, output_adjoint;
   for (std::size_t t = 0; t < length_; ++t) {
     check_stop();
     step_.evaluate(state, input(t));
@@ -101,48 +115,10 @@ double LiftedSequence::value(const std::vector<double>& s, std::vector<double>& 
   return sum;
 }
 
-/// Conjugate gradients (E. Polak, G. Ribiere), each step as far as the curvature along it says, by a difference of gradients, or less
-/// until the value falls.
 void LiftedSequence::descend(std::int64_t iterations) {
-  constexpr double nudge = 1e-6;
-  std::vector<double> gradient, other, direction, moved(s_.size());
-  double now = value(s_, gradient);
-  const auto move = [&](double by) {
-    for (std::size_t i = 0; i < s_.size(); ++i) moved[i] = s_[i] + by * direction[i];
-  };
-  for (std::int64_t k = 0; k < iterations; ++k) {
-    if (direction.empty())
-      for (const double g : gradient) direction.push_back(-g);
-    double along = dot(gradient, direction);
-    if (along >= 0.0) {
-      for (std::size_t i = 0; i < direction.size(); ++i) direction[i] = -gradient[i];
-      along = dot(gradient, direction);
-    }
-    const double size = std::sqrt(dot(direction, direction));
-    if (size == 0.0) break;
-    const double little = nudge / size;
-    move(little);
-    value(moved, other);
-    const double curvature = (dot(other, direction) - along) / little;
-    double by = curvature > 0.0 ? -along / curvature : 1.0 / std::max(1.0, penalty_);
-    std::vector<double> next;
-    double then = 0.0;
-    for (int tries = 0;; ++tries) {
-      move(by);
-      then = value(moved, next);
-      if (then <= now || tries == 40) break;
-      by *= 0.5;
-    }
-    if (!(then <= now)) break;  // no digit is left
-    s_ = moved;
-    now = then;
-    double turn = 0.0;
-    for (std::size_t i = 0; i < next.size(); ++i) turn += next[i] * (next[i] - gradient[i]);
-    const double before = dot(gradient, gradient);
-    gradient = std::move(next);
-    turn = before > 0.0 ? std::max(0.0, turn / before) : 0.0;
-    for (std::size_t i = 0; i < direction.size(); ++i) direction[i] = turn * direction[i] - gradient[i];
-  }
+  const auto at = [this](const std::vector<double>& s, std::vector<double>& gradient) { return value(s, gradient); };
+  conjugate_descent(s_, at, {.iterations = iterations, .first_step = 1.0 / std::max(1.0, penalty_)});
+  std::vector<double> gradient;
   value(s_, gradient);  // and the adjoints of the last states
 }
 
@@ -152,6 +128,110 @@ void LiftedSequence::lift(double penalty, std::int64_t rounds, std::int64_t iter
     if (round > 0) duals_ = adjoint_;
     descend(iterations);
   }
+}
+
+double LiftedSequence::block_value(std::size_t t, const std::vector<double>& prediction, const std::vector<double>& s,
+                                   std::vector<double>& off, std::vector<double>& output_adjoint) {
+  step_.evaluate(s, input(t + 1));
+  double sum = loss_at(t + 1, output_adjoint), squares = 0.0;
+  off.resize(states_);
+  for (std::size_t i = 0; i < states_; ++i) {
+    const double own = prediction[i] - s[i];
+    off[i] = step_.next()[i] - s_[(t + 1) * states_ + i];
+    squares += own * own + off[i] * off[i];
+    off[i] *= penalty_;
+  }
+  return sum + 0.5 * penalty_ * squares;
+}
+
+/// penalty (I + J' J) + the loss's second derivative through the outputs, at the step that was evaluated last: the lower triangle.
+std::vector<double> LiftedSequence::block_curvature(std::size_t t) {
+  std::vector<double> H(states_ * states_), unit(states_), of_output(step_.outputs());
+  for (std::size_t i = 0; i < states_; ++i) {
+    H[i * states_ + i] += penalty_;
+    unit[i] = 1.0;
+    step_.pull_back(unit, {});
+    unit[i] = 0.0;
+    add_square(H, penalty_, step_.state_adjoint());
+  }
+  const LossForm form = of_task_.form();
+  double weight = 0.0;
+  std::vector<double> target(static_cast<std::size_t>(form.target_width(std::ssize(of_output))));
+  of_task_.rows(static_cast<std::int64_t>(t + 1), {&weight, 1}, target);
+  if (weight == 0.0) return H;
+  const bool classes = form.term == LossTerm::cross_entropy;
+  const std::vector<double> share = classes ? softmax(step_.output()) : std::vector<double>(of_output.size(), 1.0);
+  for (std::size_t o = 0; o < of_output.size(); ++o) {
+    of_output[o] = 1.0;
+    step_.pull_back({}, of_output);
+    of_output[o] = 0.0;
+    add_square(H, weight * share[o], step_.state_adjoint());
+  }
+  if (classes) {
+    step_.pull_back({}, share);
+    add_square(H, -weight, step_.state_adjoint());
+  }
+  return H;
+}
+
+void LiftedSequence::settle(std::size_t t, double penalty, std::int64_t iterations) {
+  penalty_ = penalty;
+  step_.evaluate(t > 0 ? row(s_, t - 1) : std::span<double>(begin_), input(t));
+  const std::vector<double> prediction = step_.next();
+  if (t + 1 == length_) {
+    std::ranges::copy(prediction, row(s_, t).begin());
+    return;
+  }
+  std::vector<double> s(row(s_, t).begin(), row(s_, t).end()), moved(states_), off, output_adjoint, slope(states_);
+  double now = block_value(t, prediction, s, off, output_adjoint);
+  for (std::int64_t k = 0; k < iterations; ++k) {
+    check_stop();
+    step_.pull_back(off, output_adjoint);
+    double steepest = 0.0, terms = 0.0;
+    for (std::size_t i = 0; i < states_; ++i) {
+      const double own = penalty_ * (s[i] - prediction[i]), later = step_.state_adjoint()[i];
+      slope[i] = own + later;
+      steepest = std::max(steepest, std::abs(slope[i]));
+      terms = std::max(terms, std::abs(own) + std::abs(later));
+    }
+    if (steepest <= 4.0 * std::numeric_limits<double>::epsilon() * terms) break;
+    const std::vector<double> way = solve_positive_definite(block_curvature(t), slope);
+    double then = 0.0, by = 1.0;
+    for (int tries = 0; tries <= 40; ++tries, by *= 0.5) {
+      for (std::size_t i = 0; i < states_; ++i) moved[i] = s[i] - by * way[i];
+      then = block_value(t, prediction, moved, off, output_adjoint);
+      if (then <= now) break;
+    }
+    if (!(then <= now)) break;  // no digit is left
+    std::swap(s, moved);
+    now = then;
+  }
+  std::ranges::copy(s, row(s_, t).begin());
+}
+
+void LiftedSequence::sweep(double penalty, std::int64_t iterations) {
+  for (std::size_t t = length_; t-- > 0;) settle(t, penalty, iterations);
+}
+
+double LiftedSequence::objective(double penalty, std::span<double> gradient) {
+  penalty_ = penalty;
+  std::vector<double> output_adjoint;
+  double sum = 0.0;
+  for (std::size_t t = 0; t < length_; ++t) {
+    check_stop();
+    step_.evaluate(t > 0 ? row(s_, t - 1) : std::span<double>(begin_), input(t));
+    sum += loss_at(t, output_adjoint);
+    const std::span<double> adjoint = row(adjoint_, t);
+    for (std::size_t i = 0; i < states_; ++i) {
+      const double off = step_.next()[i] - s_[t * states_ + i];
+      sum += 0.5 * penalty * off * off;
+      adjoint[i] = penalty * off;
+    }
+    if (gradient.empty()) continue;
+    step_.pull_back(adjoint, output_adjoint);
+    for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] += step_.weight_adjoint()[i];
+  }
+  return sum;
 }
 
 void LiftedSequence::pull_back(std::span<double> gradient) {

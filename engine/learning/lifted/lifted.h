@@ -37,6 +37,18 @@ class LiftedSequence {
   /// penalties (M. Carreira-Perpinan, W. Wang, AISTATS 2014); more are that of G. Marra and others (IJCNN 2020). The adjoint of n[t] is
   /// then l[t], of before the last change, + penalty (n[t] - s[t]).
   void lift(double penalty, std::int64_t rounds, std::int64_t iterations);
+  /// Block coordinates of the same function without multipliers: from the last state to the first, each goes to where its own part is least
+  /// with all others held,
+  ///   L[t+1](s) + penalty/2 (|n[t] - s|^2 + |f(s, u[t+1]) - s[t+1]|^2),
+  /// by at most `iterations` of Gauss-Newton's method with the second derivative of the loss, each as far as the value falls; where step
+  /// and read-out are linear one of them is the closed form. The last state becomes its prediction.
+  void sweep(double penalty, std::int64_t iterations);
+  /// One state of a sweep.
+  void settle(std::size_t t, double penalty, std::int64_t iterations);
+  /// sum_t L[t] + penalty/2 |n[t] - s[t]|^2 with the weights as they are; its derivative by the weights is added to `gradient`, which may
+  /// be empty for none.
+  double objective(double penalty, std::span<double> gradient);
+  const std::vector<double>& states() const { return s_; }  ///< [T, states]
   /// sum_t (adjoint of n[t])' dn[t]/dtheta + dL[t]/dtheta, added to all weights one after another.
   void pull_back(std::span<double> gradient);
 
@@ -49,6 +61,10 @@ class LiftedSequence {
   /// The augmented Lagrangian at `s`, and its gradient.
   double value(const std::vector<double>& s, std::vector<double>& gradient);
   void descend(std::int64_t iterations);
+  /// The part of s[t]; `off`: penalty (f(s, u[t+1]) - s[t+1]).
+  double block_value(std::size_t t, const std::vector<double>& prediction, const std::vector<double>& s, std::vector<double>& off,
+                     std::vector<double>& output_adjoint);
+  std::vector<double> block_curvature(std::size_t t);
 
   StepMap& step_;
   const Sequence& sequence_;
@@ -58,6 +74,7 @@ class LiftedSequence {
   std::vector<double> s_;        // [T, states], s[t] after step t
   std::vector<double> adjoint_;  // [T, states], of n[t]
   std::vector<double> duals_;    // l
+  std::vector<double> begin_;    // the state before the first step
   double penalty_ = 0.0, loss_ = 0.0;
   std::optional<std::pair<std::string, std::string>> bad_;
 };
