@@ -101,8 +101,8 @@ TrainingField optimiser_choice() {
 /// Whether a rule has the states of whole sequences, or changes the weights by itself.
 bool learns_whole(const TrainingPlan& plan) {
   const std::string& rule = plan.options.rule;
-  static const std::set<std::string_view> whole{"forcing",       "force",  "predictive-coding", "temporal-pc",
-                                                "block-descent", "lifted", "local-propagation"};
+  static const std::set<std::string_view> whole{
+      "forcing", "force", "predictive-coding", "temporal-pc", "block-descent", "lifted", "local-propagation", "lra", "p-tncn"};
   return whole.contains(rule);
 }
 
@@ -236,6 +236,20 @@ std::vector<TrainingField> made() {
           [](const TrainingPlan& plan) { return plan.options.rule == "block-descent"; },
           real("--lifted-proximal", "lifted_proximal", unbounded, "Of block-descent: how strongly weights are held to those before a round",
                [](auto& plan) -> auto& { return plan.options.lifted_proximal; }))));
+  const auto aligns = [](const TrainingPlan& plan) { return plan.options.rule == "lra" || plan.options.rule == "p-tncn"; };
+  add(shown(
+      {"step to targets", "β: how far a target lies from the state in the direction that the feedback shows", 0, 1e3, {}},
+      where(aligns, real("--align-step", "align_step", unbounded, "Of lra and p-tncn: how far the target of a layer lies from its state",
+                         [](auto& plan) -> auto& { return plan.options.align_step; }))));
+  add(shown(
+      {"weight of predictions", "α: how far a layer is moved to what the layer behind it predicted of it", 0, 1e3, {}},
+      where([](const TrainingPlan& plan) { return plan.options.rule == "p-tncn"; },
+            real("--align-prediction", "align_prediction", unbounded, "Of p-tncn: how far a layer is moved to what was predicted of it",
+                 [](auto& plan) -> auto& { return plan.options.align_prediction; }))));
+  add(shown({"rate of feedback", "At which the weights of the feedback, and of predictions, learn; 0: they stay as drawn", 0, 1e3, {}},
+            where(aligns, real("--feedback-rate", "feedback_rate", unbounded,
+                               "Of lra and p-tncn: the rate at which the weights of feedback and predictions learn",
+                               [](auto& plan) -> auto& { return plan.options.feedback_rate; }))));
   add(where(optimises, optimiser_choice()));
   for (const Field& option : optimiser_fields()) add(of_optimiser(option));
   add(shown({"schedule",

@@ -18,6 +18,7 @@ namespace reclab {
 /// The loss of a part of one sequence, and its gradient.
 struct SequenceGradient {
   std::vector<double> gradient{};  ///< dL/dtheta, all weights behind each other
+  std::vector<double> of_rule{};   ///< the same of weights that the rule has of its own
   double value = 0.0;
   bool counts = false;                                       ///< whether a step has a target
   std::optional<std::pair<std::string, std::string>> bad{};  ///< where training ends: the reason, and the array

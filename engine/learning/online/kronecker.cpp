@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "array/error.h"
-#include "learning/online/step_pattern.h"
+#include "learning/structure/step_pattern.h"
 
 namespace reclab {
 namespace {

@@ -30,6 +30,7 @@ LearningRule::Part SequenceRule::learn(std::stop_token stop) {
   cpu::parallel(std::ssize(own_), [&](std::int64_t b) {
     Own& own = own_[static_cast<std::size_t>(b)];
     own.gradient.assign(own.step->weights(), 0.0);
+    own.of_rule.clear();
     own.bad.reset();
     own.value = 0.0;
     own.counts = std::ranges::any_of(own.sequence->mask, [](double m) { return m != 0.0; });
@@ -39,6 +40,15 @@ LearningRule::Part SequenceRule::learn(std::stop_token stop) {
     }
   });
   return total_.sum(own_, number_, stop);
+}
+
+std::vector<double> SequenceRule::sum_of_rule() const {
+  std::vector<double> sum;
+  for (const Own& own : own_) {
+    sum.resize(std::max(sum.size(), own.of_rule.size()));
+    for (std::size_t i = 0; i < own.of_rule.size(); ++i) sum[i] += own.of_rule[i];
+  }
+  return sum;
 }
 
 std::int64_t SequenceRule::bytes() const {

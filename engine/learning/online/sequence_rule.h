@@ -33,6 +33,8 @@ class SequenceRule : public LearningRule {
   virtual void take(StepMap& step, const Sequence& sequence, SequenceGradient& own, const std::stop_token& stop) const = 0;
   /// Before the sequences of a batch are taken.
   virtual void look_at_weights() {}
+  /// The sum of SequenceGradient::of_rule over the sequences of the last batch, in their order.
+  std::vector<double> sum_of_rule() const;
   /// The float64 numbers that are kept of a sequence, beside its gradient.
   virtual std::size_t numbers(const StepMap& step) const = 0;
 

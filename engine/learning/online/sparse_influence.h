@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "learning/online/influence.h"
-#include "learning/online/step_pattern.h"
+#include "learning/structure/step_pattern.h"
 
 namespace reclab {
 

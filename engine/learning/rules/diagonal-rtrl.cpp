@@ -3,44 +3,19 @@
 // Mujika, J. Sacramento, NeurIPS 2023): a weight reaches few entries of the state, so that what it reaches in its own layer is all of P
 // that is kept. Where it enters a layer above, it is seen by the error that comes down within the step, and not by the memory of that
 // layer: exact for one layer, for a stack an approximation.
-#include <algorithm>
 #include <limits>
 
 #include "learning/online/sparse_influence.h"
+#include "learning/structure/step_layers.h"
 
 namespace reclab::rules_by_name {
 namespace {
 
 OnlineMethod method(const OnlineSetup& setup) {
-  const StepPattern pattern = step_pattern(setup);
-  const StepMap step(setup.model, setup.inputs, setup.outputs);
-  const std::size_t n = step.states(), weights = step.weights();
-  std::vector<int> layer_of(n);
-  for (std::size_t i = 0; i < step.parts().size(); ++i)
-    std::fill_n(layer_of.begin() + static_cast<std::ptrdiff_t>(step.parts()[i].first), step.parts()[i].entries,
-                step.network().states()[i].layer);
-  // The lowest layer that a weight acts on is its own.
-  std::vector<int> own(weights, std::numeric_limits<int>::max());
-  for (std::size_t i = 0; i < n; ++i)
-    for (const std::uint32_t w : pattern.direct.listed(i)) own[w] = std::min(own[w], layer_of[i]);
-  StepPattern within{BitMatrix(n, n), BitMatrix(n, weights)};
-  for (std::size_t i = 0; i < n; ++i) {
-    for (const std::uint32_t j : pattern.jacobian.listed(i))
-      if (layer_of[i] == layer_of[j]) within.jacobian.set(i, j);
-    for (const std::uint32_t w : pattern.direct.listed(i))
-      if (own[w] == layer_of[i]) within.direct.set(i, w);
-  }
-  BitMatrix self(n, n);
-  for (std::size_t i = 0; i < n; ++i) self.set(i, i);
-  const BitMatrix blocks = reached_within({within.jacobian, self}, std::numeric_limits<std::int64_t>::max()).within;
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto of_layer = static_cast<std::size_t>(std::ranges::count(layer_of, layer_of[i])), block = blocks.listed(i).size();
-    if (block > 2 && 2 * block > of_layer)
-      throw Error(
-          setup.model.architecture().id + " has a layer in which " + std::to_string(block) + " of " + std::to_string(of_layer) +
-              " entries of the state act on one of them, so its transition is neither diagonal nor in blocks: choose rtrl, or snap.",
-          {.model = setup.model.architecture().id, .parameter = "rule", .value = "diagonal-rtrl"});
-  }
+  const StepLayers layers = step_layers(setup);
+  require_blocks(layers, setup, "diagonal-rtrl");
+  const StepPattern& pattern = layers.pattern;
+  const StepPattern within = layers.within();
   const BitMatrix kept = reached_within(within, std::numeric_limits<std::int64_t>::max()).within;
   const auto plan = std::make_shared<const SparsePlan>(pattern, kept, within.jacobian);
   return {.influence = [plan] { return std::make_unique<SparseInfluence>(plan); },

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "learning/online/influence.h"
-#include "learning/online/step_pattern.h"
+#include "learning/structure/step_pattern.h"
 
 namespace reclab::rules_by_name {
 namespace {

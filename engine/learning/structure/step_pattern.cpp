@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "learning/online/step_pattern.h"
+#include "learning/structure/step_pattern.h"
 
 #include <algorithm>
 #include <bit>
