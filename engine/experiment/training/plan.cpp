@@ -102,7 +102,7 @@ TrainingField optimiser_choice() {
 bool learns_whole(const TrainingPlan& plan) {
   const std::string& rule = plan.options.rule;
   static const std::set<std::string_view> whole{
-      "forcing", "force", "predictive-coding", "temporal-pc", "block-descent", "lifted", "local-propagation", "lra", "p-tncn"};
+      "forcing", "force", "predictive-coding", "temporal-pc", "block-descent", "lifted", "local-propagation", "lra", "p-tncn", "dni"};
   return whole.contains(rule);
 }
 
@@ -250,6 +250,10 @@ std::vector<TrainingField> made() {
             where(aligns, real("--feedback-rate", "feedback_rate", unbounded,
                                "Of lra and p-tncn: the rate at which the weights of feedback and predictions learn",
                                [](auto& plan) -> auto& { return plan.options.feedback_rate; }))));
+  add(shown({"rate of the synthesiser", "At which the forecast of the gradient learns; 0: it stays as it is", 0, 2, {}},
+            where([](const TrainingPlan& plan) { return plan.options.rule == "dni"; },
+                  real("--dni-rate", "dni_rate", 2.0, "Of dni: the rate at which its synthesiser learns",
+                       [](auto& plan) -> auto& { return plan.options.dni_rate; }))));
   add(where(optimises, optimiser_choice()));
   for (const Field& option : optimiser_fields()) add(of_optimiser(option));
   add(shown({"schedule",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The learning of the parallel temporal neural coding network (A. Ororbia, A. Mali, C. L. Giles, D. Kifer, IEEE TNNLS 31(10), 2020) for the
 // layers of any model: each layer also predicts the one nearer to the output, errors of predictions move the states, and the next step
-// goes on from there. The derivative of the step is the model's, where the authors leave out that of the activation.
+// goes on from there. The derivative of the step is the model's, where the authors leave out that of the activation; feedback learns by the
+// change of the prediction transposed, as in their program, and not by the paper's difference of two steps.
 #include "learning/feedback/local_alignment.h"
 
 namespace reclab::rules_by_name {
