@@ -31,7 +31,8 @@ struct TrainingOptions {
   double lifted_proximal = 10.0;  ///< of block-descent: how strongly weights are held to those before each of its turns
   /// Of lra and p-tncn: beta and alpha of AlignmentForm, and the rate at which their weights of feedback and of predictions learn.
   double align_step = 0.1, align_prediction = 1.0, feedback_rate = 0.01;
-  double dni_rate = 0.5;   ///< of dni: of its synthesiser
+  double dni_rate = 0.5;           ///< of dni: of its synthesiser
+  std::int64_t stage_steps = 200;  ///< of staged-columns: the steps of training of a stage
   std::uint64_t seed = 1;  ///< of the signs and the feedback that a rule draws; they depend on it, on the step and on the sequence alone
   OptimiserOptions optimiser;
   RateSchedule rate;

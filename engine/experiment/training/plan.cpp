@@ -254,6 +254,11 @@ std::vector<TrainingField> made() {
             where([](const TrainingPlan& plan) { return plan.options.rule == "dni"; },
                   real("--dni-rate", "dni_rate", 2.0, "Of dni: the rate at which its synthesiser learns",
                        [](auto& plan) -> auto& { return plan.options.dni_rate; }))));
+  add(shown(
+      {"steps of a stage", "After which the columns of a layer stay as they are and those of the next begin to learn", 1, most_steps, {}},
+      where([](const TrainingPlan& plan) { return plan.options.rule == "staged-columns"; },
+            count("--stage-steps", "N", "stage_steps", 1, longest, "Of staged-columns: steps after which the next layer learns",
+                  [](auto& plan) -> auto& { return plan.options.stage_steps; }))));
   add(where(optimises, optimiser_choice()));
   for (const Field& option : optimiser_fields()) add(of_optimiser(option));
   add(shown({"schedule",

@@ -62,6 +62,9 @@ struct OnlineMethod {
 
 /// The rule with that method, over the sequences of a batch. Throws Error where the method is too large, or cannot learn with the options.
 std::unique_ptr<LearningRule> online_rule(const LearningRuleInfo& info, const LearningSetup& setup);
+/// The same with another method than info.online.
+std::unique_ptr<LearningRule> online_rule(const LearningRuleInfo& info, const LearningSetup& setup,
+                                          const std::function<OnlineMethod(const OnlineSetup&)>& method);
 
 /// to += factor * row
 inline void add_scaled(std::span<double> to, double factor, std::span<const double> row) {

@@ -21,7 +21,7 @@ bool all_finite(std::span<const double> values) {
 
 class OnlineRule final : public LearningRule {
  public:
-  OnlineRule(const LearningRuleInfo& info, const LearningSetup& setup)
+  OnlineRule(const LearningRuleInfo& info, const LearningSetup& setup, const std::function<OnlineMethod(const OnlineSetup&)>& make)
       : model_(setup.model), length_(setup.length), seed_(setup.options.seed), total_(setup.model) {
     const TrainingOptions& options = setup.options;
     if (options.truncate > 0)
@@ -34,7 +34,7 @@ class OnlineRule final : public LearningRule {
     add();
     StepMap& step = *own_.front().step;
     require_even_steps(info.title, step, first, loss);
-    const OnlineMethod method = info.online({model_, options, first.width, loss.outputs()});
+    const OnlineMethod method = make({model_, options, first.width, loss.outputs()});
     numbers_ = static_cast<double>(options.batch) * method.numbers;
     if (numbers_ > most_numbers)
       throw Error(info.title + " keeps the derivatives of " + std::to_string(step.states()) + " entries of the state by " +
@@ -136,7 +136,11 @@ class OnlineRule final : public LearningRule {
 }  // namespace
 
 std::unique_ptr<LearningRule> online_rule(const LearningRuleInfo& info, const LearningSetup& setup) {
-  return std::make_unique<OnlineRule>(info, setup);
+  return online_rule(info, setup, info.online);
+}
+std::unique_ptr<LearningRule> online_rule(const LearningRuleInfo& info, const LearningSetup& setup,
+                                          const std::function<OnlineMethod(const OnlineSetup&)>& method) {
+  return std::make_unique<OnlineRule>(info, setup, method);
 }
 
 }  // namespace reclab

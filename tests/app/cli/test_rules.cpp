@@ -94,12 +94,16 @@ TEST_CASE("credit writes how near rules come to the true gradient, by step, para
 TEST_CASE("a training by each rule goes on with the bits that it would have had") {
   const test::Scratch scratch;
   for (const LearningRuleInfo& rule : learning_rules()) {
-    const std::string id = rule.id == "diagonal-rtrl" ? "lru" : "gru", whole = scratch / (rule.id + "-whole"),
-                      part = scratch / (rule.id + "-part");
+    const std::string id = rule.id == "diagonal-rtrl"    ? "lru"
+                           : rule.id == "staged-columns" ? "columnar-lstm"
+                                                         : "gru",
+                      whole = scratch / (rule.id + "-whole"), part = scratch / (rule.id + "-part");
     const auto command = [&](const std::string& steps, const std::string& folder) {
       const std::string task = rule.id == "forcing" ? "mackey-glass" : "adding";
-      return std::vector<std::string>{id,  "--set",      "width=5", "--task", task,    "--length", "8",   "--steps",  "6",   "--batch",
-                                      "2", "--held-out", "4",       "--rule", rule.id, "--until",  steps, "--export", folder};
+      std::vector<std::string> line{id,  "--set",      "width=5", "--task", task,    "--length", "8",   "--steps",  "6",   "--batch",
+                                    "2", "--held-out", "4",       "--rule", rule.id, "--until",  steps, "--export", folder};
+      if (rule.id == "staged-columns") line.insert(line.end(), {"--set", "stages=3", "--stage-steps", "2"});
+      return line;
     };
     trained(command("6", whole));
     trained(command("3", part));

@@ -507,16 +507,19 @@ TEST_CASE("errors that go forward miss their end where the adjoint shrinks, and 
 
 TEST_CASE("training by each rule has the same bits again, and after it was interrupted") {
   for (const LearningRuleInfo& rule : learning_rules()) {
-    const std::string id = rule.id == "diagonal-rtrl" ? "lru" : "gru";
+    const bool staged = rule.id == "staged-columns";
+    const std::string id = rule.id == "diagonal-rtrl" ? "lru" : staged ? "columnar-lstm" : "gru";
     TrainingOptions options;
     options.rule = rule.id;
+    options.stage_steps = 2;
     options.batch = 3;
     options.held_out = 3;
     options.seed = 5;
     const auto examples = task_examples(rule.id == "forcing" ? "lorenz" : "adding", {.length = 12, .seed = 4});
     const Sequence first = examples->training(0, 0);
     const Architecture& architecture = builtin_registry().find(id);
-    const Hyper hyper = hyper_of(builtin_registry(), test::preset_of(id), {{"width", "5"}, {"layers", "1"}});
+    const Hyper hyper =
+        hyper_of(builtin_registry(), test::preset_of(id), {{"width", "5"}, {staged ? "stages" : "layers", staged ? "3" : "1"}});
     const std::int64_t head = SequenceLoss(LossKind::task, first).outputs();
     const Parameters parameters = Network(architecture, hyper, {.input = first.width, .head = head}).initialise(2);
     const auto trained = [&](int interrupted, std::uint64_t seed) {
