@@ -13,9 +13,8 @@ namespace {
 
 OnlineMethod method(const OnlineSetup& setup) {
   const StepLayers layers = step_layers(setup);
-  require_blocks(layers, setup, "diagonal-rtrl");
-  const StepPattern& pattern = layers.pattern;
-  const StepPattern within = layers.within();
+  const StepPattern pattern = step_pattern(setup), within = layers.within(pattern);
+  require_blocks(layers, pattern, setup, "diagonal-rtrl");
   const BitMatrix kept = reached_within(within, std::numeric_limits<std::int64_t>::max()).within;
   const auto plan = std::make_shared<const SparsePlan>(pattern, kept, within.jacobian);
   return {.influence = [plan] { return std::make_unique<SparseInfluence>(plan); },

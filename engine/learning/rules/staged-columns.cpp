@@ -29,9 +29,8 @@ class StagedColumns final : public LearningRule {
       throw Error("stage_steps is out of range: choose 1 or more.",
                   {.parameter = "stage_steps", .value = std::to_string(options_.stage_steps), .range = "1 or more"});
     const OnlineSetup online{model_, options_, examples_.front().width, SequenceLoss(LossKind::task, examples_.front()).outputs()};
-    layers_ = step_layers(online);
-    require_blocks(layers_, online, "staged-columns");
     read_out_ = linear_read_out(online, title, "staged-columns");
+    layers_ = step_layers(online);
     std::set<int> read;
     for (const std::size_t entry : read_out_.read) read.insert(layers_.of_state[entry]);
     const std::set<int> all(layers_.of_state.begin(), layers_.of_state.end());
@@ -39,6 +38,8 @@ class StagedColumns final : public LearningRule {
       throw Error(std::string(title) + " has a read-out that sees the columns of every stage, and that of " + model_.architecture().id +
                       " sees those of the last alone: choose one layer, or another rule.",
                   {.model = model_.architecture().id, .parameter = "rule", .value = "staged-columns"});
+    pattern_ = step_pattern(online);
+    require_blocks(layers_, pattern_, online, "staged-columns");
     stages_.assign(read.begin(), read.end());
     std::size_t at = 0;
     for (const Model::Weight& weight : model_.weights()) {
@@ -106,20 +107,12 @@ class StagedColumns final : public LearningRule {
   }
   /// What the weights of the stage reach in their own layer.
   OnlineMethod method() const {
-    StepPattern own = layers_.within();
-    const std::size_t n = layers_.of_state.size();
-    BitMatrix jacobian(n, n), direct(n, layers_.of_weight.size());
-    for (std::size_t i = 0; i < n; ++i) {
-      if (layers_.of_state[i] != stages_[stage_]) continue;
-      std::ranges::copy(own.jacobian.row(i), jacobian.row(i).begin());
-      std::ranges::copy(own.direct.row(i), direct.row(i).begin());
-    }
-    own = {std::move(jacobian), std::move(direct)};
+    const StepPattern own = layers_.within(pattern_, stages_[stage_]);
     const BitMatrix kept = reached_within(own, std::numeric_limits<std::int64_t>::max()).within;
-    const auto plan = std::make_shared<const SparsePlan>(layers_.pattern, kept, own.jacobian);
+    const auto plan = std::make_shared<const SparsePlan>(pattern_, kept, own.jacobian);
     return {.influence = [plan] { return std::make_unique<SparseInfluence>(plan); },
             .numbers = plan->numbers(),
-            .exact = kept == reached_within(layers_.pattern, std::numeric_limits<std::int64_t>::max()).within};
+            .exact = kept == reached_within(pattern_, std::numeric_limits<std::int64_t>::max()).within};
   }
 
   /// Of the read-out the columns of later stages become 0.
@@ -140,6 +133,7 @@ class StagedColumns final : public LearningRule {
   std::int64_t length_;
   std::deque<Sequence> examples_;  // one like those that it learns from
   StepLayers layers_;
+  StepPattern pattern_;
   LinearReadOut read_out_;
   std::vector<int> stages_;     // their layers, in the order of training
   std::vector<int> of_weight_;  // of each of the model's

@@ -3,14 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
-namespace reclab {
+#include "array/rng.h"
 
-StepPattern StepLayers::within() const {
+namespace reclab {
+namespace {
+
+constexpr int quiet_rounds = 6;  // that show nothing new
+
+}  // namespace
+
+StepPattern StepLayers::within(const StepPattern& pattern, int layer) const {
   const std::size_t n = of_state.size(), weights = of_weight.size();
   StepPattern own{BitMatrix(n, n), BitMatrix(n, weights)};
   for (std::size_t i = 0; i < n; ++i) {
+    if (layer != none && of_state[i] != layer) continue;
     for (const std::uint32_t j : pattern.jacobian.listed(i))
       if (of_state[i] == of_state[j]) own.jacobian.set(i, j);
     for (const std::uint32_t w : pattern.direct.listed(i))
@@ -20,23 +29,38 @@ StepPattern StepLayers::within() const {
 }
 
 StepLayers step_layers(const OnlineSetup& setup) {
-  StepLayers found{.pattern = step_pattern(setup)};
-  const StepMap step(setup.model, setup.inputs, setup.outputs);
-  found.of_state.resize(step.states());
-  for (std::size_t i = 0; i < step.parts().size(); ++i)
-    std::fill_n(found.of_state.begin() + static_cast<std::ptrdiff_t>(step.parts()[i].first), step.parts()[i].entries,
-                step.network().states()[i].layer);
-  found.of_weight.assign(step.weights(), StepLayers::none);
-  for (std::size_t i = 0; i < step.states(); ++i)
-    for (const std::uint32_t w : found.pattern.direct.listed(i)) found.of_weight[w] = std::min(found.of_weight[w], found.of_state[i]);
+  StepLayers found;
+  {
+    const StepMap step(setup.model, setup.inputs, setup.outputs);
+    found.of_state.resize(step.states());
+    for (std::size_t i = 0; i < step.parts().size(); ++i)
+      std::fill_n(found.of_state.begin() + static_cast<std::ptrdiff_t>(step.parts()[i].first), step.parts()[i].entries,
+                  step.network().states()[i].layer);
+    found.of_weight.assign(step.weights(), StepLayers::none);
+  }
+  const std::set<int> layers(found.of_state.begin(), found.of_state.end());
+  for (int round = 0, quiet = 0; quiet < quiet_rounds && !layers.empty(); ++round) {
+    const std::vector<int> before = found.of_weight;
+    Rng rng = Rng(1).split("layers " + std::to_string(round));
+    probe_steps(setup, round, [&](StepMap& step, const Model&, std::span<const double>) {
+      std::vector<double> adjoint(step.states());
+      for (const int layer : layers) {  // sums of a row each, in which no entry of D is lost
+        for (std::size_t i = 0; i < adjoint.size(); ++i) adjoint[i] = found.of_state[i] == layer ? rng.normal() : 0.0;
+        step.pull_back(adjoint, {});
+        for (std::size_t w = 0; w < found.of_weight.size(); ++w)
+          if (step.weight_adjoint()[w] != 0.0) found.of_weight[w] = std::min(found.of_weight[w], layer);
+      }
+    });
+    quiet = found.of_weight == before ? quiet + 1 : 0;
+  }
   return found;
 }
 
-void require_blocks(const StepLayers& layers, const OnlineSetup& setup, const std::string& id) {
+void require_blocks(const StepLayers& layers, const StepPattern& pattern, const OnlineSetup& setup, const std::string& id) {
   const std::size_t n = layers.of_state.size();
   BitMatrix self(n, n);
   for (std::size_t i = 0; i < n; ++i) self.set(i, i);
-  const BitMatrix blocks = reached_within({layers.within().jacobian, self}, std::numeric_limits<std::int64_t>::max()).within;
+  const BitMatrix blocks = reached_within({layers.within(pattern).jacobian, self}, std::numeric_limits<std::int64_t>::max()).within;
   for (std::size_t i = 0; i < n; ++i) {
     const auto of_layer = static_cast<std::size_t>(std::ranges::count(layers.of_state, layers.of_state[i])),
                block = blocks.listed(i).size();

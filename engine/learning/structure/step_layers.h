@@ -13,16 +13,15 @@ namespace reclab {
 
 struct StepLayers {
   static constexpr int none = std::numeric_limits<int>::max();
-  StepPattern pattern{};
   std::vector<int> of_state{};   ///< the layer of each entry of the state
   std::vector<int> of_weight{};  ///< of each weight the lowest layer that it acts on; none for one that acts on outputs alone
-  /// Of the pattern what stays in one layer, and of the weights what acts on their own.
-  StepPattern within() const;
+  /// Of a pattern what stays in one layer, and of the weights what acts on their own; `layer`: in that one alone, none for all.
+  StepPattern within(const StepPattern& pattern, int layer = none) const;
 };
-/// Throws Error for a model that is too large for its step to be looked at.
+/// Looked at, by one product of the step's Jacobian for each layer, until several rounds of steps show no more of it.
 StepLayers step_layers(const OnlineSetup& setup);
 /// Throws Error, which names the rule `id`, where more than half of a layer's entries, and more than two, act on one of them.
-void require_blocks(const StepLayers& layers, const OnlineSetup& setup, const std::string& id);
+void require_blocks(const StepLayers& layers, const StepPattern& pattern, const OnlineSetup& setup, const std::string& id);
 
 /// A linear read-out y = V r + c of entries r of the next state.
 struct LinearReadOut {
