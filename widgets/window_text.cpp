@@ -35,6 +35,7 @@ const Names& phrases() {
   static const Names all{{"missing", QObject::tr("choose what becomes of missing cells")},
                          {"missing leave-out", QObject::tr("leave such rows out")},
                          {"standardise no", QObject::tr("take them as they are")},
+                         {"loss task", QObject::tr("choose the loss of the target")},
                          {"lr", QObject::tr("choose a smaller learning rate")},
                          {"clip 1", QObject::tr("clip the gradient's norm")}};
   return all;

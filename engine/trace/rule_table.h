@@ -23,6 +23,7 @@ struct RuleTable {
     std::string source, idea;                     ///< the paper and its equation; two sentences
     bool exact_here = false;                      ///< its gradients are those of backpropagation, for this model
     Sentence why_not{};                           ///< empty: it takes this model
+    Sentence why_not_compared{};  ///< empty: its gradients of the run's own loss can be compared, where it has those of each step
   };
   std::string model;  ///< its title
   std::vector<Rule> rules;

@@ -6,6 +6,7 @@
 #include "array/backend.h"
 #include "experiment/prepared.h"
 #include "learning/learning_rule.h"
+#include "learning/online/influence.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -27,6 +28,35 @@ bool is_large(const Prepared& prepared) {
   for (const Network::StateVar& state : prepared.shape_network->states()) states += count(state.shape);
   for (const Parameters::Entry& entry : prepared.parameters.entries()) weights += std::ssize(entry.values);
   return static_cast<double>(states) * static_cast<double>(weights) > most;
+}
+
+/// The model of a request, made small where it is large.
+std::unique_ptr<Prepared> prepared_small(const Registry& registry, RunRequest request) {
+  const Preset& preset = request.preset;
+  auto prepared = std::make_unique<Prepared>(registry, request);
+  if (!is_large(*prepared)) return prepared;
+  for (auto& [key, value] : small_settings(registry, preset)) {
+    std::erase_if(request.set, [&](const auto& setting) { return setting.first == key; });
+    request.set.emplace_back(key, value);
+  }
+  // One layer is not the same to all rules as a stack.
+  if (std::ranges::find(preset.hyper, std::pair<std::string, HyperValue>("layers", std::int64_t{1})) != preset.hyper.end())
+    std::erase_if(request.set, [](const auto& setting) { return setting.first == "layers"; });
+  if (possible(registry, preset, request.set)) prepared = std::make_unique<Prepared>(registry, request);
+  return prepared;
+}
+
+/// Why an online rule has no gradients of the loss of a run; empty where it has.
+Sentence no_method(const LearningRuleInfo& rule, const Prepared& prepared, const RunRequest& request) {
+  const Model model(prepared.architecture, prepared.hyper, prepared.parameters, cpu_backend(), DType::f64);
+  TrainingOptions options;
+  options.rule = rule.id;
+  try {
+    rule.online({model, options, request.sequence->width, prepared.loss.outputs()});
+    return {};
+  } catch (const Error& error) {
+    return error.sentence();
+  }
 }
 
 }  // namespace
@@ -54,23 +84,15 @@ std::vector<RuleUse> rule_uses(const Registry& registry, const Preset& preset) {
 }
 
 std::vector<RuleUse> rule_uses(const Registry& registry, RunRequest request, std::stop_token stop) {
-  const Preset& preset = request.preset;
   request.weights.clear();
   request.state.clear();
   request.learned.reset();
+  const RunRequest own = request;
   if (request.sequence->target_kind == TargetKind::none) request.sequence = make_task("adding", {.length = 8});
   request.loss = LossKind::task;
-  auto prepared = std::make_unique<Prepared>(registry, request);
-  if (is_large(*prepared)) {
-    for (auto& [key, value] : small_settings(registry, preset)) {
-      std::erase_if(request.set, [&](const auto& setting) { return setting.first == key; });
-      request.set.emplace_back(key, value);
-    }
-    // One layer is not the same to all rules as a stack.
-    if (std::ranges::find(preset.hyper, std::pair<std::string, HyperValue>("layers", std::int64_t{1})) != preset.hyper.end())
-      std::erase_if(request.set, [](const auto& setting) { return setting.first == "layers"; });
-    if (possible(registry, preset, request.set)) prepared = std::make_unique<Prepared>(registry, request);
-  }
+  const auto prepared = prepared_small(registry, request);
+  const std::unique_ptr<Prepared> of_run = own.loss == LossKind::task ? nullptr : prepared_small(registry, own);
+  const bool other_loss = of_run && of_run->loss.kind() != LossKind::task;
   Model model(prepared->architecture, prepared->hyper, prepared->parameters, cpu_backend(), DType::f64);
   const std::deque<Sequence> examples{*request.sequence};
   std::vector<RuleUse> uses;
@@ -89,6 +111,8 @@ std::vector<RuleUse> rule_uses(const Registry& registry, RunRequest request, std
     } catch (const Error& error) {
       use.why_not = error.sentence();
     }
+    use.no_credit = use.why_not;
+    if (other_loss && use.why_not.empty() && rule.online) use.no_credit = no_method(rule, *of_run, own);
   }
   return uses;
 }

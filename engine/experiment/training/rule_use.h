@@ -13,6 +13,7 @@ struct RuleUse {
   std::string rule;    ///< its id
   bool exact = false;  ///< its gradients are those of backpropagation, for this model
   Sentence why_not;    ///< empty: the preset can be trained by it
+  Sentence no_credit;  ///< empty: its gradients of single steps of the request's own loss can be compared with the true ones
 };
 
 /// Of all rules, in their order, for the model of a preset on its own sequence; a large one is made small, whose step has the same

@@ -195,6 +195,10 @@ OnlineMethod eligibility(const OnlineSetup& setup, Feedback feedback, const std:
     local->readout.emplace_back(from, first);
     if (weight.name == "head/weight") head = from, width = static_cast<std::size_t>(weight.shape[1]);
   }
+  if (setup.outputs == 0)
+    throw Error(title + " brings the error back from a read-out that the target asks for, and this loss has no target" +
+                    Remedy{": ", "choose ", {"loss", "task"}} + ".",
+                {.parameter = "loss", .value = "task"});
   if (width == 0) refuse("has no read-out");
   Recurrent& recurrent = local->recurrent;
   recurrent.matrices = kronecker_matrices(setup);

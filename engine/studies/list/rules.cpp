@@ -9,6 +9,7 @@ namespace reclab::studies_by_name {
 
 Study rules() {
   Study made;
+  made.takes_loss = true;  // what can be compared step by step depends on it
   made.compute = [](const StudyInput& input, const FieldTexts&, const StudyReport&, std::stop_token stop) {
     const std::vector<RuleUse> uses = rule_uses(input.registry, input.run, std::move(stop));
     auto table = std::make_shared<RuleTable>();
@@ -31,7 +32,8 @@ Study rules() {
                               .source = info.source,
                               .idea = info.idea,
                               .exact_here = uses[i].exact,
-                              .why_not = uses[i].why_not});
+                              .why_not = uses[i].why_not,
+                              .why_not_compared = uses[i].no_credit});
     }
     return StudyResult(std::shared_ptr<const RuleTable>(std::move(table)));
   };

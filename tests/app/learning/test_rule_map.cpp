@@ -9,10 +9,12 @@
 #include "learning/learning_rule.h"
 #include "models/registry.h"
 #include "panels/credit/credit.h"
+#include "plain_text.h"
 #include "plot/theme.h"
 #include "sequence/sequence.h"
 #include "shown_panel.h"
 #include "studies/study.h"
+#include "window_text.h"
 
 using namespace reclab;
 
@@ -88,7 +90,9 @@ class TestRuleMap : public QObject {
       const auto* box = shown->findChild<QCheckBox*>("rule." + words(info.id));
       QVERIFY2((box != nullptr) == (info.online != nullptr && info.past_facing), info.id.c_str());
       const RuleTable::Rule& rule = *std::ranges::find(table->rules, info.id, &RuleTable::Rule::id);
-      if (box != nullptr) QCOMPARE(box->isEnabled(), rule.why_not.empty());
+      if (box == nullptr) continue;
+      QCOMPARE(box->isEnabled(), rule.why_not_compared.empty());
+      if (!box->isEnabled()) QCOMPARE(box->toolTip(), safeTip(windowText(rule.why_not_compared)));
     }
   }
 };

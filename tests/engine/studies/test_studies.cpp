@@ -123,6 +123,37 @@ TEST_CASE("the rules of a run are all that there are, each with its facts, and w
   CHECK_EQUAL(lstm->model, presets().find("lstm").title);
 }
 
+TEST_CASE("the rules that can be compared are those that have credit with the loss of the run, the others say why not") {
+  for (const LossKind loss : {LossKind::automatic, LossKind::task, LossKind::last, LossKind::mean})
+    for (const char* task : {"adding", "noise"}) {
+      StudyInput input = input_of("elman", 10);
+      input.run.set = {{"width", "4"}};
+      input.run.sequence = make_task(task, {.length = 10});
+      input.run.loss = loss;
+      const bool has_target = input.run.sequence->target_kind != TargetKind::none;
+      if (loss == LossKind::task && !has_target) continue;
+      const bool reads = loss == LossKind::task || (loss == LossKind::automatic && has_target);
+      const auto table = study("rules").compute(input, {}, {}, {}).get<RuleTable>();
+      for (const RuleTable::Rule& rule : table->rules) {
+        if (!rule.step_by_step) continue;
+        bool computed = true;
+        try {
+          study("credit").compute(input, {{"rules", rule.id}, {"repeats", "1"}, {"delays", "2"}}, {}, {});
+        } catch (const Error& error) {
+          computed = false;
+          CHECK_EQUAL(rule.why_not_compared.terminal_text(), error.sentence().terminal_text());
+        }
+        CHECK_SAYS(computed == rule.why_not_compared.empty(), rule.id + " " + to_string(loss) + " " + task);
+        if (rule.id == "rflo" || rule.id == "e-prop") {
+          CHECK(rule.why_not.empty());
+          CHECK_EQUAL(rule.why_not_compared.empty(), reads);
+          CHECK_SAYS(reads || rule.why_not_compared.terminal_text().find("choose --loss task") != std::string::npos,
+                     rule.why_not_compared.terminal_text());
+        }
+      }
+    }
+}
+
 TEST_CASE("the credit of a run has the line that repeats it, other signs on request, and a sentence where there is none") {
   StudyInput input = input_of("elman", 12);
   input.run.set = {{"width", "4"}};

@@ -73,7 +73,7 @@ inline std::shared_ptr<RuleTable> synthetic_rules() {
     rule.memory = "d_s |θ|", rule.time = "d_s² |θ|", rule.memory_power = memory, rule.time_power = time;
     rule.source = "A. Author, A paper, 1989", rule.idea = "It does this. It leaves that out.";
     rule.exact_here = rule.gradient == "exact";
-    rule.why_not = Sentence(why);
+    rule.why_not = rule.why_not_compared = Sentence(why);
     rule.sparse = local || rule.id == "snap";
     table->rules.push_back(std::move(rule));
   };

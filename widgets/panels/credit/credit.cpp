@@ -138,7 +138,8 @@ void CreditPanel::ask(StudyChoice::Act act) {
 QStringList CreditPanel::asked() const {
   QStringList all;
   for (const QString& rule : chosen_)
-    if (const RuleTable::Rule* facts = factsOf(rule); !table_ || (facts && facts->step_by_step && facts->why_not.empty())) all << rule;
+    if (const RuleTable::Rule* facts = factsOf(rule); !table_ || (facts && facts->step_by_step && facts->why_not_compared.empty()))
+      all << rule;
   return all;
 }
 
@@ -189,7 +190,7 @@ QString CreditPanel::whyEmpty() const {
   if (!data.none.isEmpty()) return (data.none + u' ' + pinsThatHave(pinned_, {Kind::credit})).trimmed();
   if (asked().isEmpty())
     return chosen_.isEmpty() ? tr("No learning rule is chosen: choose some under Choices.")
-                             : tr("None of the chosen learning rules takes this model: choose others under Choices.");
+                             : tr("None of the chosen learning rules takes this model with its loss: choose others under Choices.");
   QStringList names;
   for (const QString& rule : asked()) names << nameOf(rule);
   return tr("Press “Compare rules” to see how near the gradients of %1 come to the true one, step by step.").arg(names.join(tr(", ")));

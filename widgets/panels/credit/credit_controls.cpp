@@ -146,8 +146,9 @@ void CreditPanel::fillRules() {
     box->setProperty("rule", id);
     box->setObjectName(QStringLiteral("rule.") + id);
     box->setText(buttonText(QString::fromStdString(rule.name)));
-    box->setEnabled(rule.why_not.empty());
-    box->setToolTip(safeTip(rule.why_not.empty() ? QString::fromStdString(rule.title + ". " + rule.idea) : windowText(rule.why_not)));
+    const Sentence& why_not = rule.why_not_compared;
+    box->setEnabled(why_not.empty());
+    box->setToolTip(safeTip(why_not.empty() ? QString::fromStdString(rule.title + ". " + rule.idea) : windowText(why_not)));
     box->setChecked(chosen_.contains(id));
   }
 }
@@ -171,7 +172,7 @@ void CreditPanel::showControls() {
   const bool nothing = !state_.running && asked().isEmpty();
   compare_->setEnabled(!nothing);
   compare_->setToolTip(safeTip(state_.running ? tr("Stop the comparison; one that was made before stays")
-                               : nothing      ? tr("No rule is chosen that takes this model: choose one under Choices")
+                               : nothing      ? tr("No rule is chosen that takes this model with its loss: choose one under Choices")
                                               : tr("Compare the gradients of the chosen rules with the true one")));
   const bool stands_out = outOfDate() && !state_.running;
   if (compare_->property("primary").toBool() != stands_out) {
