@@ -81,6 +81,19 @@ class TestRuleMap : public QObject {
       QVERIFY(columns[i].isEmpty() || columns[i + 1].isEmpty() || columns[i].right() <= columns[i + 1].left());
   }
 
+  /// In the window of 1280 x 800, too, whose panel is that small.
+  void namesAreNotCutWhereTheMapIsLow() {
+    test::Shown<CreditPanel> shown(nullptr, {392, 266});
+    shown->setChoices({{"view", "rules"}});
+    shown->setResult("rules", rulesFor("columnar-lstm"), {});
+    shown.plot()->replot();
+    for (const LearningRuleInfo& info : learning_rules()) {
+      const QRectF place = shown->map()->placeOf(words(info.id));
+      const int height = QFontMetrics(shown->map()->nameFont(place)).height();
+      QVERIFY2(height <= place.height() && height >= 9, qPrintable(QStringLiteral("%1 of %2").arg(height).arg(place.height())));
+    }
+  }
+
   /// Those that can be compared step by step are offered, each with a box; the others have none.
   void everyOnlineRuleIsOffered() {
     const std::shared_ptr<const RuleTable> table = rulesFor("elman");

@@ -24,6 +24,8 @@ void drawLine(QCPPainter* painter, const QRectF& box, const QString& text, const
 
 constexpr double gap = 4.0, side = 20.0;  // between tiles, and for the names of rows, in pixels
 constexpr double highest_tile = 62.0;
+constexpr double low_row = 22.0, low_gap = 2.0;  // rows of tiles that hold a name alone stand closer
+constexpr int smallest_name = 8;                 // in pixels
 
 }  // namespace
 
@@ -62,6 +64,14 @@ int RuleMap::deepest(bool past) const {
   return std::ranges::max(counts);
 }
 
+QFont RuleMap::nameFont(const QRectF& tile) const {
+  QFont font = theme().normal;
+  font.setBold(true);
+  for (int size = QFontInfo(font).pixelSize(); size > smallest_name && QFontMetrics(font).height() > tile.height(); --size)
+    font.setPixelSize(size - 1);
+  return font;
+}
+
 double RuleMap::headHeight() const { return QFontMetrics(theme().small, mParentPlot).height() + gap; }
 
 std::vector<RuleMap::Tile> RuleMap::tiles() const {
@@ -77,11 +87,11 @@ std::vector<RuleMap::Tile> RuleMap::tiles() const {
     for (const RuleTable::Rule& rule : table_->rules)
       if (rule.past_facing == facing) sorted.push_back(&rule);
     std::ranges::stable_sort(sorted, [](const RuleTable::Rule* a, const RuleTable::Rule* b) { return a->time_power < b->time_power; });
-    const double top = area.top() + (facing ? 0.0 : past * height + (past > 0 ? 2 * gap : 0.0));
+    const double top = area.top() + (facing ? 0.0 : past * height + (past > 0 ? 2 * gap : 0.0)), between = height < low_row ? low_gap : gap;
     for (const RuleTable::Rule* rule : sorted) {
       const int column = columnOf(*rule);
       int& above = filled[static_cast<std::size_t>(column)];
-      all.push_back({rule, QRectF(area.left() + column * width, top + above++ * height, width - gap, height - gap)});
+      all.push_back({rule, QRectF(area.left() + column * width, top + above++ * height, width - gap, height - between)});
     }
   }
   return all;
@@ -124,10 +134,8 @@ void RuleMap::draw(QCPPainter* painter) {
                       metrics.elidedText(past ? tr("past-facing") : tr("future-facing"), Qt::ElideRight, static_cast<int>(row.height())));
     painter->restore();
   }
-  QFont bold = look.normal, small_bold = look.small;
-  bold.setBold(true);
+  QFont small_bold = look.small;
   small_bold.setBold(true);
-  const QFontMetrics bold_metrics(bold, mParentPlot), small_bold_metrics(small_bold, mParentPlot);
   const bool figure = static_cast<const Plot*>(mParentPlot)->drawsFigure();
   for (const Tile& tile : all) {
     const RuleTable::Rule& rule = *tile.rule;
@@ -136,14 +144,16 @@ void RuleMap::draw(QCPPainter* painter) {
     painter->setBrush(mixed(ink, look.base, takes ? 0.22 : 0.06));
     painter->setPen(QPen(chosen ? look.text : mixed(ink, look.base, takes ? 0.9 : 0.35), chosen ? 2.0 : 1.0));
     painter->drawRoundedRect(tile.box, 4, 4);
+    const QFont bold = nameFont(tile.box);
+    const QFontMetrics bold_metrics(bold, mParentPlot), small_bold_metrics(small_bold, mParentPlot);
     const QRectF inner = tile.box.adjusted(5, 2, -2, -2);
     const bool two = inner.height() >= bold_metrics.height() + metrics.height() - 3,
                three = inner.height() >= bold_metrics.height() + 2 * metrics.height() - 2;
     painter->setFont(bold);
     painter->setPen(takes ? look.text : look.muted);
-    QRectF line = two ? QRectF(inner.topLeft(), QSizeF(inner.width(), bold_metrics.height())) : inner;
+    QRectF line = two ? QRectF(inner.topLeft(), QSizeF(inner.width(), bold_metrics.height())) : inner.adjusted(0, -2, 0, 2);
     const QString name = QString::fromStdString(rule.name);
-    const bool fits = bold_metrics.horizontalAdvance(name) <= line.width();
+    const bool fits = bold_metrics.horizontalAdvance(name) <= line.width() || bold_metrics.height() <= small_bold_metrics.height();
     if (!fits) painter->setFont(small_bold);
     drawLine(painter, line, name, fits ? bold_metrics : small_bold_metrics, figure);
     painter->setFont(look.small);

@@ -27,6 +27,8 @@ class RuleMap : public QCPLayoutElement {
   /// The rule under a position in the plot's pixels; null where there is none.
   const RuleTable::Rule* ruleAt(const QPointF& position) const;
   QRectF placeOf(const QString& id) const;
+  /// Of a rule's name, no higher than its tile where that can be read.
+  QFont nameFont(const QRectF& tile) const;
 
  protected:
   void draw(QCPPainter* painter) override;
