@@ -265,7 +265,7 @@ std::uint64_t npy_header_bytes(std::string_view start) {
          (first ? load<std::uint16_t>(start.data() + 8, false) : std::uint64_t{load<std::uint32_t>(start.data() + 8, false)});
 }
 
-NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t file_bytes, const std::string& file) {
+NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t file_bytes, const std::string& file, NpyContent content) {
   const auto fail = [&](const std::string& what, const std::string& place) {
     throw Error(file + " " + what, {.file = file, .place = place});
   };
@@ -296,12 +296,22 @@ NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t file_bytes, con
     const auto [rest, code] = std::from_chars(dtype.data() + 2, end, header.width);
     const bool number = std::string_view("biufc").find(header.kind) != std::string_view::npos;
     if (number && (code != std::errc{} || rest != end || header.width < 1 || header.width > widest)) header.kind = '\0';
+    constexpr int longest_text = 1 << 16, code_point = 4;
+    if (header.kind == 'U' && content == NpyContent::any) {
+      if (code != std::errc{} || rest != end || header.width < 1 || header.width > longest_text) header.kind = '\0';
+      header.width *= header.kind == 'U' ? code_point : 0;
+    }
   }
   const bool complex = header.kind == 'c';
   const int part = complex ? header.width / 2 : header.width;  // bytes of one real number
   const bool readable = header.width > 0 && (complex ? header.width == 8 || header.width == 16
                                                      : part <= 8 && to_doubles(header.kind, part, nullptr, {}, false));
-  if (!readable) fail(refusal(header.kind, header.width) + " (its type is '" + printable(dtype) + "')", "header");
+  if (content == NpyContent::any && !readable && header.kind != 'U') {
+    header.width = 0;
+    return header;
+  }
+  if (content == NpyContent::numbers && !readable)
+    fail(refusal(header.kind, header.width) + " (its type is '" + printable(dtype) + "')", "header");
 
   const std::uint64_t available = file_bytes - header.start;
   const auto bytes_needed = byte_count(header.shape, static_cast<std::uint64_t>(header.width));

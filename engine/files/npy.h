@@ -46,8 +46,11 @@ NpyArray parse_npy(std::string_view bytes, const std::string& file);
 /// Bytes from the start of a file to its data, from the first npy_start of them; 0 for a file that is no NPY file.
 constexpr std::size_t npy_start = 12;
 std::uint64_t npy_header_bytes(std::string_view start);
+/// The entries that an array may have: numbers as above, or any. Of any others than numbers and texts ('U') the width and the bytes are 0.
+enum class NpyContent : std::uint8_t { numbers, any };
 /// The header alone, from the first npy_header_bytes of a file of so many bytes. Errors of parse_npy.
-NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t file_bytes, const std::string& file);
+NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t file_bytes, const std::string& file,
+                           NpyContent content = NpyContent::numbers);
 
 /// An array from its data in pieces of any size, so that the data never lies in memory twice.
 class NpyReader {

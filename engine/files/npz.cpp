@@ -255,13 +255,13 @@ class NpzFile::Pieces {
   bool ended_ = false;
 };
 
-NpyHeader NpzFile::header(Pieces& pieces) const {
+NpyHeader NpzFile::header(Pieces& pieces, NpyContent content) const {
   constexpr std::size_t piece = std::size_t{1} << 20;
   std::string start(pieces.next(npy_start));
   try {
     const std::uint64_t bytes = std::min(npy_header_bytes(start), pieces.size());
     while (start.size() < bytes) start += pieces.next(static_cast<std::size_t>(std::min<std::uint64_t>(piece, bytes - start.size())));
-    return parse_npy_header(start, pieces.size(), pieces.label());
+    return parse_npy_header(start, pieces.size(), pieces.label(), content);
   } catch (const Error&) {
     // A header that was changed on its way is better explained by the checksum, where that is soon known.
     constexpr std::uint64_t soon = std::uint64_t{1} << 26;
@@ -281,6 +281,53 @@ NpyArray NpzFile::read(std::string_view name) const {
   NpyReader array(header(pieces), pieces.label());
   while (pieces.left() > 0) array.take(pieces.next(std::size_t{1} << 20));
   return array.finish();
+}
+
+bool NpzFile::has_texts(std::string_view name) const {
+  if (!has(name)) return false;
+  Pieces pieces(*this, name);
+  const NpyHeader form = header(pieces, NpyContent::any);
+  return form.kind == 'U' && form.shape.size() <= 1;
+}
+
+std::vector<std::string> NpzFile::texts(std::string_view name) const {
+  Pieces pieces(*this, name);
+  const NpyHeader form = header(pieces, NpyContent::any);
+  const auto fail = [&](const std::string& what) {
+    throw Error(pieces.label() + " " + what, {.file = path().string(), .place = std::string(name)});
+  };
+  constexpr std::uint64_t most = std::uint64_t{1} << 24;
+  if (form.kind != 'U' || form.shape.size() > 1) fail("is no list of texts: save it with numpy.array(names, dtype=str)");
+  if (form.bytes > most) fail("has more than 16 MiB of text: save shorter names");
+  std::string data;
+  while (pieces.left() > 0) data += pieces.next(std::size_t{1} << 20);
+  const std::size_t entries = static_cast<std::size_t>(count(form.shape)),
+                    letters = static_cast<std::size_t>(form.width) / sizeof(char32_t);
+  const bool big_endian = form.dtype[0] == '>';
+  std::vector<std::string> all(entries);
+  for (std::size_t i = 0; i < entries; ++i)
+    for (std::size_t k = 0; k < letters; ++k) {
+      char32_t point = 0;
+      for (std::size_t byte = 0; byte < sizeof(char32_t); ++byte)
+        point |= static_cast<char32_t>(static_cast<unsigned char>(data[(i * letters + k) * sizeof(char32_t) + byte]))
+                 << 8 * (big_endian ? sizeof(char32_t) - 1 - byte : byte);
+      if (point == 0) break;  // texts that are shorter are filled up with these
+      if (point > 0x10ffff || (point >= 0xd800 && point < 0xe000)) fail("has a text that is no Unicode: save it again");
+      const auto tail = [&](int shift) { all[i] += static_cast<char>(0x80 | (point >> shift & 0x3f)); };
+      if (point < 0x80) {
+        all[i] += static_cast<char>(point);
+      } else if (point < 0x800) {
+        all[i] += static_cast<char>(0xc0 | point >> 6);
+        tail(0);
+      } else if (point < 0x10000) {
+        all[i] += static_cast<char>(0xe0 | point >> 12);
+        tail(6), tail(0);
+      } else {
+        all[i] += static_cast<char>(0xf0 | point >> 18);
+        tail(12), tail(6), tail(0);
+      }
+    }
+  return all;
 }
 
 // ---- writing

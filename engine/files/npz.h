@@ -31,10 +31,14 @@ class NpzFile final : public ArrayFile {
   NpyArray read(std::string_view name) const override;
   /// Type and shape alone, which take a few bytes of a compressed array of any size. Errors as read().
   NpyHeader header(std::string_view name) const override;
+  /// Whether an array has texts: NumPy's type <U, of one dimension or none. And these as UTF-8. Errors as read(), and for what is no
+  /// Unicode, or more than 16 MiB.
+  bool has_texts(std::string_view name) const;
+  std::vector<std::string> texts(std::string_view name) const;
 
  private:
   class Pieces;
-  NpyHeader header(Pieces& pieces) const;
+  NpyHeader header(Pieces& pieces, NpyContent content = NpyContent::numbers) const;
   struct Member {
     std::uint64_t offset = 0, packed = 0, size = 0;
     std::uint32_t crc = 0;

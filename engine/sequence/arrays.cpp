@@ -64,7 +64,7 @@ void choose_columns(Table& table, const std::string& file, const LoadOptions& op
   const std::size_t width = table.names.size();
   std::vector<std::string> names(width);
   const auto number = [](std::size_t j) { return "column " + std::to_string(j + 1); };
-  for (std::size_t j = 0; j < width; ++j) names[j] = width == 1 ? number(j) : table.names[j];
+  for (std::size_t j = 0; j < width; ++j) names[j] = width == 1 && !table.named ? number(j) : table.names[j];
   const ChosenColumns asked = resolve_columns(options, names, file);
   std::vector<std::size_t> wanted = asked.inputs;
   std::optional<std::size_t> time;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// NumPy's NPZ: the array input [T, d_in], or the only one there is; time [T]; target [T, target_width], with classes [] the numbers of
-// classes; mask [T].
+// NumPy's NPZ: the array input [T, d_in], or the only one there is, with names [d_in] those of its columns; time [T], with time_name [1]
+// the name of that, "time (s)"; target [T, target_width], with classes [] the numbers of classes; mask [T].
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "array/error.h"
 #include "files/npz.h"
@@ -39,6 +40,17 @@ std::vector<double> rows_of(const NpzFile& archive, const std::string& key, std:
   return std::move(array.real);
 }
 
+/// The texts of an array; none where there is no such array, or one of something else than `expected` texts that may be names.
+std::vector<std::string> names_in(const NpzFile& archive, const std::string& key, std::size_t expected) {
+  if (!archive.has_texts(key)) return {};
+  std::vector<std::string> names = archive.texts(key);
+  const auto may_be = [](const std::string& name) {
+    return !name.empty() && std::ranges::none_of(name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  };
+  if (names.size() != expected || !std::ranges::all_of(names, may_be)) return {};
+  return names;
+}
+
 Table load_archive(const std::string& file, const LoadOptions& options) {
   const NpzFile archive(file);
   std::string key = "input";
@@ -60,11 +72,17 @@ Table load_archive(const std::string& file, const LoadOptions& options) {
   if (archive.has("target")) check_rows(archive, "target", input.shape[0]);
   if (archive.has("target") && archive.has("mask")) check_rows(archive, "mask", input.shape[0]);
   Table table = table_of(archive.read(key), file, options.missing);
+  if (std::vector<std::string> names = names_in(archive, "names", table.names.size()); !names.empty()) {
+    table.names = std::move(names);
+    table.named = true;
+  }
   if (archive.has("time") && !options.time) {
     std::int64_t width = 0;
     table.time = rows_of(archive, "time", table.rows, width, options.missing);
     if (width != 1) throw Error(file + ": time has " + std::to_string(width) + " columns: give it one", {.file = file, .place = "time"});
     table.time_name = "time";
+    if (const auto name = names_in(archive, "time_name", 1); !name.empty())
+      std::tie(table.time_name, table.time_unit) = name_and_unit(name[0]);
     check_increasing(table.time, file, options.missing);
   }
   if (archive.has("target")) {
@@ -102,7 +120,12 @@ void save_archive(const Sequence& sequence, AtomicFile& out) {
   const bool target = sequence.target_kind != TargetKind::none;
   NpzWriter archive(out);
   archive.add("input", {sequence.length, sequence.width}, std::span<const double>(sequence.input));
+  archive.add("names", std::span<const std::string>(sequence.names));
   archive.add("time", {sequence.length}, std::span<const double>(sequence.time));
+  if (sequence.time_name != "step") {
+    const std::string name[] = {sequence.time_unit.empty() ? sequence.time_name : sequence.time_name + " (" + sequence.time_unit + ")"};
+    archive.add("time_name", std::span<const std::string>(name));
+  }
   if (target && sequence.target_kind == TargetKind::classify) {
     const std::vector<std::int64_t> numbers(sequence.target.begin(), sequence.target.end()), classes{sequence.classes};
     archive.add("target", {sequence.length, 1}, std::span<const std::int64_t>(numbers));

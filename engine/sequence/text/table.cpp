@@ -182,6 +182,8 @@ char find_delimiter(std::string_view text, const Dialect& dialect, const std::st
 }
 
 /// "time (s)" or "time [s]" is a name and a unit.
+}  // namespace
+
 std::pair<std::string, std::string> name_and_unit(const std::string& name) {
   if (name.size() > 2 && (name.back() == ')' || name.back() == ']')) {
     const std::size_t open = name.rfind(name.back() == ')' ? '(' : '[');
@@ -193,6 +195,8 @@ std::pair<std::string, std::string> name_and_unit(const std::string& name) {
   }
   return {name, ""};
 }
+
+namespace {
 
 bool names_a_time(const std::string& name) {
   const std::string bare = name_and_unit(name).first;

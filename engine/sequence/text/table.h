@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sequence/sequence.h"
@@ -15,6 +16,7 @@ namespace reclab {
 /// The content of a file: chosen channels only, row-major, every number finite, or NaN where a cell is missing and is not refused.
 struct Table {
   std::vector<std::string> names;  ///< one a channel, those of the target last
+  bool named = false;              ///< the file has names of its own for its columns
   std::int64_t targets = 0;        ///< so many columns are the target
   std::vector<double> data;
   std::int64_t rows = 0;
@@ -46,6 +48,9 @@ ChosenColumns resolve_columns(const LoadOptions& options, const std::vector<std:
 
 /// Names for columns without one: "column 3", and the file's own name when it is the only one.
 std::string default_column_name(std::size_t column, std::size_t columns, const std::string& file);
+
+/// "time (s)" or "time [s]" as name and unit; without a unit it is empty.
+std::pair<std::string, std::string> name_and_unit(const std::string& name);
 
 /// A piece of a file as it can stand in a sentence: short, printable, valid UTF-8.
 std::string shown(std::string_view text);

@@ -68,6 +68,24 @@ const char* const saved_npz =
     "00000000000000800100000000612e6e7079504b01022d032d0000000800000021008b9bec7d4f000000900000000700000000000000000000008001"
     "83000000302f622e6e7079504b05060000000002000200680000000b0100000000";
 
+// zipfile.writestr of NPY arrays: names [3] of type >U5, one [] and square [1, 1] of <U1, n [2] of <f8, wrong [1] of <U1, which is 0xd800
+const char* const saved_texts =
+    "504b030414000000080000002100edd6622d5b000000bc000000090000006e616d65732e6e70799bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a0"
+    "6e176aaaaea3a09e965f54529498179f5f94920a12774bcc294e058a17672416a402f91ac63a9a3a0ab50a14002e06ecc01d888b80f81b10df07e254"
+    "06c6cf5b817405b22200504b030414000000080000002100f669278f4600000084000000070000006f6e652e6e70799bec17ea1b10c9c850c650ad9e"
+    "925a9c5ca46ea5a06e136aa8aea3a09e965f54529498179f5f94920a12774bcc294e058a17672416a402f91a9a3a0ab50a1401ae1206060600504b03"
+    "0414000000080000002100ee55688a4900000090000000050000006e2e6e70799bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e9366a1aea3a0"
+    "9e965f54529498179f5f94920a12774bcc294e058a17672416a402f91a463a9a3a0ab50a14002e0614f0c11e00504b03041400000008000000210087"
+    "e16aa64a000000840000000a0000007371756172652e6e70799bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e136aa8aea3a09e965f54529498"
+    "179f5f94920a12774bcc294e058a17672416a402f91a863a0a869a3a0ab50a6403ae4406060600504b030414000000080000002100c4502836480000"
+    "00840000000900000077726f6e672e6e70799bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e136aa8aea3a09e965f54529498179f5f94920a12"
+    "774bcc294e058a17672416a402f91a863a9a3a0ab50a14002e861b0c0c00504b0102140314000000080000002100edd6622d5b000000bc0000000900"
+    "000000000000000000008001000000006e616d65732e6e7079504b0102140314000000080000002100f669278f460000008400000007000000000000"
+    "00000000008001820000006f6e652e6e7079504b0102140314000000080000002100ee55688a49000000900000000500000000000000000000008001"
+    "ed0000006e2e6e7079504b010214031400000008000000210087e16aa64a000000840000000a00000000000000000000008001590100007371756172"
+    "652e6e7079504b0102140314000000080000002100c450283648000000840000000900000000000000000000008001cb01000077726f6e672e6e7079"
+    "504b050600000000050005000e0100003a0200000000";
+
 // zipfile into something that cannot seek, x.npy = arange(2.): deflated, with a data descriptor
 const char* const saved_descriptor =
     "504b03041400080008000000210000000000000000000000000005000000782e6e70799bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e9366a1"
@@ -361,6 +379,37 @@ TEST_CASE("NPZ reads back what it writes, with and without zip64") {
     CHECK_EQUAL(archive.read("n").dtype, "<i8");
     CHECK_EQUAL(to_string(archive.read("none").shape), "[0, 4]");
   }
+}
+
+TEST_CASE("NPZ has lists of texts, of both byte orders") {
+  Scratch scratch;
+  const std::vector<std::string> texts{"", "Größe", "🎵x"};
+  const NpzFile saved(scratch.file("saved.npz", unhex(saved_texts)));
+  CHECK(saved.has_texts("names") && saved.has_texts("one") && !saved.has_texts("n") && !saved.has_texts("square") && !saved.has_texts("m"));
+  CHECK(saved.texts("names") == texts);
+  CHECK(saved.texts("one") == std::vector<std::string>{"t"});
+  CHECK_ERROR(saved.texts("n"), "n is no list of texts");
+  CHECK_ERROR(saved.texts("square"), "square is no list of texts");
+  CHECK_ERROR(saved.texts("wrong"), "wrong has a text that is no Unicode");
+  CHECK_ERROR(saved.texts("m"), "has no array m");
+  CHECK_ERROR(saved.read("names"), "holds text");
+  const std::string good = unhex(saved_texts);
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    std::string bytes = good;
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x55);
+    try {
+      const NpzFile archive(scratch.file("x.npz", bytes));
+      for (const auto& name : archive.names())
+        if (archive.has_texts(name)) archive.texts(name);
+    } catch (const Error&) {
+    }
+  }
+  AtomicFile out(scratch / "ours.npz");
+  NpzWriter writer(out);
+  writer.add("names", std::span<const std::string>(texts));
+  writer.finish();
+  out.commit();
+  CHECK(NpzFile(scratch / "ours.npz").texts("names") == texts);
 }
 
 TEST_CASE("NPZ holds more arrays than 16 bits count") {
