@@ -27,13 +27,19 @@ SourceChoice source_choice(std::string_view text) {
   return choice;
 }
 
+bool can_be_read_again(const SourceChoice& choice) {
+  const StreamSourceInfo& info = stream_source(choice.id);
+  return info.again && !(info.once && info.once(choice));
+}
+
 std::unique_ptr<StreamSource> open_source(const SourceChoice& choice) {
   const StreamSourceInfo& info = stream_source(choice.id);
   const auto refuse = [&](const std::string& what) {
     throw Error("the source " + info.id + " " + what + ".", {.parameter = "source", .value = info.id + ":" + choice.argument});
   };
   if (info.argument.empty() && !choice.argument.empty()) refuse("takes nothing behind a colon: give " + info.id + " alone");
-  if (!info.argument.empty() && choice.argument.empty()) refuse("needs to be told of what: give " + info.id + ":" + info.argument);
+  if (!info.argument.empty() && choice.argument.empty() && !info.alone)
+    refuse("needs to be told of what: give " + info.id + ":" + info.argument);
   return info.make(choice);
 }
 

@@ -43,6 +43,8 @@ class StreamSource {
   virtual Next next(StreamStep& step, std::stop_token stop) = 0;
   /// The place where it stands.
   virtual void keep(StreamState& state) = 0;
+  /// What of it was lost so far, a sentence; empty where nothing was.
+  virtual std::string note() const { return {}; }
 };
 
 /// A series, row after row: the target of a row is the row after it.
@@ -83,7 +85,9 @@ struct StreamSourceInfo {
   std::string argument{};  ///< the thing behind the colon, "FILE"; empty: nothing stands there
   std::string text{};      ///< a sentence
   std::vector<HyperSpec> parameters{};
-  bool again = true;  ///< it can be begun anew, and continued where it stood
+  bool again = true;                            ///< it can be begun anew, and continued where it stood
+  bool alone = false;                           ///< nothing need stand behind the colon
+  bool (*once)(const SourceChoice&) = nullptr;  ///< of a choice: it cannot be begun anew, though others can; null: none
   std::unique_ptr<StreamSource> (*make)(const SourceChoice&) = nullptr;
 };
 const std::vector<StreamSourceInfo>& stream_sources();
@@ -91,6 +95,8 @@ const std::vector<StreamSourceInfo>& stream_sources();
 const StreamSourceInfo& stream_source(std::string_view id);
 /// "NAME" or "NAME:ARGUMENT". Throws Error.
 SourceChoice source_choice(std::string_view text);
+/// Whether it can be begun anew, and continued where it stood.
+bool can_be_read_again(const SourceChoice& choice);
 /// Throws Error for a source that cannot be opened.
 std::unique_ptr<StreamSource> open_source(const SourceChoice& choice);
 /// The parameters of a source with the settings of a request. Throws Error naming those that there are.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A sound file (WAV, FLAC, AIFF, Ogg) read piece by piece through libsndfile, so that it may be of any length.
+// A sound file (WAV, FLAC, AIFF, Ogg) read piece by piece through libsndfile, so that it may be of any length; or the microphone.
 #include <cmath>
 
 #include "array/error.h"
 #include "files/files.h"
 #include "streams/series.h"
+#include "streams/sources/sound/microphone.h"
 
 #ifdef RECLAB_SNDFILE
 #include <sndfile.h>
@@ -92,11 +93,11 @@ class Sound final : public SeriesSource {
   std::vector<double> block_;
 };
 
-std::unique_ptr<StreamSource> opened(const SourceChoice& choice) { return std::make_unique<Sound>(choice, source_parameters(choice)); }
+std::unique_ptr<StreamSource> file_of(const SourceChoice& choice) { return std::make_unique<Sound>(choice, source_parameters(choice)); }
 
 #else
 
-std::unique_ptr<StreamSource> opened(const SourceChoice& choice) {
+std::unique_ptr<StreamSource> file_of(const SourceChoice& choice) {
   throw Error(choice.argument +
                   " is to be read as sound, and this build has no libsndfile: save the samples as lines of numbers for the "
                   "source file, or build with libsndfile (Debian: libsndfile1-dev).",
@@ -105,12 +106,27 @@ std::unique_ptr<StreamSource> opened(const SourceChoice& choice) {
 
 #endif
 
+constexpr std::string_view device_word = "alsa=";
+
+bool is_device(const SourceChoice& choice) { return choice.argument.empty() || choice.argument.starts_with(device_word); }
+
+std::unique_ptr<StreamSource> opened(const SourceChoice& choice) {
+  if (!is_device(choice)) return file_of(choice);
+  const Hyper parameters = source_parameters(choice);
+  return microphone(choice.argument.empty() ? "default" : choice.argument.substr(device_word.size()), parameters.integer("rate"),
+                    parameters.integer("channels"), choice.standardise);
+}
+
 }  // namespace
 
 StreamSourceInfo sound() {
-  return {.argument = "FILE",
-          .text = "A sound file of any length, a sample a step, a column a channel, of values from -1 to 1",
-          .parameters = {hyper_flag("repeat", false, "Played again and again, and not once")},
+  return {.argument = "FILE|alsa=DEVICE",
+          .text = "A sound file of any length, or without one the microphone; a sample a step, a column a channel, of values from -1 to 1",
+          .parameters = {hyper_flag("repeat", false, "A file is played again and again, and not once"),
+                         hyper_integer("rate", "", 4000, 1000, 192'000, "Samples a second of the microphone"),
+                         hyper_integer("channels", "", 1, 1, 64, "Channels of the microphone")},
+          .alone = true,
+          .once = is_device,
           .make = opened};
 }
 

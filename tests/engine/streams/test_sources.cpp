@@ -9,10 +9,13 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
+#include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -226,6 +229,52 @@ TEST_CASE("digits that are held are of one kind after another, and come back wri
   double apart = 0.0;
   for (std::size_t j = 0; j < steps[0].input.size(); ++j) apart += std::abs(steps[0].input[j] - steps[200].input[j]);
   CHECK(apart > 0.5 && apart < 20.0);
+}
+
+TEST_CASE("the microphone's samples are the steps, and a device that is not there is one sentence") {
+  const test::Scratch scratch;
+  // ALSA's own stand-in for a device: it captures what a file has.
+  std::vector<std::int16_t> samples;
+  for (int t = 0; t < 6000; ++t) samples.push_back(static_cast<std::int16_t>(t * t % 20'011 - 10'000));
+  const std::string raw(reinterpret_cast<const char*>(samples.data()), samples.size() * sizeof(std::int16_t));
+  const std::string heard = file_of(scratch, "heard.raw", raw);
+  const std::string settings = file_of(scratch, "asound.conf",
+                                       "pcm.silence { type null }\npcm.heard { type file slave.pcm silence file /dev/null infile \"" +
+                                           heard + "\" format raw }\npcm.!default heard\n");
+  const char* before = std::getenv("ALSA_CONFIG_PATH");
+  const std::string was = before != nullptr ? before : "";
+  setenv("ALSA_CONFIG_PATH", settings.c_str(), 1);
+  const auto restore = [&](const std::string*) { was.empty() ? unsetenv("ALSA_CONFIG_PATH") : setenv("ALSA_CONFIG_PATH", was.c_str(), 1); };
+  const std::unique_ptr<const std::string, decltype(restore)> restores(&settings, restore);
+  const std::string absent = refused([&] { open_source(choice("sound:alsa=none")); });
+  if (absent.find("this build has no ALSA") != std::string::npos) {
+    CHECK_SAYS(absent.find("give a sound file, sound:FILE") != std::string::npos, absent);
+    throw test::Skip("this build has no ALSA");
+  }
+  for (const char* part : {"The sound device none cannot be opened", "arecord -L", "sound:FILE"})
+    CHECK_SAYS(absent.find(part) != std::string::npos, absent);
+  for (const std::string device : {"sound", "sound:alsa=heard"}) {
+    const auto source = open_source(choice(device, {{"rate", "8000"}}));
+    CHECK(source->form().names == std::vector<std::string>{"value"});
+    const auto steps = steps_of(*source, 5999);
+    CHECK_EQUAL(steps.size(), 5999u);
+    for (std::size_t t = 0; t < steps.size(); ++t) {
+      CHECK_EQUAL(steps[t].input.at(0), samples[t] / 32768.0);
+      CHECK_EQUAL(steps[t].target.at(0), samples[t + 1] / 32768.0);
+    }
+    CHECK(source->note().empty());
+  }
+  const auto pairs = open_source(choice("sound:alsa=heard", {{"channels", "2"}}));
+  CHECK(pairs->form().names == (std::vector<std::string>{"channel 1", "channel 2"}));
+  const auto steps = steps_of(*pairs, 100);
+  for (std::size_t t = 0; t < steps.size(); ++t) CHECK_EQUAL(steps[t].input.at(1), samples[2 * t + 1] / 32768.0);
+  // It cannot be begun anew, as a file can; and a stop ends its waiting.
+  CHECK(!can_be_read_again(choice("sound")) && can_be_read_again(choice("sound:" + heard)));
+  std::stop_source stop;
+  stop.request_stop();
+  StreamStep step;
+  const auto fresh = open_source(choice("sound"));
+  CHECK(fresh->next(step, stop.get_token()) == StreamSource::Next::stopped);
 }
 
 TEST_CASE("sound comes sample by sample, as the sequence of the same file has it, once or again and again") {
