@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "files/files.h"
+#include "trace/stream_steps.h"
 
 namespace reclab {
 
@@ -50,7 +51,7 @@ Sequence StreamRing::sequence() const {
   sequence.mean.assign(form_.names.size(), 0.0);
   sequence.deviation.assign(form_.names.size(), 1.0);
   sequence.input = in_order(input_);
-  sequence.time_name = "time";  // as the file of it has
+  sequence.time_name = stream_steps;
   sequence.time.resize(static_cast<std::size_t>(length()));
   std::iota(sequence.time.begin(), sequence.time.end(), static_cast<double>(first()));
   sequence.target_kind = form_.target_kind;

@@ -133,7 +133,7 @@ class TimeCursor : public QCPLayerable {
 
   QString tr_step() const {
     return plot_->lag_ ? Plot::tr("%1 before the end").arg(grouped(plot_->extent_last_ - plot_->cursor_))
-                       : Plot::tr("step %1").arg(grouped(plot_->cursor_));
+                       : Plot::tr("step %1").arg(grouped(plot_->numberOf(plot_->cursor_)));
   }
 
   void write(QCPPainter* painter, const QRect& area, double x, double y, const QString& text, const QColor& colour,

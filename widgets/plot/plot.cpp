@@ -8,12 +8,13 @@
 
 #include "plot/type_scale.h"
 #include "plot/value_axis.h"
+#include "trace/stream_steps.h"
 
 namespace reclab {
 
 namespace {
 
-constexpr int frame_ms = 33;
+constexpr int frame_ms = 25;
 constexpr int plot_gap = 8;
 
 /// A curve that is drawn with a hair line when it is denser than the pixels, for there a wide line costs ten times the time and looks the
@@ -205,10 +206,12 @@ void Plot::setTimeNames(const Trace& trace) {
     for (std::size_t i = 0; even && i < trace.time.size(); ++i)
       even = std::abs(trace.time[i] - origin - spacing * static_cast<double>(trace.steps[i])) <= 0.5 * spacing;
   }
-  time_is_steps_ = !even;
-  time_origin_ = even ? origin : 0.0;
-  time_spacing_ = even ? spacing : 1.0;
-  time_name_ = even ? name : tr("step");
+  const bool stream = counts_stream(trace);
+  first_number_ = number_of_step(trace, 0);
+  time_is_steps_ = !even || stream;
+  time_origin_ = even && !stream ? origin : 0.0;
+  time_spacing_ = even && !stream ? spacing : 1.0;
+  time_name_ = even || stream ? name : tr("step");
   if (even && !trace.time_unit.empty()) time_name_ += QStringLiteral(" (%1)").arg(QString::fromStdString(trace.time_unit));
   nameTime();
 }
@@ -224,6 +227,8 @@ void Plot::setLag(bool lag) {
 void Plot::nameTime() {
   if (lag_)
     step_ticker_->setLag(static_cast<double>(extent_last_));
+  else if (time_is_steps_)
+    step_ticker_->setFirst(static_cast<double>(first_number_));
   else
     step_ticker_->setTime(time_origin_, time_spacing_);
   const QString label = lag_ ? tr("steps before the end") : time_name_.isEmpty() ? tr("step") : time_name_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A QCustomPlot in the lab's style: themed by the palette, repainted at most 30 times a second, with time axes (in steps of the sequence)
+// A QCustomPlot in the lab's style: themed by the palette, repainted at most 40 times a second, with time axes (in steps of the sequence)
 // that share a cursor and a range, legends to click, and figures to save.
 #pragma once
 
@@ -124,6 +124,7 @@ class Plot : public QCustomPlot {
   void setTimeNames(const Trace& trace);
   double timeSpacing() const { return time_spacing_; }  ///< of a step; 1 where times are not evenly spaced, and steps are counted
   bool timeIsSteps() const { return time_is_steps_; }
+  std::int64_t numberOf(std::int64_t step) const { return first_number_ + step; }  ///< by which a step is called
   /// Whether steps are counted back from the last one, which is how runs of other lengths are compared. Where it is offered, a click on the
   /// name of the time axis changes it.
   void setLag(bool lag);
@@ -147,7 +148,7 @@ class Plot : public QCustomPlot {
   std::int64_t cursorStep() const { return cursor_; }
 
   /// Repaints everything, or only the parts that move with the cursor (the layers "now" and "overlay"); before the window is painted next,
-  /// and at most 30 times a second. A plot that is hidden or behind others is drawn when it is seen.
+  /// and at most 40 times a second. A plot that is hidden or behind others is drawn when it is seen.
   void redraw();
   void redrawNow();
 
@@ -254,6 +255,7 @@ class Plot : public QCustomPlot {
   QString time_name_;
   double time_origin_ = 0.0, time_spacing_ = 1.0;
   bool time_is_steps_ = true;
+  std::int64_t first_number_ = 0;  ///< by which step 0 is called: of a stream's last steps, that of the stream
   bool lag_ = false, lag_offered_ = false;
   QMargins inset_;
   QMargins laid_inset_;  ///< that with which the rects lie where they do: another may wait for the next layout

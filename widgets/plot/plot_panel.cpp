@@ -6,6 +6,7 @@
 #include <QSignalBlocker>
 #include <algorithm>
 
+#include "plot/parts/step_text.h"
 #include "trace/input_scale.h"
 #include "window_text.h"
 
@@ -149,7 +150,7 @@ QString PlotPanel::figureTitle() const {
 
 FigureDrawing PlotPanel::drawing(const FigureStyle& style) {
   FigureText text = figureText(figureTitle(), trace_.get());
-  if (trace_) text.description += tr(" The cursor is at step %1.").arg(grouped(step_));
+  if (trace_) text.description += tr(" The cursor is at step %1.").arg(stepText(trace_.get(), step_));
   return plot_->drawing(text, style);
 }
 

@@ -24,9 +24,9 @@ void StepTicker::generate(const QCPRange& range, const QLocale& locale, QChar fo
     int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 12);
     // A step of 2.5 or 0.25 has one more digit than its size says.
     if (const double digits = step * std::pow(10.0, decimals); std::abs(digits - std::round(digits)) > 1e-6) ++decimals;
-    const bool steps = origin_ == 0.0 && spacing_ == 1.0;  // counted, and written as they are everywhere else
     for (const double tick : ticks)
-      tickLabels->append((steps ? grouped(std::llround(tick)) : QString::number(tick, 'f', decimals)).replace(u'-', QStringLiteral("−")));
+      tickLabels->append(
+          (counted_ ? grouped(std::llround(tick)) : QString::number(tick, 'f', decimals)).replace(u'-', QStringLiteral("−")));
   }
   for (double& tick : ticks) tick = (tick - origin_) / spacing_;
   if (spacing_ < 0) {  // an axis has its ticks from left to right

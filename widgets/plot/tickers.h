@@ -11,9 +11,11 @@ namespace reclab {
 class StepTicker : public QCPAxisTicker {
  public:
   /// The time of step s is origin + s * spacing.
-  void setTime(double origin, double spacing) { origin_ = origin, spacing_ = spacing, whole_ = origin == 0.0 && spacing == 1.0; }
+  void setTime(double origin, double spacing) { origin_ = origin, spacing_ = spacing, whole_ = counted_ = origin == 0.0 && spacing == 1.0; }
+  /// Steps are counted from a number on.
+  void setFirst(double number) { origin_ = number, spacing_ = 1.0, whole_ = counted_ = true; }
   /// Steps before the last one.
-  void setLag(double last) { origin_ = last, spacing_ = -1.0, whole_ = true; }
+  void setLag(double last) { origin_ = last, spacing_ = -1.0, whole_ = true, counted_ = false; }
   void generate(const QCPRange& range, const QLocale& locale, QChar formatChar, int precision, QVector<double>& ticks,
                 QVector<double>* subTicks, QVector<QString>* tickLabels) override;
 
@@ -23,7 +25,8 @@ class StepTicker : public QCPAxisTicker {
 
  private:
   double origin_ = 0.0, spacing_ = 1.0;
-  bool whole_ = true;  ///< ticks are whole steps
+  bool whole_ = true;    ///< ticks are whole steps
+  bool counted_ = true;  ///< and written as they are everywhere else
 };
 
 /// Ticks at round numbers, written as number() writes them.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plot/parts/learned_text.h"
 #include "plot/theme.h"
 
 namespace reclab {
@@ -67,7 +68,10 @@ Facets facetsOf(const RunInfo& run, const SymbolOf& symbolOf, const StandardOf& 
     facets.push_back({"hyper/" + text(key), words, shown, name, !standard.empty() && standard != value});
   }
   const auto file = [](const std::string& path) { return QFileInfo(text(path)).fileName(); };
-  if (run.learned)
+  if (run.learned && run.learned->from == from_stream)
+    facets.push_back({"weights", QObject::tr("weights"), QObject::tr("after %1").arg(stepsLearned(from_stream, run.learned->steps)),
+                      QObject::tr("step %1 of the stream").arg(grouped(run.learned->steps))});
+  else if (run.learned)
     facets.push_back({"weights", QObject::tr("weights"),
                       QObject::tr("after %1 steps of training %2").arg(grouped(run.learned->steps)).arg(run.learned->training),
                       QObject::tr("step %1 of training %2").arg(grouped(run.learned->steps)).arg(run.learned->training)});

@@ -6,6 +6,7 @@
 #include <QStringList>
 #include <algorithm>
 
+#include "plot/parts/learned_text.h"
 #include "plot/theme.h"
 #include "trace/input_scale.h"
 #include "window_text.h"
@@ -68,8 +69,7 @@ QString Shown::summary() const {
 }
 
 QString weightsInWords(const Setup& setup) {
-  if (const LearnedPtr learned = setup.learnedWeights())
-    return QCoreApplication::translate("Setup", "%1 steps of training").arg(grouped(learned->step));
+  if (const LearnedPtr learned = setup.learnedWeights()) return stepsLearned(learned->from, learned->step);
   return QString::fromStdString(fileOf(setup.weights, setup.preset).string());
 }
 
@@ -85,7 +85,7 @@ QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now) {
     for (const auto& [key, value] : run.hyper)
       if (valueIn(mine, key) != valueIn(others, key)) words << QString::fromStdString(key + " = " + value).replace('_', ' ');
     if (const LearnedPtr mineLearned = its.learnedWeights(); mineLearned != now.learnedWeights())
-      words << (mineLearned ? QCoreApplication::translate("Setup", "after %1 steps of training").arg(grouped(mineLearned->step))
+      words << (mineLearned ? QCoreApplication::translate("Setup", "after %1").arg(stepsLearned(mineLearned->from, mineLearned->step))
                             : QCoreApplication::translate("Setup", "not trained"));
     else if (const auto file = fileOf(its.weights, its.preset); file != fileOf(now.weights, now.preset))
       words << (file.empty() ? QCoreApplication::translate("Setup", "drawn weights")

@@ -15,6 +15,7 @@
 #include "gui/look/look.h"
 #include "plain_text.h"
 #include "plot/theme.h"
+#include "trace/stream_steps.h"
 
 namespace reclab {
 
@@ -87,10 +88,10 @@ Scrubber::Scrubber(TimeLink* time, QWidget* parent) : QToolBar(tr("Time"), paren
   tell();
 }
 
-void Scrubber::setSequence(const LoadedSequencePtr& sequence) {
+void Scrubber::setSequence(const LoadedSequencePtr& sequence, bool quiet) {
   sequence_ = sequence;
   strip_->setSequence(sequence);
-  tell();
+  if (!quiet) tell();
 }
 
 void Scrubber::setInputScale(const QString& scale) {
@@ -125,7 +126,12 @@ void Scrubber::advance() {
 void Scrubber::tell() {
   strip_->setStep(time_->step());
   const QLocale locale = QLocale::c();
-  where_->setText(tr("step %1 of %2").arg(grouped(time_->step()), grouped(time_->length())));  // from 0, as on every axis
+  const bool ofStream = sequence_ && sequence_->sequence.time_name == stream_steps && time_->step() < sequence_->sequence.length;
+  if (ofStream)
+    where_->setText(
+        tr("step %1 of the stream").arg(grouped(std::llround(sequence_->sequence.time[static_cast<std::size_t>(time_->step())]))));
+  else
+    where_->setText(tr("step %1 of %2").arg(grouped(time_->step()), grouped(time_->length())));  // from 0, as on every axis
   QString what, when;
   if (sequence_) {
     const Sequence& sequence = sequence_->sequence;
@@ -150,7 +156,7 @@ void Scrubber::tell() {
     if (!strip_->inputScale().isEmpty()) what += tr(" × %1").arg(strip_->inputScale());
     if (sequence.target_kind == TargetKind::regress && sequence.target_width > 0 && row < sequence.mask.size() && sequence.mask[row] > 0.0)
       when = tr("target %1").arg(locale.toString(sequence.target[row * static_cast<std::size_t>(sequence.target_width)], 'g', 4));
-    if (sequence.time_name != "step") {
+    if (sequence.time_name != "step" && !ofStream) {
       const QString time = tr("%1 %2").arg(QString::fromStdString(sequence.time_name), locale.toString(sequence.time[row], 'g', 7));
       when = when.isEmpty() ? time : time + QStringLiteral(",  ") + when;
     }

@@ -21,7 +21,9 @@ class Scrubber : public QToolBar {
   Q_OBJECT
  public:
   Scrubber(TimeLink* time, QWidget* parent);
-  void setSequence(const LoadedSequencePtr& sequence);
+  /// `quiet`: its words follow with tell().
+  void setSequence(const LoadedSequencePtr& sequence, bool quiet = false);
+  void tell();
   /// Sets the factor that the model multiplies the input with before it reads it, shown beside the values. Empty: there is none.
   void setInputScale(const QString& scale);
   bool playing() const { return tick_.isActive(); }
@@ -33,7 +35,6 @@ class Scrubber : public QToolBar {
 
  private:
   void advance();
-  void tell();
   TimeLink* time_;
   LoadedSequencePtr sequence_;
   QAction *play_, *back_, *forward_;

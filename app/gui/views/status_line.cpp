@@ -13,6 +13,7 @@
 #include "gui/look/look.h"
 #include "gui/session/sentences.h"
 #include "plain_text.h"
+#include "plot/parts/learned_text.h"
 #include "plot/theme.h"
 
 namespace reclab {
@@ -95,7 +96,7 @@ void StatusLine::setRun(const TracePtr& trace) {
     where->setToolTip(safeTip(tip.arg(QDir::toNativeSeparators(path))));
   };
   if (run.learned) {
-    weights_->setText(tr("%1 steps of training").arg(grouped(run.learned->steps)));
+    weights_->setText(stepsLearned(run.learned->from, run.learned->steps));
     weights_->setToolTip(safeTip(tr("The weights were learned from %1").arg(QString::fromStdString(run.learned->from))));
   } else if (run.weights.empty()) {
     weights_->setText(tr("seed %1").arg(run.seed));

@@ -13,6 +13,7 @@
 #include "plain_text.h"
 #include "plot/parts/curves.h"
 #include "plot/parts/pinned.h"
+#include "plot/parts/step_text.h"
 #include "window_text.h"
 
 namespace reclab {
@@ -240,7 +241,8 @@ QString CreditPanel::makeHeadline() const {
   if (at >= 0)
     for (const CreditData::Rule& rule : data_.rules)
       if (!std::isnan(angle(rule)) && (!nearest || angle(rule) < angle(*nearest))) nearest = &rule;
-  return nearest ? tr("nearest %1, %2° at step %3").arg(nameOf(nearest->id), number(angle(*nearest)), grouped(at)) : QString();
+  return nearest ? tr("nearest %1, %2° at step %3").arg(nameOf(nearest->id), number(angle(*nearest)), stepText(trace_.get(), at))
+                 : QString();
 }
 
 QString CreditPanel::subject() const {

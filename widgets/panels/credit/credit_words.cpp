@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "panels/credit/credit.h"
+#include "plot/parts/step_text.h"
 #include "window_text.h"
 
 namespace reclab {
@@ -55,8 +56,8 @@ QString CreditPanel::saidOfSteps() const {
     else
       said << tr("%1 is %2° off, %3 times as long").arg(nameOf(rule.id), number(rule.angle[t]), number(rule.ratio[t]));
   }
-  const QString where =
-      at == step_ ? tr("At step %1").arg(grouped(at)) : tr("Step %1 has no loss; at step %2").arg(grouped(step_), grouped(at));
+  const QString where = at == step_ ? tr("At step %1").arg(stepText(trace_.get(), at))
+                                    : tr("Step %1 has no loss; at step %2").arg(stepText(trace_.get(), step_), stepText(trace_.get(), at));
   return tr("%1 %2. At 90° a gradient has no part of the true one.").arg(where, said.join(tr("; ")));
 }
 
@@ -83,7 +84,7 @@ QString CreditPanel::saidOfNoise() const {
                               : tr("%1 has bias %2 and is the same each time").arg(nameOf(rule.id), number(rule.bias[t])));
   }
   return tr("At step %1 %2. The mean of N repeats of an unbiased rule is off by its deviation over √N.")
-      .arg(grouped(at), said.join(tr("; ")));
+      .arg(stepText(trace_.get(), at), said.join(tr("; ")));
 }
 
 QString CreditPanel::saidOfParameters() const {
@@ -97,12 +98,13 @@ QString CreditPanel::saidOfParameters() const {
     if (!best || one.angle[t] < best->angle[t]) best = &one;
     if (!worst || one.angle[t] > worst->angle[t]) worst = &one;
   }
-  if (!best) return tr("%1 has no gradient at step %2.").arg(nameOf(rule->id), grouped(at));
+  if (!best) return tr("%1 has no gradient at step %2.").arg(nameOf(rule->id), stepText(trace_.get(), at));
   const QString last = (tr("Without colour: a gradient there is 0.") + u' ' + clipped_).trimmed();
   if (best == worst)
-    return tr("At step %1 %2 is %3° off by %4. %5").arg(grouped(at), nameOf(rule->id), number(best->angle[t]), best->name, last);
+    return tr("At step %1 %2 is %3° off by %4. %5")
+        .arg(stepText(trace_.get(), at), nameOf(rule->id), number(best->angle[t]), best->name, last);
   return tr("At step %1 %2 is nearest by %3, %4°, and farthest by %5, %6°. %7")
-      .arg(grouped(at), nameOf(rule->id), best->name, number(best->angle[t]), worst->name, number(worst->angle[t]), last);
+      .arg(stepText(trace_.get(), at), nameOf(rule->id), best->name, number(best->angle[t]), worst->name, number(worst->angle[t]), last);
 }
 
 QString CreditPanel::saidOfCost() const {
@@ -138,7 +140,7 @@ QString CreditPanel::tipAt(const QPointF& position) const {
       const CreditData::Rule& rule = data_.rules[static_cast<std::size_t>(entry->unit)];
       const auto d = static_cast<std::size_t>(entry->step);
       return tr("%1, weights that act %2 steps before the loss: %3, %4 times as long")
-          .arg(nameOf(rule.id), grouped(entry->step), degrees(rule.delay_angle[d]), number(rule.delay_ratio[d]));
+          .arg(nameOf(rule.id), stepText(trace_.get(), entry->step), degrees(rule.delay_angle[d]), number(rule.delay_ratio[d]));
     }
   if (view() == View::parameters)
     if (const auto entry = weights_picture_.heatmap->at(position))
@@ -146,7 +148,7 @@ QString CreditPanel::tipAt(const QPointF& position) const {
         const CreditData::Rule::Weight& weight = rule->weights[static_cast<std::size_t>(entry->unit)];
         const auto t = static_cast<std::size_t>(entry->step);
         return tr("%1, step %2, by %3: %4, %5 times as long")
-            .arg(nameOf(rule->id), grouped(entry->step), weight.name, degrees(weight.angle[t]), number(weight.ratio[t]));
+            .arg(nameOf(rule->id), stepText(trace_.get(), entry->step), weight.name, degrees(weight.angle[t]), number(weight.ratio[t]));
       }
   if (view() == View::cost)
     for (const CreditData::Rule& rule : data_.rules) {

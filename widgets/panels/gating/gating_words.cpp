@@ -5,6 +5,7 @@
 
 #include "panels/gating/gating.h"
 #include "plot/parts/pinned.h"
+#include "plot/parts/step_text.h"
 
 namespace reclab {
 
@@ -51,7 +52,7 @@ QString GatingPanel::whyEmpty() const {
 
 /// In a figure without the cursor, which step it is, where there is room.
 QString GatingPanel::labelOfBars() const {
-  const QString at = tr("units, step %1").arg(grouped(step_));
+  const QString at = tr("units, step %1").arg(stepText(trace_.get(), step_));
   return !plot_->drawsCursor() && QFontMetrics(plot_->theme().normal, plot_).horizontalAdvance(at) <= histogram_rect_->width()
              ? at
              : tr("units");
@@ -64,8 +65,9 @@ GateStatistics GatingPanel::statisticsAtCursor() const {
 
 QString GatingPanel::saidAtCursor() const {
   const std::int64_t recorded = steps()[static_cast<std::size_t>(trace_->row_of_step(*gate_, step_))];
-  QString text = recorded == step_ ? tr("At step %1,").arg(grouped(step_))
-                                   : tr("At step %1, the nearest to step %2 that was recorded,").arg(grouped(recorded), grouped(step_));
+  QString text = recorded == step_ ? tr("At step %1,").arg(stepText(trace_.get(), step_))
+                                   : tr("At step %1, the nearest to step %2 that was recorded,")
+                                         .arg(stepText(trace_.get(), recorded), stepText(trace_.get(), step_));
   if (bounded()) {
     const GateStatistics found = statisticsAtCursor();
     const QString closed = tr("nearly closed (below %1)").arg(number(gate_->low + 0.1 * (gate_->high - gate_->low)));
@@ -93,7 +95,8 @@ QString GatingPanel::makeHeadline() const {
 QString GatingPanel::tipAt(const QPointF& position) const {
   if (!gate_) return {};
   if (const auto entry = map_.heatmap->at(position))
-    return tr("%1 %2 at step %3: %4").arg(entryOf(*gate_), grouped(entry->unit), grouped(entry->step), number(entry->value, 4));
+    return tr("%1 %2 at step %3: %4")
+        .arg(entryOf(*gate_), grouped(entry->unit), stepText(trace_.get(), entry->step), number(entry->value, 4));
   if (mean_rect_->rect().contains(position.toPoint()))
     return tr("The mean over all %1, and the band that holds 80 % of them.").arg(entriesOf(*gate_));
   if (share_rect_->visible() && share_rect_->rect().contains(position.toPoint()))

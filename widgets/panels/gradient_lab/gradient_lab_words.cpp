@@ -5,6 +5,7 @@
 
 #include "panels/gradient_lab/gradient_lab.h"
 #include "plot/parts/curves.h"
+#include "plot/parts/step_text.h"
 
 namespace reclab {
 
@@ -43,7 +44,7 @@ QString labStep(const Trace& trace, const TraceArray& factors, const TraceArray*
                slope = labValue(trace, &factors, step, GradientLabPanel::slope_factor),
                matrix = labValue(trace, &factors, step, GradientLabPanel::matrix_factor), share = labValue(trace, shares, step, 0);
   if (!std::isfinite(whole)) return {};
-  const QString first = GradientLabPanel::tr("Step %1 multiplies the gradient's length by ").arg(grouped(step));
+  const QString first = GradientLabPanel::tr("Step %1 multiplies the gradient's length by ").arg(stepText(&trace, step));
   const bool along = std::isfinite(gate), through = std::isfinite(slope + matrix);
   if (!along && !through) return {};
   if (!through) return first + GradientLabPanel::tr("%1, all of it along the gates.").arg(powerText(whole));
@@ -106,7 +107,8 @@ QStringList GradientLabPanel::saidOfBounds() const {
     said << tr("The cursor is at the %1, where %2 is the identity: move it to see what other steps keep.").arg(end, product);
   } else {
     const QString steps = over == 1 ? tr("the one step") : tr("the %1 steps").arg(grouped(over));
-    QString first = tr("Over %1 from step %2 to the %3, |%4| is %5").arg(steps, grouped(step_), end, product, powerText(measured));
+    QString first =
+        tr("Over %1 from step %2 to the %3, |%4| is %5").arg(steps, stepText(trace_.get(), step_), end, product, powerText(measured));
     const bool same =
         std::abs(singular - eigen) <= 1e-9 * std::max(1.0, std::abs(singular));  // as of a matrix that only turns and stretches
     if (!std::isnan(singular)) first += tr("; the largest singular value lets it be at most %1").arg(powerText(singular));
@@ -160,8 +162,10 @@ QString GradientLabPanel::tipAt(const QPointF& position) const {
   if (!entry) return {};
   const std::int64_t t = entry->step, s = rows_[static_cast<std::size_t>(entry->unit)];
   const double value = entryOf(*map_, trace_->row_of_step(*map_, t), entry->unit);
-  return view() == View::pairs ? tr("state of step %1, changed at step %2: |∂s_t/∂s_s| = %3").arg(grouped(t), grouped(s), powerText(value))
-                               : tr("gradients at steps %1 and %2: cosine %3").arg(grouped(t), grouped(s), number(value, 3));
+  return view() == View::pairs
+             ? tr("state of step %1, changed at step %2: |∂s_t/∂s_s| = %3")
+                   .arg(stepText(trace_.get(), t), stepText(trace_.get(), s), powerText(value))
+             : tr("gradients at steps %1 and %2: cosine %3").arg(stepText(trace_.get(), t), stepText(trace_.get(), s), number(value, 3));
 }
 
 }  // namespace reclab

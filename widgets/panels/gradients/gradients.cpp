@@ -9,6 +9,7 @@
 #include "plot/parts/curves.h"
 #include "plot/parts/layout.h"
 #include "plot/parts/pinned.h"
+#include "trace/stream_steps.h"
 
 namespace reclab {
 
@@ -136,7 +137,7 @@ void GradientsPanel::judge() {
       }
       std::vector<double> values;
       for (std::int64_t row = 0; row < array->shape[0]; ++row) values.push_back(entryOf(*array, row));
-      verdicts.push_back(gradientVerdict(stepsOf(*trace_, *array), values, subject, backward));
+      verdicts.push_back(gradientVerdict(stepsOf(*trace_, *array), values, subject, backward, number_of_step(*trace_, 0)));
     }
     if (!verdicts.empty()) {
       // The path by which most arrives at the earliest steps decides whether the model forgets.

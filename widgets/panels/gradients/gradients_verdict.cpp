@@ -33,13 +33,14 @@ QString rate(double decades_per_step) {
 
 }  // namespace
 
-Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const double> log10_norms, const QString& subject, bool backward) {
+Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const double> log10_norms, const QString& subject, bool backward,
+                        std::int64_t first_number) {
   if (backward) {
     // The same along a time that counts down.
     std::vector<std::int64_t> down;
     std::vector<double> turned(log10_norms.rbegin(), log10_norms.rend());
     for (auto step = steps.rbegin(); step != steps.rend(); ++step) down.push_back(-*step);
-    Verdict verdict = gradientVerdict(down, turned, subject);
+    Verdict verdict = gradientVerdict(down, turned, subject, false, first_number);
     verdict.first = -verdict.first;
     verdict.last = -verdict.last;
     return verdict;
@@ -69,7 +70,7 @@ Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const dou
                  .arg(grouped(static_cast<std::int64_t>(zeros)), grouped(static_cast<std::int64_t>(end - begin)));
   if (begin > 0 && log10_norms[begin - 1] < 0)
     before += (steps[begin] < 0 ? QObject::tr("; after step %1 it is exactly zero") : QObject::tr("; before step %1 it is exactly zero"))
-                  .arg(grouped(std::abs(steps[begin])));
+                  .arg(grouped(std::abs(steps[begin]) + first_number));
   if (points.size() < 4) {
     const QString known = points.size() == 1 ? QObject::tr("one step") : QObject::tr("%1 steps").arg(points.size());
     verdict.sentence = QObject::tr("%1 is known at %2 only, too few for a verdict%3.").arg(subject, known, before);

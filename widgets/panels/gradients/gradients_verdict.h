@@ -22,8 +22,8 @@ struct Verdict {
 /// last finite entry to the first, or to one that is NaN or too large; entries that are -inf, exact zeros, are left out of it. The slope is
 /// the median of the slopes between pairs of points (Theil and Sen), so that a few outliers do not turn it. It holds when the line changes
 /// by less than one decade over that part. `subject` begins the sentence: "The gradient". For a layer that runs `backward` all of this is
-/// from the earliest step on.
+/// from the earliest step on. `first_number`: the number by which step 0 is called.
 Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const double> log10_norms, const QString& subject,
-                        bool backward = false);
+                        bool backward = false, std::int64_t first_number = 0);
 
 }  // namespace reclab

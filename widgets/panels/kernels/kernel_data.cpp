@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "panels/kernels/kernel_data.h"
 
+#include "trace/stream_steps.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -62,7 +64,7 @@ std::int64_t reachOf(const KernelMemory& memory, std::int64_t channel, double pa
 }
 
 std::optional<StepTime> stepTime(const Trace& trace) {
-  if (trace.time_name == "step" || trace.time.size() < 2 || trace.time.size() != trace.steps.size()) return {};
+  if (trace.time_name == "step" || counts_stream(trace) || trace.time.size() < 2 || trace.time.size() != trace.steps.size()) return {};
   const double span = static_cast<double>(trace.steps.back() - trace.steps.front()),
                spacing = (trace.time.back() - trace.time.front()) / span;
   if (!(spacing > 0.0) || !std::isfinite(spacing)) return {};

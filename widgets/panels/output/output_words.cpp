@@ -6,6 +6,7 @@
 
 #include "panels/output/output.h"
 #include "plain_text.h"
+#include "plot/parts/step_text.h"
 
 namespace reclab {
 
@@ -99,9 +100,10 @@ QString OutputPanel::tipAt(const QPointF& position) const {
   const double value = data_.value(row, nearest);
   if (data_.classes())
     said << tr("%1 at step %2: probability %3, logit %4")
-                .arg(data_.name(nearest).toHtmlEscaped(), grouped(step), number(data_.probability(row, nearest), 4), number(value, 4));
+                .arg(data_.name(nearest).toHtmlEscaped(), stepText(trace_.get(), step), number(data_.probability(row, nearest), 4),
+                     number(value, 4));
   else
-    said << tr("%1 at step %2: %3").arg(data_.name(nearest).toHtmlEscaped(), grouped(step), number(value, 4));
+    said << tr("%1 at step %2: %3").arg(data_.name(nearest).toHtmlEscaped(), stepText(trace_.get(), step), number(value, 4));
   if (const auto target = data_.target(row, nearest))
     said << (data_.classes() ? tr("target: %1").arg(data_.name(data_.targetClass(row)).toHtmlEscaped())
                              : tr("target %1, error %2").arg(number(*target, 4), number(value - *target, 3)));

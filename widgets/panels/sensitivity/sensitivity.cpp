@@ -9,6 +9,7 @@
 #include "panels/panel_info.h"
 #include "plot/parts/curves.h"
 #include "plot/parts/pinned.h"
+#include "plot/parts/step_text.h"
 
 namespace reclab {
 
@@ -60,7 +61,8 @@ SensitivityPanel::SensitivityPanel(QWidget* parent) : PlotPanel(parent), map_(pl
   QCPLayoutGrid* grid = closeGrid();
   stack(plot_, {grid, legend_, said_});
   row_rect_ = plot_->makeRect([this] {
-    row_rect_->axis(QCPAxis::atLeft)->setLabel(plot_->drawsCursor() ? tr("at the cursor") : tr("at step %1").arg(grouped(step_)));
+    row_rect_->axis(QCPAxis::atLeft)
+        ->setLabel(plot_->drawsCursor() ? tr("at the cursor") : tr("at step %1").arg(stepText(trace_.get(), step_)));
   });
   grid->addElement(0, 0, map_.rect);
   grid->addElement(0, 1, map_.bar);
@@ -232,12 +234,12 @@ void SensitivityPanel::moveTime() {
   const auto value = [&](std::int64_t s) { return valueText(blocks_, row, blocks_.columnNear(s)); };
   if (reach.strongest < 0) {
     said << (choice().mixing ? tr("Nothing that was written is read at step %1.") : tr("No input moves the output of step %1."))
-                .arg(grouped(t));
+                .arg(stepText(trace_.get(), t));
   } else {
     const bool alone = reach.back == 0 && reach.ahead == 0 && reach.strongest == t;
     QString text = (choice().mixing ? tr("What is read at step %1 has most weight on what was written at step %2, M = %3")
                                     : tr("The output of step %1 is moved most by the input of step %2, |dy/du| = %3"))
-                       .arg(grouped(t), grouped(reach.strongest), value(reach.strongest));
+                       .arg(stepText(trace_.get(), t), stepText(trace_.get(), reach.strongest), value(reach.strongest));
     if (alone)
       text += choice().mixing ? tr("; nothing else has a hundredth of that weight.") : tr("; no other moves it by a hundredth of that.");
     else
@@ -279,10 +281,10 @@ void SensitivityPanel::fitHeight() {
 QString SensitivityPanel::tipAt(const QPointF& position) const {
   if (!blocks_.array) return {};
   const auto text = [&](std::int64_t t, std::int64_t column) {
-    const QString s = grouped(blocks_.columns[static_cast<std::size_t>(column)]),
+    const QString s = stepText(trace_.get(), blocks_.columns[static_cast<std::size_t>(column)]),
                   x = valueText(blocks_, trace_->row_of_step(*blocks_.array, t), column);
-    return choice().mixing ? tr("read at step %1, written at step %2: M = %3").arg(grouped(t), s, x)
-                           : tr("output of step %1, input of step %2: |dy/du| = %3").arg(grouped(t), s, x);
+    return choice().mixing ? tr("read at step %1, written at step %2: M = %3").arg(stepText(trace_.get(), t), s, x)
+                           : tr("output of step %1, input of step %2: |dy/du| = %3").arg(stepText(trace_.get(), t), s, x);
   };
   if (const auto entry = map_.heatmap->at(position)) return text(entry->step, entry->unit);
   if (!row_rect_->visible() || !row_rect_->rect().contains(position.toPoint())) return {};

@@ -10,6 +10,34 @@ namespace reclab {
 
 using Complex = std::complex<double>;
 
+namespace {
+
+/// A disc over what is there, each pixel by the share of it that is covered.
+void addDisc(QImage& image, const QPointF& centre, double radius, QRgb colour) {
+  const double reach = radius + 1.0;
+  if (!QRectF(-reach, -reach, image.width() + 2.0 * reach, image.height() + 2.0 * reach).contains(centre)) return;
+  const int left = std::max(0, static_cast<int>(std::floor(centre.x() - reach))),
+            right = std::min(image.width() - 1, static_cast<int>(std::ceil(centre.x() + reach))),
+            top = std::max(0, static_cast<int>(std::floor(centre.y() - reach))),
+            bottom = std::min(image.height() - 1, static_cast<int>(std::ceil(centre.y() + reach)));
+  for (int row = top; row <= bottom; ++row) {
+    auto* line = reinterpret_cast<QRgb*>(image.scanLine(row));
+    for (int column = left; column <= right; ++column) {
+      const double across = column + 0.5 - centre.x(), down = row + 0.5 - centre.y(), square = across * across + down * down;
+      if (square >= (radius + 0.5) * (radius + 0.5)) continue;
+      const double share = std::min(1.0, radius + 0.5 - std::sqrt(square));
+      const auto over = [share](int new_value, int old_value) {
+        return static_cast<int>(std::lround(share * new_value + (1.0 - share) * old_value));
+      };
+      const QRgb there = line[column];
+      line[column] = qRgba(over(qRed(colour), qRed(there)), over(qGreen(colour), qGreen(there)), over(qBlue(colour), qBlue(there)),
+                           over(255, qAlpha(there)));
+    }
+  }
+}
+
+}  // namespace
+
 SpectrumPicture::SpectrumPicture(SpectrumPanel* panel, const QString& layer, bool now)
     : QCPLayerable(panel->plot_, layer), panel_(panel), now_(now) {}
 
@@ -53,12 +81,29 @@ void SpectrumPicture::drawTrail(QCPPainter* painter) const {
   if (past.size() < 2) return;
   const ColourMap& map = viridis();
   const auto first = static_cast<double>(past.front().steps), span = static_cast<double>(past.back().steps) - first;
-  painter->setPen(Qt::NoPen);
-  for (const SpectrumTrail::Past& one : past) {
-    painter->setBrush(QColor(map[static_cast<std::size_t>(255.0 * (static_cast<double>(one.steps) - first) / span)]));
-    for (const Complex& z : one.values)
-      if (std::isfinite(z.real()) && std::isfinite(z.imag())) painter->drawEllipse(QPointF(x(z.real()), y(z.imag())), 1.4, 1.4);
+  constexpr double radius = 1.4;
+  const auto colourOf = [&](const SpectrumTrail::Past& one) {
+    return map[static_cast<std::size_t>(255.0 * (static_cast<double>(one.steps) - first) / span)];
+  };
+  const auto known = [](const Complex& z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); };
+  if (painter->modes().testFlag(QCPPainter::pmVectorized)) {
+    painter->setPen(Qt::NoPen);
+    for (const SpectrumTrail::Past& one : past) {
+      painter->setBrush(QColor(colourOf(one)));
+      for (const Complex& z : one.values)
+        if (known(z)) painter->drawEllipse(QPointF(x(z.real()), y(z.imag())), radius, radius);
+    }
+    return;
   }
+  // Thousands of discs, anew with each set of weights: as paths they would take half of a picture's time.
+  const QRect area = clipRect();
+  const double scale = painter->device()->devicePixelRatioF();
+  QImage image((QSizeF(area.size()) * scale).toSize(), QImage::Format_ARGB32_Premultiplied);
+  image.fill(Qt::transparent);
+  for (const SpectrumTrail::Past& one : past)
+    for (const Complex& z : one.values)
+      if (known(z)) addDisc(image, (QPointF(x(z.real()), y(z.imag())) - area.topLeft()) * scale, radius * scale, colourOf(one));
+  painter->drawImage(QRectF(area), image);
 }
 
 QImage SpectrumPicture::cloudImage(const QSize& size, const QColor& colour) const {

@@ -7,7 +7,9 @@
 
 #include "panels/spectrum/spectrum.h"
 #include "plot/parts/curves.h"
+#include "plot/parts/learned_text.h"
 #include "plot/parts/pinned.h"
+#include "plot/parts/step_text.h"
 
 namespace reclab {
 namespace {
@@ -44,8 +46,8 @@ void SpectrumPanel::writeNote() {
   const auto values = rowAt(*trace_, step_, &at);
   QString text = info_.of.empty() ? tr("Eigenvalues") : mathText(QString::fromStdString(info_.of));
   if (!text.isEmpty()) text[0] = text[0].toUpper();
-  if (info_.per_step) text += tr(" at step %1").arg(grouped(at));
-  if (info_.per_step && at != step_) text += tr(", the nearest to step %1 that was computed").arg(grouped(step_));
+  if (info_.per_step) text += tr(" at step %1").arg(stepText(trace_.get(), at));
+  if (info_.per_step && at != step_) text += tr(", the nearest to step %1 that was computed").arg(stepText(trace_.get(), step_));
   if (!info_.per_step && !text.contains(u"every step")) text += tr(", the same at every step");
   const auto unstable =
       std::count_if(values.begin(), values.end(), [&](const std::complex<double>& z) { return std::abs(z) > 1.0 + 1e-12; });
@@ -56,7 +58,9 @@ void SpectrumPanel::writeNote() {
     text += tr(" At %1 of %2 steps some are far outside the picture, up to |λ| = %3.")
                 .arg(grouped(far_rows_), grouped(array_->shape[0]), number(far_reach_, 3));
   if (trail_.past().size() > 1)
-    text += tr(" Small dots: where they were at %1 steps of training, from %2 (dark) to %3 (bright).")
+    text += (trace_->info.learned && trace_->info.learned->from == from_stream
+                 ? tr(" Small dots: where they were at %1 steps of the stream, from %2 (dark) to %3 (bright).")
+                 : tr(" Small dots: where they were at %1 steps of training, from %2 (dark) to %3 (bright)."))
                 .arg(grouped(std::ssize(trail_.past())), grouped(trail_.past().front().steps), grouped(trail_.past().back().steps));
   if (fromContinuous()) text = flow_->note();
   if (const QString said = notesOn(*trace_, {Kind::spectrum}); !said.isEmpty()) text += u' ' + said;

@@ -7,7 +7,9 @@ namespace reclab {
 
 void SpectrumTrail::take(const RunInfo& run, const QString& layer, std::int64_t step, std::span<const std::complex<double>> values) {
   if (!run.learned) return clear();
-  if (run.preset != preset_ || run.learned->training != training_ || layer != layer_ || step != step_) {
+  // All streams have the number 0, and one that is behind the last picture is another.
+  const bool back = run.learned->training == 0 && !past_.empty() && run.learned->steps < past_.back().steps;
+  if (back || run.preset != preset_ || run.learned->training != training_ || layer != layer_ || step != step_) {
     clear();
     preset_ = run.preset;
     training_ = run.learned->training;

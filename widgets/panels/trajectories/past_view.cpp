@@ -7,6 +7,7 @@
 
 #include "plot/parts/curves.h"
 #include "plot/parts/layout.h"
+#include "plot/parts/step_text.h"
 #include "plot/parts/table.h"
 
 namespace reclab {
@@ -241,7 +242,7 @@ void PastView::say(std::int64_t row, double error) {
       grouped(order_) + u' ' + (one.empty() ? tr("coefficient") : QString::fromStdString(one)) + (order_ == 1 ? QString() : tr("s"));
   if (row < 0) {
     text = tr("Nothing is read back from the state at step %1. %2")
-               .arg(grouped(step_), QString::fromStdString(window_->text).section(". ", 2));
+               .arg(stepText(trace_.get(), step_), QString::fromStdString(window_->text).section(". ", 2));
   } else {
     const std::int64_t step = trace_->steps[static_cast<std::size_t>(row)];
     const QString span = finite_     ? tr("the last %1 steps").arg(number((*window_->real)[static_cast<std::size_t>(row)], 6))
@@ -277,10 +278,11 @@ QString PastView::tipAt(const QPointF& at) const {
   const std::int64_t step = trace_->steps[static_cast<std::size_t>(row)];
   if (below_->rect().contains(pixel)) {
     const double error = errors_ && row < error_->shape[0] ? valueAt(error_, row) : no_value;
-    return std::isfinite(error) ? tr("The state at step %1 gives its past to %2 %").arg(grouped(step), number(100.0 * error, 3))
-                                : QString();
+    return std::isfinite(error)
+               ? tr("The state at step %1 gives its past to %2 %").arg(stepText(trace_.get(), step), number(100.0 * error, 3))
+               : QString();
   }
-  QString text = tr("step %1: signal %2").arg(grouped(step), number(valueAt(signalArray_, row), 4));
+  QString text = tr("step %1: signal %2").arg(stepText(trace_.get(), step), number(valueAt(signalArray_, row), 4));
   const auto end = read_->data()->constEnd();
   const auto next = read_->data()->findBegin(static_cast<double>(step), false);
   if (next != end && next != read_->data()->constBegin()) {

@@ -10,6 +10,7 @@
 #include "panels/trajectories/past_view.h"
 #include "plain_text.h"
 #include "plot/parts/layout.h"
+#include "plot/parts/step_text.h"
 #include "plot/plot.h"
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
@@ -99,7 +100,9 @@ void TrajectoriesPanel::makeMap() {
   map_->addTimeRect(picture.rect);
   map_->setHoverHandler([this](const QPointF& at) {
     const auto entry = heat_->at(at);
-    return entry ? tr("%1 at step %2: %3").arg(columns_.columnName(entry->unit), grouped(entry->step), number(entry->value, 4)) : QString();
+    return entry
+               ? tr("%1 at step %2: %3").arg(columns_.columnName(entry->unit), stepText(trace_.get(), entry->step), number(entry->value, 4))
+               : QString();
   });
 }
 

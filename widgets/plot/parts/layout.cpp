@@ -93,9 +93,13 @@ void MapPicture::setUnits(std::int64_t units) { rect->axis(QCPAxis::atLeft)->set
 
 void MapPicture::setUnits(const std::vector<std::int64_t>& steps) {
   const QSharedPointer<StepTicker> ticker(new StepTicker);
-  if (steps.size() > 1)
-    ticker->setTime(static_cast<double>(steps.front()),
-                    static_cast<double>(steps.back() - steps.front()) / static_cast<double>(steps.size() - 1));
+  if (!steps.empty()) {
+    const auto first = static_cast<double>(static_cast<Plot*>(rect->parentPlot())->numberOf(steps.front()));
+    if (steps.back() - steps.front() == std::ssize(steps) - 1)
+      ticker->setFirst(first);
+    else
+      ticker->setTime(first, static_cast<double>(steps.back() - steps.front()) / static_cast<double>(steps.size() - 1));
+  }
   rect->axis(QCPAxis::atLeft)->setTicker(ticker);
   setUnits(std::ssize(steps));
 }
