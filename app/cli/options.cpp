@@ -108,7 +108,8 @@ void add_stream(CLI::App& app, StreamOptions& options) {
   app.add_option("--checkpoint-every", options.checkpoint_every, "Seconds between two writings of that folder while it runs (60)")
       ->type_name("S");
   app.add_flag("--replace", options.replace, "With --export: where the folder has a stream, this one takes its place");
-  app.add_option("--resume", options.resume, "Goes on from such a folder, and writes to it; --steps may be more than they were")
+  app.add_option("--resume", options.resume,
+                 "Goes on from such a folder, and writes to it; --steps may be more than they were, and --pace another")
       ->type_name("DIR");
   app.add_flag("--json", options.json, "The summary for scripts");
   std::string text = "Sources:\n";

@@ -18,6 +18,7 @@
 #include "models/registry.h"
 #include "options.h"
 #include "parameters/typed.h"
+#include "streams/follow.h"
 #include "text.h"
 
 namespace reclab::cli {
@@ -37,12 +38,13 @@ StreamRequest stream_request_of(const StreamOptions& options, const PresetLibrar
   return request;
 }
 
-/// --resume: everything as it was, but for how many steps there are to be.
+/// --resume: everything as it was, but for how many steps there are to be, and how fast.
 StreamRequest resumed_request(const StreamOptions& options, const PresetLibrary& presets) {
   StreamOptions kept = stream_options(stream_arguments_in(options.resume));
   if (!options.id.empty() && options.id != kept.id)
     usage_error("--resume", "is a stream of " + kept.id + ", not of " + options.id + "; leave out the preset.");
-  if (options.is_set("--steps")) kept.given["--steps"] = options.given.at("--steps");
+  for (const char* flag : {"--steps", "--pace"})
+    if (options.is_set(flag)) kept.given[flag] = options.given.at(flag);
   return stream_request_of(kept, presets);
 }
 
@@ -99,6 +101,7 @@ void print_summary(const StreamRun& stream) {
   table.print(std::cout);
   std::cout << '\n';
   notes.print(std::cout);
+  if (!stream.note().empty()) std::cout << stream.note() << '\n';
   if (drifts) std::cout << counted(stream.drifts().drifts(), "drift") << "; the figures beside them are means over those that are over\n";
 }
 
@@ -148,6 +151,7 @@ int stream(const StreamOptions& options, Interrupt& interrupt) {
   const std::int64_t begun_at = running.steps();
   const auto begun = Clock::now();
   auto told = begun;
+  StreamPace pace(request.pace);
   std::exception_ptr failed;
   try {
     while (!running.done() && !interrupt.token().stop_requested()) {
@@ -155,12 +159,13 @@ int stream(const StreamOptions& options, Interrupt& interrupt) {
       const auto now = Clock::now();
       if (terminal && now - told > std::chrono::milliseconds(100)) {
         told = now;
-        const double pace = static_cast<double>(running.steps() - begun_at) / std::chrono::duration<double>(now - begun).count();
+        const double reached = static_cast<double>(running.steps() - begun_at) / std::chrono::duration<double>(now - begun).count();
         std::fprintf(stderr, "\r\033[K%lld steps, %s steps/s, error of the last ones %s", static_cast<long long>(running.steps()),
-                     number_text(pace, 3).c_str(), number_text(running.errors()[running.best()].faded()[0], 4).c_str());
+                     number_text(reached, 3).c_str(), number_text(running.errors()[running.best()].faded()[0], 4).c_str());
         std::fflush(stderr);
       }
       if (!running.done() && kept.due()) kept.write();
+      if (!running.done()) pace.wait(running.steps(), interrupt.token());
     }
   } catch (const Error&) {  // the source's: what was learned is written first
     failed = std::current_exception();

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <type_traits>
 
 #include "array/error.h"
 #include "experiment/command/command.h"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr double unbounded = std::numeric_limits<double>::infinity();
 constexpr std::int64_t longest = std::int64_t{1} << 50, most = std::int64_t{1} << 20;
-constexpr double most_in_form = 2e9, longest_ring_in_form = 1e5;
+constexpr double most_in_form = 2e9, longest_ring_in_form = 1e5, most_pace = 1e9;
 
 using StreamField = PlanField<StreamRequest>;
 
@@ -81,6 +82,19 @@ StreamField numbers(HyperSpec row, std::vector<T> StreamRequest::* of) {
   made.set = [of, checked](StreamRequest& request, const HyperValue& value) {
     request.*of = numbers_of<T>(checked, names_of_list(std::get<std::string>(value)));
   };
+  made.wanted = [checked](std::string_view text) -> std::string {
+    try {
+      if (!text.empty()) {
+        numbers_of<T>(checked, {std::string(text)});
+        return {};
+      }
+    } catch (const Error&) {  // the same for all that are refused
+    }
+    if constexpr (std::is_integral_v<T>)
+      return "an integer from " + std::to_string(static_cast<std::int64_t>(checked.row.low)) + " to " +
+             std::to_string(static_cast<std::int64_t>(checked.row.high));
+    return "a number from 0 on";
+  };
   made.row.standard = made.get(StreamRequest());
   return made;
 }
@@ -128,12 +142,21 @@ std::vector<StreamField> made() {
     all.push_back(std::move(own));
   }
   all.push_back(
-      numbers<double>(hyper_real("rates", {}, 0.0, 0.0, unbounded, "Several rates side by side on the one stream"), &StreamRequest::rates));
-  all.push_back(numbers<std::int64_t>(hyper_integer("truncations", {}, 1, 1, most, "Several truncations side by side, with each rate"),
-                                      &StreamRequest::truncations));
-  all.push_back(numbers<std::int64_t>(
-      hyper_integer("advances", {}, 1, 1, most, "Several numbers of steps between two changes side by side, with each of those"),
-      &StreamRequest::advances));
+      shown({"several rates", "Several rates side by side on the one stream, a learner each: 0.01, 0.001; empty: the one above", 0, 0, {}},
+            numbers<double>(hyper_real("rates", {}, 0.0, 0.0, unbounded, "Several rates side by side on the one stream"),
+                            &StreamRequest::rates)));
+  all.push_back(shown(
+      {"several truncations", "Several truncations side by side, a learner each with each rate: 5, 20; empty: the one above", 0, 0, {}},
+      numbers<std::int64_t>(hyper_integer("truncations", {}, 1, 1, most, "Several truncations side by side, with each rate"),
+                            &StreamRequest::truncations)));
+  all.push_back(shown({"several changes",
+                       "Several numbers of steps between two changes of the weights side by side, a learner each with each of those: 1, 5",
+                       0,
+                       0,
+                       {}},
+                      numbers<std::int64_t>(hyper_integer("advances", {}, 1, 1, most,
+                                                          "Several numbers of steps between two changes side by side, with each of those"),
+                                            &StreamRequest::advances)));
   all.push_back(shown(
       {"from rest", "Every window of backpropagation begins at rest, and not with the state that the one before came to", 0, 1, {}},
       plan_field<StreamRequest, bool>(flag_of("reset"), "", hyper_flag("reset", false, "Every window of backpropagation begins at rest"),
@@ -164,6 +187,14 @@ std::vector<StreamField> made() {
             usually("none", count("N", "ring", 0, most,
                                   "Keep the last N steps with the predictions made of them, and export them as ring.npz, a sequence",
                                   [](auto& request) -> auto& { return request.ring; }))));
+  all.push_back(
+      shown({"steps a second",
+             "No faster than that; 0: as fast as it can. Steps come in blocks, as many as a change of the weights takes",
+             0,
+             most_pace,
+             {}},
+            usually("as fast as it can", count("N", "pace", 0, static_cast<std::int64_t>(most_pace), "Go over at most N steps a second",
+                                               [](auto& request) -> auto& { return request.pace; }))));
   return all;
 }
 

@@ -163,7 +163,7 @@ void StreamRun::name_learner(const Pace& pace) {
 StreamRun::StreamRun(const Registry& registry, const StreamRequest& request, StreamState* state, std::stop_token stop)
     : request_(request), source_(open_source(request.source)) {
   if (!request_.run.state.empty()) throw Error("a stream begins from rest: leave out the state.", {.parameter = "state"});
-  const bool again = stream_source(request_.source.id).again;
+  const bool again = can_be_read_again(request_.source);
   if (request_.offline > 0 && !again)
     throw Error("the source " + request_.source.id +
                     " cannot be read twice, so nothing can be trained beforehand on it: choose a file or a "

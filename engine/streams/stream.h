@@ -39,6 +39,7 @@ struct StreamRequest : TrainingPlan {
   std::int64_t offline = 0;  ///< the first steps that one more model is trained on beforehand; 0: none is
   std::int64_t offline_batches = 500;
   std::int64_t ring = 0;  ///< last steps that are kept with all predictions; 0: none are
+  std::int64_t pace = 0;  ///< steps a second at most, which changes no number; 0: as fast as it can
 };
 /// In the order of the command line. The seed of the weights is that of the source too.
 const std::vector<PlanField<StreamRequest>>& stream_fields();
@@ -71,7 +72,9 @@ class StreamRun {
   const DriftLog& drifts() const { return *drifts_; }
   const std::optional<StreamRing>& ring() const { return ring_; }  ///< where the request asks for one
   const StreamForm& form() const { return source_->form(); }
+  std::string note() const { return source_->note(); }  ///< what of the source was lost, a sentence; empty: nothing
   const StreamRequest& request() const { return request_; }
+  void set_pace(std::int64_t pace) { request_.pace = pace; }  ///< of the request, for whom it is written
   const std::string& title() const { return title_; }
   /// The learner whose sum of the first measure is least, and what that of a learner is above it.
   std::size_t best() const;

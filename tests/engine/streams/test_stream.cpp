@@ -15,6 +15,7 @@
 #include <memory>
 #include <numbers>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "array/error.h"
@@ -349,7 +350,9 @@ TEST_CASE("a stream that is followed shows pictures no faster than asked, and sa
   const auto followed = made(request);
   std::vector<StreamPicturePtr> pictures;
   const auto begun = std::chrono::steady_clock::now();
-  follow_stream(*followed, std::chrono::duration<double>(1.0 / 30.0), [&](StreamPicturePtr picture) { pictures.push_back(picture); }, {});
+  StreamPace pace;
+  follow_stream(
+      *followed, std::chrono::duration<double>(1.0 / 30.0), [&](StreamPicturePtr picture) { pictures.push_back(picture); }, {}, pace);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begun;
   CHECK(std::ssize(pictures) <= static_cast<std::int64_t>(30.0 * seconds.count()) + 1);
   CHECK(pictures.back()->done && pictures.back()->steps == 20'000);
@@ -384,17 +387,52 @@ TEST_CASE("what is followed can be paused and goes on, with the bits of what nev
   int pauses = 0;
   while (!paused->done()) {
     std::stop_source stop;
+    StreamPace pace;
     const std::int64_t before = paused->steps();
     follow_stream(
         *paused, std::chrono::duration<double>(0.0),
         [&](const StreamPicturePtr& picture) {
           if (picture->steps >= before + 400) stop.request_stop();
         },
-        stop.get_token());
+        stop.get_token(), pace);
     ++pauses;
   }
   CHECK(pauses >= 5);
   check_same_bits(state_of(*paused), state_of(*whole), "paused");
+}
+
+TEST_CASE("a stream goes no faster than its pace, which changes no number and may be changed while it goes on") {
+  using Clock = std::chrono::steady_clock;
+  StreamRequest request = request_of("elman", "s-abrupt");
+  request.length = 600;
+  request.ring = 50;
+  const auto free = made(request), paced = made(request);
+  run(*free);
+  StreamPace pace(1000);
+  const auto begun = Clock::now();
+  auto faster_at = begun;
+  // 400 steps at 1,000 a second, and the rest at once.
+  follow_stream(
+      *paced, std::chrono::duration<double>(0.0),
+      [&](const StreamPicturePtr& picture) {
+        if (picture->steps < 400 || pace.rate() == 0) return;
+        faster_at = Clock::now();
+        pace.set(0);
+      },
+      {}, pace);
+  const std::chrono::duration<double> slow = faster_at - begun;
+  // The first block is made at once, and what is behind by less than a quarter of a second is made up for.
+  CHECK_SAYS(slow.count() >= 0.36, std::to_string(slow.count()));
+  check_same_bits(state_of(*paced), state_of(*free), "paced");
+  // A stop ends the waiting, and so does another pace.
+  StreamPace slowest(1);
+  slowest.wait(0, {});
+  std::stop_source stop;
+  std::jthread stops([&] { stop.request_stop(); });
+  slowest.wait(1'000'000, stop.get_token());
+  std::jthread sets([&] { slowest.set(0); });
+  slowest.wait(1'000'000, {});
+  CHECK_EQUAL(slowest.rate(), 0);
 }
 
 TEST_CASE("learners side by side learn what each learns alone") {
