@@ -9,6 +9,9 @@
 #include <QSpinBox>
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "array/error.h"
 #include "calm_editors.h"
@@ -29,7 +32,53 @@ class Within : public QDoubleValidator {
   QLineEdit* line_;
 };
 
+/// A list of numbers between commas, semicolons or blanks as its field has it: "0.1,0.01".
+std::string listIn(QString text) {
+  text.replace(';', ',').replace(' ', ',');
+  std::vector<std::string> names;
+  for (const QString& one : text.split(',', Qt::SkipEmptyParts)) names.push_back(one.toStdString());
+  return list_of_names(names);
+}
+
+/// The same as a person reads it: "0.1, 0.01".
+QString listText(const std::string& list) {
+  QStringList names;
+  for (const std::string& name : names_of_list(list)) names << QString::fromStdString(name);
+  return names.join(QStringLiteral(", "));
+}
+
+/// Puts back the former list where another one has what the field does not take.
+class ListOf : public QValidator {
+ public:
+  ListOf(Field field, QLineEdit* line) : QValidator(line), field_(std::move(field)), line_(line) {}
+  State validate(QString& text, int&) const override {
+    const std::vector<std::string> names = names_of_list(listIn(text));
+    const bool fine = std::ranges::all_of(names, [this](const std::string& one) { return !field_.wanted || field_.wanted(one).empty(); });
+    return fine ? Acceptable : Intermediate;
+  }
+  void fixup(QString& text) const override { text = line_->property("stays").toString(); }
+
+ private:
+  Field field_;
+  QLineEdit* line_;
+};
+
+QWidget* listEditor(const Field& field, QWidget* parent, const std::function<void()>& changed) {
+  auto* line = new QLineEdit(parent);
+  line->setValidator(new ListOf(field, line));
+  line->setPlaceholderText(QObject::tr("one"));
+  line->setProperty("takes", QObject::tr("takes numbers with commas between them, each %1")
+                                 .arg(QString::fromStdString(field.wanted ? field.wanted({}) : std::string())));
+  QObject::connect(line, &QLineEdit::editingFinished, line, [line] {
+    line->setText(listText(listIn(line->text())));
+    line->setProperty("stays", line->text());
+  });
+  QObject::connect(line, &QLineEdit::editingFinished, parent, changed);
+  return line;
+}
+
 QWidget* madeFor(const Field& field, QWidget* parent, const std::function<void()>& changed) {
+  if (field.says == Field::Says::list) return listEditor(field, parent, changed);
   if (field.row.kind == HyperKind::integer) {
     auto* box = new IntBox(parent);
     box->setRange(static_cast<int>(field.form.low), static_cast<int>(field.form.high));
@@ -69,6 +118,12 @@ std::optional<HyperValue> valueIn(const Field& field, const QWidget* editor) {
   if (const auto* box = qobject_cast<const QSpinBox*>(editor)) return HyperValue(std::int64_t{box->value()});
   if (const auto* box = qobject_cast<const QComboBox*>(editor)) return HyperValue(box->currentData().toString().toStdString());
   if (const auto* box = qobject_cast<const QCheckBox*>(editor)) return HyperValue(box->isChecked());
+  if (field.says == Field::Says::list) {
+    const std::string list = listIn(qobject_cast<const QLineEdit*>(editor)->text());
+    const std::vector<std::string> names = names_of_list(list);
+    if (!std::ranges::all_of(names, [&](const std::string& one) { return !field.wanted || field.wanted(one).empty(); })) return {};
+    return HyperValue(list);
+  }
   bool fine = false;
   const double value = QLocale::c().toDouble(qobject_cast<const QLineEdit*>(editor)->text(), &fine);
   if (!fine || !std::isfinite(value) || value < field.form.low) return {};
@@ -83,7 +138,8 @@ void showIn(QWidget* editor, const HyperValue& value) {
   else if (auto* tick = qobject_cast<QCheckBox*>(editor))
     tick->setChecked(std::get<bool>(value));
   else if (auto* line = qobject_cast<QLineEdit*>(editor)) {
-    line->setText(textOf(std::get<double>(value)));
+    const auto* list = std::get_if<std::string>(&value);
+    line->setText(list != nullptr ? listText(*list) : textOf(std::get<double>(value)));
     line->setProperty("stays", line->text());
   }
 }

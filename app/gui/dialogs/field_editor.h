@@ -11,7 +11,7 @@
 
 namespace reclab {
 
-/// A box for a number or a choice, a line for a real number. `changed` is called when a hand changed its value.
+/// A box for a number or a choice, a line for a real number or a list of numbers. `changed` is called when a hand changed its value.
 QWidget* fieldEditor(const Field& field, QWidget* parent, const std::function<void()>& changed);
 /// The value in an editor; nothing where it is none that the field may have.
 std::optional<HyperValue> valueIn(const Field& field, const QWidget* editor);

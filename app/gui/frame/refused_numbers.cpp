@@ -20,6 +20,7 @@ namespace {
 struct Typed {
   QString text, low, high;
   QString stays{};  ///< the value that the editor goes back to; empty: none yet
+  QString takes{};  ///< of what is no one number: what the editor takes, in words
 };
 
 QString bare(const QAbstractSpinBox* box, const QString& prefix, const QString& suffix) {
@@ -41,6 +42,8 @@ std::optional<Typed> refusedIn(const QWidget* editor) {
   if (const auto* box = qobject_cast<const QDoubleSpinBox*>(editor))
     return Typed{bare(box, box->prefix(), box->suffix()), exactText(box->minimum()), exactText(box->maximum()), exactText(box->value())};
   const auto* line = qobject_cast<const QLineEdit*>(editor);
+  if (line != nullptr && !line->hasAcceptableInput() && line->property("takes").isValid())
+    return Typed{line->text().trimmed(), {}, {}, line->property("stays").toString(), line->property("takes").toString()};
   const auto* range = line == nullptr ? nullptr : qobject_cast<const QDoubleValidator*>(line->validator());
   if (range == nullptr || line->hasAcceptableInput()) return {};
   return Typed{line->text().trimmed(), exactText(range->bottom()), exactText(range->top()), line->property("stays").toString()};
@@ -63,7 +66,10 @@ bool RefusedNumbers::eventFilter(QObject* watched, QEvent* event) {
   QString name = spokenName(editor);
   if (name.isEmpty()) name = tr("this field");
   const QString stays = typed->stays.isEmpty() ? QString() : tr("; it is still %1").arg(typed->stays);
-  frame_->say(tr("%1 was not taken: %2 goes from %3 to %4%5.").arg(typed->text, name, typed->low, typed->high, stays), Tone::warning);
+  if (!typed->takes.isEmpty())
+    frame_->say(tr("%1 was not taken: %2 %3%4.").arg(typed->text, name, typed->takes, stays), Tone::warning);
+  else
+    frame_->say(tr("%1 was not taken: %2 goes from %3 to %4%5.").arg(typed->text, name, typed->low, typed->high, stays), Tone::warning);
   return false;
 }
 

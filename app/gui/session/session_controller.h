@@ -35,11 +35,13 @@ namespace reclab {
 struct Streaming {
   bool running = false, waits = false;  ///< waits: for a training to stand
   StreamNumbers numbers;
-  double pace = 0.0;  ///< steps a second
-  QString folder;     ///< of the place where it was left last; empty: there is none
-  QString command;    ///< the line that goes over it
-  std::string of;     ///< its preset
-  QString problem;    ///< why it cannot be gone on with, a sentence
+  double pace = 0.0, pictures = 0.0;  ///< steps and pictures a second
+  std::int64_t limit = 0;             ///< of steps a second; 0: there is none
+  std::int64_t made = 0, drawn = 0;   ///< pictures since it began or went on
+  QString folder;                     ///< of the place where it was left last; empty: there is none
+  QString command;                    ///< the line that goes over it
+  std::string of;                     ///< its preset
+  QString problem;                    ///< why it cannot be gone on with, a sentence
 };
 
 class SessionController : public QObject {
@@ -155,13 +157,20 @@ class SessionController : public QObject {
 
   // Streams: while one goes on its last steps are the sequence, and each picture is a live run of it. A change of the setup ends that.
   void startStream(const StreamRequest& choice);  ///< from the beginning, with the present model
-  void goOnWithStream();                          ///< from the place that is looked at
+  void goOnWithStream(std::int64_t pace);         ///< from the place that is looked at, so many steps a second at most
+  void setStreamPace(std::int64_t pace);          ///< of the stream that goes on
   void pauseStream() { streams_.pause(); }        ///< it is kept, and the run of its last steps follows
   void endStream();                               ///< the same, and its source is closed
   /// The same as a pause, and returns when it stands: before a change of the setup. It is nothing where no stream goes on.
   void holdStream();
+  /// Looks at a place where a stream was left, with its model; it can be gone on with. A sentence where that cannot be.
+  void lookAtPlace(const QString& folder);
+  /// The places that the present setup needs, and all of a stream that goes on.
+  QStringList placesInUse() const;
   QString keepStream();  ///< what it has learned, before the window closes; a sentence where that cannot be
   void exportStream(const QString& folder);
+  /// Sets how often a stream that goes on is written beside its places, for a program that ends without a word.
+  void setStreamKeptEvery(std::chrono::milliseconds every) { streamKeptEvery_ = every; }
   bool streams() const { return streams_.running(); }
   Streaming streaming() const;
   /// The line of the stream that goes on; else that of the one that startStream() would begin, or nothing where it could not.
@@ -236,9 +245,9 @@ class SessionController : public QObject {
   void showStream(bool begins, const std::function<void()>& show);
   void leaveStreaming(const QString& problem);
   void followStream(const std::shared_ptr<LiveStream>& stream, const StreamNumbers& from);
-  void countPicture(std::int64_t first, std::int64_t steps);
   StreamRequest streamOf(const StreamRequest& choice, Setup& setup) const;
   QString streamFolder() const;
+  std::shared_ptr<const StreamFiles> streamFiles(const QString& folder) const;
   Setup asKept(Setup setup) const;
   void takeBack(const KeptTrainings& kept);
   void tellLearning();
@@ -273,17 +282,24 @@ class SessionController : public QObject {
   TrainingWork trainings_{scheduler_};
   StreamWork streams_{scheduler_, trainings_.job()};
   std::shared_ptr<LiveStream> stream_;  ///< that goes on or stands; null: none, or it was closed
-  std::optional<Setup> steady_;         ///< while the setup is a picture of a stream
+  struct ReadPlace {
+    QString folder;
+    QDateTime written;
+    LibraryPtr library;
+    std::shared_ptr<const StreamFiles> files;
+  };
+  mutable std::vector<ReadPlace> readPlaces_;  ///< the last ones, which are written once
+  std::optional<Setup> steady_;                ///< while the setup is a picture of a stream
   struct Live {
     LoadedSequencePtr ring;
     LearnedPtr weights;
     std::string preset;
   };
-  Live live_;                                ///< the last picture
-  std::int64_t leftOut_ = 0, pictured_ = 0;  ///< steps in no picture, and the last step that is in one
-  double pace_ = 0.0;                        ///< of the last picture
-  bool streamBegins_ = false;                ///< there is no picture yet
-  bool showsPicture_ = false;                ///< the change that is made is the stream's own
+  Live live_;  ///< the last picture
+  PicturesShown pictures_;
+  std::chrono::milliseconds streamKeptEvery_{60'000};
+  bool streamBegins_ = false;  ///< there is no picture yet
+  bool showsPicture_ = false;  ///< the change that is made is the stream's own
   std::function<void(const QString&, const std::function<void()>&)> asChange_ = [](const QString&, const auto& does) { does(); };
   TrainingStore store_;
   std::map<QString, Parameters> keptWeights_;                      ///< of setups and pins, by their files

@@ -9,6 +9,7 @@
 
 #include "experiment/command/command.h"
 #include "gui/session/session_controller.h"
+#include "plot/parts/learned_text.h"
 #include "plot/theme.h"
 #include "window_text.h"
 
@@ -40,6 +41,20 @@ Setup atPlace(Setup setup, const StreamPlace& place) {
 
 }  // namespace
 
+/// Throws Error. What is asked for at each change of the settings is read once.
+std::shared_ptr<const StreamFiles> SessionController::streamFiles(const QString& folder) const {
+  constexpr std::size_t most = 4;
+  const QDateTime written = QFileInfo(folder + windowsPartOfPlace()).lastModified();
+  const auto found = std::ranges::find_if(
+      readPlaces_, [&](const ReadPlace& one) { return one.folder == folder && one.written == written && one.library == library_; });
+  if (found != readPlaces_.end()) return found->files;
+  auto files = std::make_shared<const StreamFiles>(streamFilesIn(folder, *library_));
+  std::erase_if(readPlaces_, [&](const ReadPlace& one) { return one.folder == folder; });
+  if (readPlaces_.size() >= most) readPlaces_.erase(readPlaces_.begin());
+  readPlaces_.push_back({folder, written, library_, files});
+  return files;
+}
+
 void SessionController::connectStreams() {
   connect(&streams_, &StreamWork::pictured, this, &SessionController::showPicture);
   connect(&streams_, &StreamWork::stood, this, &SessionController::leaveStreaming);
@@ -51,8 +66,8 @@ void SessionController::connectStreams() {
 StreamRequest SessionController::streamOf(const StreamRequest& choice, Setup& setup) const {
   // A stream that begins anew begins with what the one before began with.
   if (const QString place = placeOf(fileOf(setup.weights, setup.preset)); !place.isEmpty() && !setup.learnedWeights()) {
-    const StreamFiles before = streamFilesIn(place, *library_);
-    if (const auto file = fileOf(before.setup.weights, before.setup.preset); file.empty())
+    const auto before = streamFiles(place);
+    if (const auto file = fileOf(before->setup.weights, before->setup.preset); file.empty())
       setup.weights.erase(setup.preset);
     else
       setup.weights[setup.preset] = file;
@@ -101,13 +116,17 @@ void SessionController::startStream(const StreamRequest& choice) {
   }
 }
 
-void SessionController::goOnWithStream() {
+void SessionController::goOnWithStream(std::int64_t pace) {
   const QString from = streamFolder();
   if (streams_.running() || from.isEmpty()) return;
   trainings_.pause();
   try {
-    if (stream_ && stream_->place().folder == from) return followStream(stream_, stream_->numbers());
-    const StreamFiles kept = streamFilesIn(from, *library_);
+    if (stream_ && stream_->place().folder == from) {
+      stream_->setPace(pace);
+      return followStream(stream_, stream_->numbers());
+    }
+    StreamFiles kept = *streamFiles(from);
+    kept.request.pace = pace;
     const QString folder = newStreamFolder(QString::fromStdString(kept.setup.preset));
     followStream(std::make_shared<LiveStream>(library_, kept, from, folder), kept.numbers);
   } catch (const Error& error) {
@@ -117,19 +136,15 @@ void SessionController::goOnWithStream() {
 
 void SessionController::followStream(const std::shared_ptr<LiveStream>& stream, const StreamNumbers& from) {
   stream_ = stream;
-  leftOut_ = from.leftOut;
-  pictured_ = from.steps;
+  pictures_.begin(from);
   streamBegins_ = true;
-  pace_ = 0.0;
+  stream_->setKeepsEvery(streamKeptEvery_);
   streams_.start(stream_);
   emit streamChanged();
 }
 
-/// The steps of a ring that no picture had before are no more left out.
-void SessionController::countPicture(std::int64_t first, std::int64_t steps) {
-  leftOut_ += std::max<std::int64_t>(0, first - pictured_);
-  pictured_ = std::max(pictured_, steps);
-  stream_->notePictured(leftOut_, pictured_);
+void SessionController::setStreamPace(std::int64_t pace) {
+  if (streams_.running()) stream_->setPace(pace);
 }
 
 void SessionController::showPicture() {
@@ -149,11 +164,11 @@ void SessionController::showPicture() {
   auto weights = std::make_shared<LearnedWeights>();
   weights->step = picture->steps;
   weights->values = picture->weights;
-  weights->from = "a stream";
+  weights->from = from_stream;
   weights->folder = export_to;
   weights->command = stream_->commandTo(picture->steps, export_to);
-  countPicture(picture->steps - picture->ring.length, picture->steps);
-  pace_ = picture->pace;
+  pictures_.add(picture->steps - picture->ring.length, picture->steps);
+  stream_->notePictured(pictures_);
 
   const bool begins = std::exchange(streamBegins_, false);
   const auto show = [&] {
@@ -191,7 +206,7 @@ void SessionController::leaveStreaming(const QString& problem) {
   const StreamPlace place = stream_->place();
   const StreamNumbers numbers = stream_->numbers();
   const bool begins = std::exchange(streamBegins_, false);
-  if (place.folder.isEmpty() || (begins && place.steps <= pictured_)) {
+  if (place.folder.isEmpty() || (begins && place.steps <= pictures_.pictured())) {
     // Not a step was made: everything is as it was.
     if (place.folder.isEmpty()) {
       QDir(stream_->folder()).removeRecursively();
@@ -204,7 +219,8 @@ void SessionController::leaveStreaming(const QString& problem) {
     return;
   }
   if (stream_->kept()) {
-    countPicture(place.steps - (place.ring ? place.ring->sequence.length : 0), place.steps);
+    pictures_.add(place.steps - (place.ring ? place.ring->sequence.length : 0), place.steps);
+    stream_->notePictured(pictures_);
     const auto show = [&] {
       const Setup left = atPlace(begins ? withModelOf(setup_, stream_->setup()) : setup_, place);
       steady_.reset();
@@ -257,7 +273,7 @@ void SessionController::exportStream(const QString& folder) {
   try {
     auto stream = stream_;
     if (!stream || stream->place().folder != streamFolder())
-      stream = std::make_shared<LiveStream>(library_, streamFilesIn(streamFolder(), *library_), streamFolder(), QString());
+      stream = std::make_shared<LiveStream>(library_, *streamFiles(streamFolder()), streamFolder(), QString());
     streams_.exportTo(stream, folder);
   } catch (const Error& error) {
     emit said(windowText(error), Tone::warning);
@@ -266,13 +282,33 @@ void SessionController::exportStream(const QString& folder) {
 
 QString SessionController::streamFolder() const {
   if (stream_ && streams_.running()) return stream_->place().folder;
-  for (const std::filesystem::path& file :
-       {fileOf(setup_.weights, setup_.preset), std::filesystem::path(setup_.sequence ? setup_.sequence->choice.file : std::string())})
-    if (const QString place = placeOf(file); !place.isEmpty()) {
-      const QString checkpoint = checkpointIn(QFileInfo(place).path());  // of a stream that the program did not see stand
-      return QFileInfo::exists(checkpoint + "/stream.json") ? checkpoint : place;
-    }
+  if (const QStringList places = placesOf(setup_); !places.isEmpty()) {
+    const QString checkpoint = checkpointIn(QFileInfo(places[0]).path());  // of a stream that the program did not see stand
+    return QFileInfo::exists(checkpoint + "/stream.json") ? checkpoint : places[0];
+  }
   return stream_ ? stream_->place().folder : QString();
+}
+
+void SessionController::lookAtPlace(const QString& folder) {
+  if (!library_) return;
+  holdStream();
+  try {
+    const auto kept = streamFiles(folder);
+    const StreamPlace place{folder, kept->numbers.steps, loadChoice(ringIn(folder))};
+    const Setup there = atPlace(withModelOf(setup_, kept->setup), place);
+    asChange_(tr("kept stream"), [&] { apply(there, false); });
+  } catch (const Error& error) {
+    emit said(windowText(error), Tone::warning);
+  }
+}
+
+QStringList SessionController::placesInUse() const {
+  QStringList places = placesOf(setup_) + placesOf(steadySetup());
+  places << streamFolder();
+  if (streams_.running()) places << stream_->place().folder << checkpointIn(stream_->folder());
+  places.removeAll(QString());
+  places.removeDuplicates();
+  return places;
 }
 
 Streaming SessionController::streaming() const {
@@ -280,18 +316,24 @@ Streaming SessionController::streaming() const {
   now.running = streams_.running();
   now.waits = streams_.waits();
   now.folder = streamFolder();
-  now.pace = now.running ? pace_ : 0.0;
   if (stream_ && (now.running || stream_->place().folder == now.folder)) {
     now.numbers = stream_->numbers();
-    now.numbers.leftOut = leftOut_;
+    now.numbers.leftOut = pictures_.leftOut();
+    now.made = stream_->pictures();
+    now.drawn = pictures_.count();
+    if (now.running) {
+      now.pace = pictures_.stepsASecond();
+      now.pictures = pictures_.picturesASecond();
+      now.limit = stream_->pace();
+    }
     now.command = QString::fromStdString(stream_->command());
     now.of = stream_->setup().preset;
   } else if (!now.folder.isEmpty() && library_) {
     try {
-      const StreamFiles kept = streamFilesIn(now.folder, *library_);
-      now.numbers = kept.numbers;
-      now.command = QString::fromStdString(command_of(kept.request));
-      now.of = kept.setup.preset;
+      const auto kept = streamFiles(now.folder);
+      now.numbers = kept->numbers;
+      now.command = QString::fromStdString(command_of(kept->request));
+      now.of = kept->setup.preset;
     } catch (const Error& error) {
       now.problem = windowText(error);
     }

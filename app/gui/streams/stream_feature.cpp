@@ -13,6 +13,9 @@
 #include "gui/docks/flat_dock.h"
 #include "gui/frame/lab.h"
 #include "gui/frame/window_frame.h"
+#include "gui/session/pins.h"
+#include "gui/streams/kept_streams.h"
+#include "gui/streams/stream_curves.h"
 #include "gui/streams/stream_settings.h"
 #include "gui/streams/stream_view.h"
 #include "window_text.h"
@@ -34,14 +37,19 @@ StreamFeature::StreamFeature(WindowFrame* frame)
   soon_.setInterval(numbersEvery);
   connect(&soon_, &QTimer::timeout, this, &StreamFeature::tell);
   connect(view_, &StreamView::startWanted, this, [this] { session_->startStream(view_->settings()->choice()); });
-  connect(view_, &StreamView::pauseWanted, this, [this] { session_->streams() ? session_->pauseStream() : session_->goOnWithStream(); });
+  connect(view_, &StreamView::pauseWanted, this,
+          [this] { session_->streams() ? session_->pauseStream() : session_->goOnWithStream(view_->settings()->choice().pace); });
   connect(view_, &StreamView::stopWanted, session_, &SessionController::endStream);
   connect(view_, &StreamView::exportWanted, this, &StreamFeature::exportStream);
+  connect(view_, &StreamView::keptWanted, this, &StreamFeature::showKept);
   connect(view_, &StreamView::copyWanted, this, [this] {
     QApplication::clipboard()->setText(view_->command());
     frame_->say(tr("The command line of the stream is in the clipboard."));
   });
-  connect(view_->settings(), &StreamSettings::changed, this, &StreamFeature::tellCommand);
+  connect(view_->settings(), &StreamSettings::changed, this, [this] {
+    session_->setStreamPace(view_->settings()->choice().pace);
+    tellCommand();
+  });
   connect(session_, &SessionController::streamChanged, this, [this] {
     if (std::exchange(running_, session_->streams()) != session_->streams() || !running_) {
       soon_.stop();
@@ -54,8 +62,17 @@ StreamFeature::StreamFeature(WindowFrame* frame)
     if (!session_->streams()) tell();
   });
   session_->setChangeBy([this](const QString& text, const std::function<void()>& does) { frame_->lab()->change(text, does); });
-  frame_->lab()->add({"stream", tr("choices of the stream"), [this] { return view_->settings()->saved(); },
-                      [this](const QVariantMap& saved) { view_->settings()->restore(saved); }});
+  const auto curve = QStringLiteral("curve");
+  frame_->lab()->add({"stream", tr("choices of the stream"),
+                      [this, curve] {
+                        QVariantMap saved = view_->settings()->saved();
+                        saved[curve] = view_->curves()->choice()->currentIndex();
+                        return saved;
+                      },
+                      [this, curve](const QVariantMap& saved) {
+                        view_->settings()->restore(saved);
+                        view_->curves()->choice()->setCurrentIndex(saved.value(curve).toInt());
+                      }});
 }
 
 void StreamFeature::buildActions() {
@@ -68,7 +85,10 @@ void StreamFeature::buildActions() {
   exports->setToolTip(tr("Errors, weights, the last steps, and what it takes to go on with reclab stream --resume"));
   exports->setEnabled(false);
   WindowFrame::setWhyNot(exports, tr("There is no stream yet."));
+  QAction* kept = frame_->add("keptStreams", "restore", tr("Kept streams…"), {}, [this] { showKept(); });
+  kept->setToolTip(tr("The places where streams were left: look at one again, or remove it"));
   frame_->offer(ActionPlace::runTrain, shows);
+  frame_->offer(ActionPlace::runTrain, kept);
   frame_->offer(ActionPlace::fileExport, exports);
 }
 
@@ -95,6 +115,49 @@ void StreamFeature::exportStream() {
   } catch (const Error& error) {
     frame_->say(windowText(error), Tone::warning);
   }
+}
+
+void StreamFeature::showKept() {
+  if (!session_->library()) return;
+  if (!kept_) {
+    kept_ = new KeptStreams(session_->library(), frame_->window());
+    kept_->setAttribute(Qt::WA_DeleteOnClose);
+    connect(kept_, &KeptStreams::lookWanted, this, [this](const QString& folder) {
+      session_->lookAtPlace(folder);
+      listKept();
+    });
+    connect(kept_, &KeptStreams::removeWanted, this, &StreamFeature::removeKept);
+  }
+  listKept();
+  static_cast<QDialog*>(kept_)->show();
+  kept_->raise();
+  kept_->activateWindow();
+}
+
+void StreamFeature::listKept() {
+  QStringList inUse = session_->placesInUse();
+  for (const Pin& pin : frame_->pins()->pins()) inUse << placesOf(pin.setup);
+  kept_->show(keptPlaces(), inUse);
+}
+
+void StreamFeature::removeKept(const QStringList& folders) {
+  QMessageBox question(QMessageBox::Warning, tr("Remove kept streams"),
+                       folders.size() == 1 ? tr("What the stream had learned when it was left there is gone then.")
+                                           : tr("What the streams had learned at these %1 places is gone then.").arg(folders.size()),
+                       QMessageBox::NoButton, kept_);
+  question.setTextFormat(Qt::PlainText);
+  question.setInformativeText(tr("Undo does not come back to it, and sessions that have it are without it."));
+  const auto* removes = question.addButton(tr("Remove"), QMessageBox::DestructiveRole);
+  question.setDefaultButton(question.addButton(tr("Cancel"), QMessageBox::RejectRole));
+  question.exec();
+  if (question.clickedButton() != removes) return;
+  try {
+    for (const QString& folder : folders) removePlace(folder);
+  } catch (const Error& error) {
+    frame_->say(windowText(error), Tone::warning);
+  }
+  listKept();
+  tell();
 }
 
 bool StreamFeature::mayClose(bool asks) {

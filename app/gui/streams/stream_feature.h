@@ -3,11 +3,13 @@
 #pragma once
 
 #include <QObject>
+#include <QPointer>
 #include <QTimer>
 
 namespace reclab {
 
 class FlatDock;
+class KeptStreams;
 class SessionController;
 class StreamView;
 class WindowFrame;
@@ -26,10 +28,14 @@ class StreamFeature : public QObject {
   void tell();
   void tellCommand();
   void exportStream();
+  void showKept();
+  void listKept();
+  void removeKept(const QStringList& folders);
   WindowFrame* frame_;
   SessionController* session_;
   StreamView* view_;
   FlatDock* dock_;
+  QPointer<KeptStreams> kept_;
   bool running_ = false;  ///< as it was told last
   QTimer soon_;           ///< its numbers are told a few times a second, as a person reads them
 };

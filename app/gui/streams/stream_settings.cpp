@@ -4,11 +4,13 @@
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QLineEdit>
+#include <QSpinBox>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 #include <limits>
 #include <ranges>
+#include <utility>
 
 #include "gui/session/sentences.h"
 
@@ -17,6 +19,17 @@ namespace {
 
 constexpr int leastEditor = 96, leastName = 110;
 constexpr std::int64_t usualRing = 200;
+/// At 25 pictures a second and more each step is in one of them, with that ring.
+constexpr std::int64_t usualPace = 5'000;
+
+/// What a stream of the window is asked for where nothing else is chosen.
+StreamRequest usualRequest() {
+  StreamRequest request;
+  request.length = 0;
+  request.ring = usualRing;
+  request.pace = usualPace;
+  return request;
+}
 
 /// The fields of the form, in the order of a person's questions.
 std::vector<const PlanField<StreamRequest>*> fieldsOf(const std::vector<std::string>& flags, bool others) {
@@ -49,8 +62,7 @@ Field fieldOf(const HyperSpec& row) {
 }  // namespace
 
 StreamSettings::StreamSettings(const FileChooser* chooser, QWidget* parent) : QWidget(parent) {
-  choice_.length = 0;
-  choice_.ring = usualRing;
+  choice_ = usualRequest();
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(4);
@@ -102,11 +114,16 @@ StreamSettings::StreamSettings(const FileChooser* chooser, QWidget* parent) : QW
   column->addWidget(about_);
   parameters_ = grid();
   rows_.setLeastWidth(leastEditor);
-  const std::vector<std::string> first{"--steps", "--ring", "--standardise-by"};
+  const std::vector<std::string> first{"--pace", "--steps", "--ring", "--standardise-by"};
   rows_.add(grid(), fieldsOf(first, false), QStringLiteral("stream."), [this] { take(); });
   column->addWidget(label(tr("Learning"), "section", this));
   rows_.add(grid(), fieldsOf(first, true), QStringLiteral("stream."), [this] { take(); });
 
+  const std::pair<const char*, QString> withoutNumber[]{{"stream.pace", tr("as fast as it can")},
+                                                        {"stream.steps", tr("without end")},
+                                                        {"stream.standardise_by", tr("as they are")},
+                                                        {"stream.offline", tr("none")}};
+  for (const auto& [name, words] : withoutNumber) findChild<QSpinBox*>(name)->setSpecialValueText(words);
   for (QComboBox* box : findChildren<QComboBox*>()) {  // their longest entry does not widen the dock
     box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     box->setMinimumContentsLength(6);
@@ -145,8 +162,8 @@ void StreamSettings::showSource() {
   source_->setCurrentIndex(std::max(0, source_->findData(QString::fromStdString(source.id))));
   about_->setText(QString::fromStdString(source.text) + '.');
   for (QWidget* one : {static_cast<QWidget*>(argumentName_), argumentRow_}) one->setVisible(!source.argument.empty());
-  argumentName_->setText(QString::fromStdString(source.argument).toLower());
-  argument_->setPlaceholderText(QString::fromStdString(source.argument));
+  argumentName_->setText(QString::fromStdString(source.argument).replace('|', tr(" or ")).toLower());
+  argument_->setPlaceholderText(QString::fromStdString(source.argument).replace('|', tr(" or ")));
   argument_->setToolTip(safeTip(QString::fromStdString(source.text)));
   argument_->setText(QString::fromStdString(choice_.source.argument));
   open_->setVisible(source.argument == "FILE");
@@ -211,9 +228,7 @@ QVariantMap StreamSettings::saved() const {
 }
 
 void StreamSettings::restore(const QVariantMap& saved) {
-  StreamRequest next;
-  next.length = 0;
-  next.ring = usualRing;
+  StreamRequest next = usualRequest();
   rows_.restore(saved, next);
   const std::string id = saved.value("source").toString().toStdString();
   if (std::ranges::any_of(stream_sources(), [&](const StreamSourceInfo& one) { return one.id == id; })) {

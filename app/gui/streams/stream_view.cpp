@@ -7,6 +7,7 @@
 #include <QLabel>
 #include <QPushButton>
 #include <QScrollArea>
+#include <QStringList>
 #include <QTableWidget>
 #include <QToolButton>
 #include <QVBoxLayout>
@@ -14,6 +15,7 @@
 #include <cmath>
 
 #include "gui/look/look.h"
+#include "gui/streams/stream_curves.h"
 #include "gui/streams/stream_settings.h"
 #include "plain_text.h"
 #include "plot/theme.h"
@@ -89,6 +91,9 @@ StreamView::StreamView(const FileChooser* chooser, QWidget* parent) : QWidget(pa
   table_->hide();
   column->addWidget(table_);
 
+  curves_ = new StreamCurvesView(page);
+  column->addWidget(curves_);
+
   auto* line = new QHBoxLayout;
   line->setSpacing(4);
   line_ = new ElidedLabel({}, page);
@@ -106,9 +111,11 @@ StreamView::StreamView(const FileChooser* chooser, QWidget* parent) : QWidget(pa
   };
   copy_ = tool("copy", "copy", tr("Copy the command line of this stream"), &StreamView::copyWanted);
   export_ = tool("export", "export", tr("Export the stream into a folder"), &StreamView::exportWanted);
+  kept_ = tool("kept", "restore", tr("Streams that are kept: look at one again, or remove it"), &StreamView::keptWanted);
   line->addWidget(line_, 1);
   line->addWidget(copy_);
   line->addWidget(export_);
+  line->addWidget(kept_);
   column->addLayout(line);
 
   settings_ = new StreamSettings(chooser, page);
@@ -146,17 +153,28 @@ void StreamView::show(const Streaming& now, const QString& title) {
   else if (now.running && now.numbers.steps == 0)
     words = tr("waits for the first steps");
   else if (now.running)
-    words = tr("%1: step %2, %3 steps/s").arg(title, steps, grouped(std::llround(now.pace)));
+    words = tr("%1: step %2, %3 steps/s, %4 pictures/s")
+                .arg(title, steps, grouped(std::llround(now.pace)), grouped(std::llround(now.pictures)));
   else if (there)
     words = (now.numbers.done ? tr("%1: at its end, step %2") : tr("%1: stands at step %2")).arg(title, steps);
   else
     words = tr("No stream yet. The model learns from each step of the source once, and all panels show the last steps.");
   if (now.numbers.drifts > 0) words += tr("; %1 drifts so far").arg(grouped(now.numbers.drifts));
   state_->setText(words);
-  const bool left = now.numbers.leftOut > 0 && there;
-  leftOut_->setText(left ? tr("%1 of %2 steps were in no picture.").arg(grouped(now.numbers.leftOut), steps) : QString());
-  leftOut_->setVisible(left);
-  showRows(there ? now.numbers : StreamNumbers());
+  QStringList left;
+  if (now.numbers.leftOut > 0 && there) left << tr("%1 of %2 steps were in no picture.").arg(grouped(now.numbers.leftOut), steps);
+  if (const std::int64_t pictures = now.made - now.drawn; now.running && pictures > 1)
+    left << tr("%1 of %2 pictures were left out, since newer ones came before they could be drawn.")
+                .arg(grouped(pictures), grouped(now.made));
+  // Of a short while nothing can be said.
+  if (now.running && now.limit > 0 && now.drawn > 30 && now.pace < 0.9 * static_cast<double>(now.limit))
+    left << tr("The model does not reach the %1 steps a second that it may have.").arg(grouped(now.limit));
+  if (!now.numbers.note.empty()) left << QString::fromStdString(now.numbers.note);
+  leftOut_->setText(left.join(' '));
+  leftOut_->setVisible(!left.isEmpty());
+  const StreamNumbers numbers = there ? now.numbers : StreamNumbers();
+  showRows(numbers);
+  curves_->show(numbers);
 }
 
 void StreamView::showRows(const StreamNumbers& numbers) {
@@ -168,8 +186,9 @@ void StreamView::showRows(const StreamNumbers& numbers) {
   const QStringList tips{
       tr("The learners, and beside them those that learn nothing or by least squares"),
       tr("The mean error of all steps after the burn-in: %1, each predicted before anything is learned from it").arg(measure),
-      tr("The mean error of the last steps, as many as the window of errors has: %1").arg(measure),
+      tr("The mean error of the last %1 steps: %2").arg(grouped(numbers.window), measure),
       tr("Of a learner: the sum of its errors, less that of the learner for which it is least")};
+  const Theme theme = Theme::of(this);
   const int rows = static_cast<int>(numbers.rows.size());
   const bool others = table_->rowCount() != rows;
   table_->setRowCount(rows);
@@ -196,6 +215,8 @@ void StreamView::showRows(const StreamNumbers& numbers) {
         item->setTextAlignment(Qt::AlignVCenter | (column == ofPredictor ? Qt::AlignLeft : Qt::AlignRight));
         table_->setItem(row, column, item);
       }
+      if (column == ofPredictor)
+        item->setForeground(legible(StreamCurvesView::penOf(theme, numbers.rows, static_cast<std::size_t>(row)).color(), theme));
       if (item->text() != text) item->setText(text);
       item->setToolTip(safeTip(tip));
     }

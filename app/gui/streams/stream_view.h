@@ -14,6 +14,7 @@ class QToolButton;
 namespace reclab {
 
 class ElidedLabel;
+class StreamCurvesView;
 class StreamSettings;
 
 /// The stream: its choices, its buttons, how it goes, and the errors of all that predict it.
@@ -22,6 +23,7 @@ class StreamView : public QWidget {
  public:
   explicit StreamView(const FileChooser* chooser, QWidget* parent = nullptr);
   StreamSettings* settings() const { return settings_; }
+  StreamCurvesView* curves() const { return curves_; }
   /// `title`: of the model of the stream.
   void show(const Streaming& now, const QString& title);
   void setCommand(const QString& command);
@@ -30,7 +32,7 @@ class StreamView : public QWidget {
   QPushButton* stopButton() const { return stop_; }
   QTableWidget* table() const { return table_; }
   QString state() const;    ///< in words
-  QString leftOut() const;  ///< the sentence on steps that are in no picture; empty where there are none
+  QString leftOut() const;  ///< the sentences on steps and pictures that were left out; empty where there are none
   QString command() const { return command_; }
 
  signals:
@@ -39,6 +41,7 @@ class StreamView : public QWidget {
   void stopWanted();
   void exportWanted();
   void copyWanted();
+  void keptWanted();  ///< the streams that are kept are to be listed
 
  private:
   void showRows(const StreamNumbers& numbers);
@@ -46,8 +49,9 @@ class StreamView : public QWidget {
   QPushButton *start_, *pause_, *stop_;
   QLabel *state_, *leftOut_;
   QTableWidget* table_;
+  StreamCurvesView* curves_;
   ElidedLabel* line_;
-  QToolButton *copy_, *export_;
+  QToolButton *copy_, *export_, *kept_;
   QString command_;
 };
 

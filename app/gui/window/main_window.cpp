@@ -45,6 +45,11 @@
 #include "trace/input_scale.h"
 
 namespace reclab {
+namespace {
+
+constexpr int numbersEvery = 100;  ///< ms
+
+}  // namespace
 
 MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
     : layout_(options.layout),
@@ -143,6 +148,9 @@ void MainWindow::connectViews() {
 }
 
 void MainWindow::connectSession() {
+  numbersSoon_.setSingleShot(true);
+  numbersSoon_.setInterval(numbersEvery);
+  connect(&numbersSoon_, &QTimer::timeout, this, &MainWindow::tellNumbers);
   connect(session_, &SessionController::libraryReady, this, &MainWindow::begin);
   connect(sessions_, &SessionsFeature::refused, lastSession_, &LastSession::beginWithout);
   connect(session_, &SessionController::setupChanged, this, &MainWindow::showSetup);
@@ -233,8 +241,8 @@ void MainWindow::showTimeOf(const TracePtr& trace) {
   const bool first = frame_->time()->length() <= 1;
   frame_->time()->setLength(sequence->sequence.length);
   if (first) frame_->time()->setStep(sequence->sequence.length / 2);
-  scrubber_->setSequence(sequence);
-  setStepMarks(area_, sequence->marks);
+  scrubber_->setSequence(sequence, numbersSoon_.isActive());
+  if (sequence->marks != shownMarks_) setStepMarks(area_, shownMarks_ = sequence->marks);
 }
 
 void MainWindow::showModel(const ModelPtr& model) {
@@ -256,10 +264,21 @@ void MainWindow::showModel(const ModelPtr& model) {
   bar_->setForms(model->card.forms);
 }
 
-void MainWindow::showTrace(const TracePtr& trace) {
+void MainWindow::tellNumbers() {
+  const TracePtr& trace = session_->trace();
   frame_->status()->setRun(trace);
-  inspector_->setLossValue(trace->info);
+  if (trace) inspector_->setLossValue(trace->info);
+  scrubber_->tell();
+}
+
+void MainWindow::showTrace(const TracePtr& trace) {
   showTimeOf(trace);
+  if (!session_->streams()) {
+    numbersSoon_.stop();
+    tellNumbers();
+  } else if (!numbersSoon_.isActive()) {
+    numbersSoon_.start();
+  }
   tellModelHas(trace);
   frame_->pins()->follow();
   comparing_->showRuns();

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <QMainWindow>
+#include <QTimer>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "gui/frame/window_frame.h"
 #include "gui/session/files.h"
@@ -98,6 +100,7 @@ class MainWindow : public QMainWindow {
   void begin();
   void showSetup();
   void showTrace(const TracePtr& trace);
+  void tellNumbers();
   void tellModelHas(const TracePtr& trace);
   void showTimeOf(const TracePtr& trace);
   void showModel(const ModelPtr& model);
@@ -129,6 +132,8 @@ class MainWindow : public QMainWindow {
   LookAt* lookAt_ = nullptr;
   LastSession* lastSession_ = nullptr;
   LoadedSequencePtr shownSequence_;
+  std::vector<StepMark> shownMarks_;
+  QTimer numbersSoon_;    ///< while a stream goes on its pictures come faster than numbers are read
   QString inputScale_;    ///< of the model that is looked at: empty where it reads the input as it is
   QStringList modelHas_;  ///< "gates", "states": by its card
   bool restored_ = false, asks_ = true;

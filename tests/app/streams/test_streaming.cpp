@@ -4,11 +4,13 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QDir>
+#include <QElapsedTimer>
 #include <QFileInfo>
 #include <QLineEdit>
 #include <QMessageBox>
 #include <QPointer>
 #include <QPushButton>
+#include <QSet>
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTableWidget>
@@ -22,6 +24,7 @@
 #include "gui/docks/panel_area.h"
 #include "gui/session/kept/stream_files.h"
 #include "gui/session/pins.h"
+#include "gui/streams/stream_curves.h"
 #include "gui/streams/stream_settings.h"
 #include "gui/streams/stream_view.h"
 #include "gui/views/inspector_view.h"
@@ -30,82 +33,13 @@
 #include "models/registry.h"
 #include "plot/parts/step_marks.h"
 #include "plot/plot.h"
-#include "window_test.h"
+#include "stream_test.h"
 
 using namespace reclab;
 using test::patience;
 
-class TestStreaming : public test::WindowTest {
+class TestStreaming : public test::StreamTest {
   Q_OBJECT
-
- private:
-  StreamView* view() { return window_->streamView(); }
-  void open(const QString& model = "elman") {
-    Options options;
-    options.model = model;
-    options.given["--task"] = "adding";
-    options.given["--length"] = "20";
-    options.given["--set"] = "width=8";
-    WindowTest::open(options);
-    window_->action("stream")->trigger();
-    QTRY_VERIFY(view()->isVisible());
-  }
-  void click(QPushButton* button) {
-    QVERIFY2(button->isVisible() && button->isEnabled(), qPrintable(button->objectName()));
-    QTest::mouseClick(button, Qt::LeftButton);
-  }
-  void choose(const QString& source) {
-    auto* box = view()->findChild<QComboBox*>("stream.source");
-    const int index = box->findData(source);
-    QVERIFY2(index >= 0, qPrintable(source));
-    box->setCurrentIndex(index);
-    emit box->activated(index);
-  }
-  template <class Box, class Value>
-  void set(const char* name, Value value) {
-    auto* box = view()->findChild<Box*>(name);
-    QVERIFY2(box != nullptr, name);
-    box->setValue(value);
-  }
-  std::int64_t steps() { return session().streaming().numbers.steps; }
-  void goTo(std::int64_t least) {
-    QTRY_VERIFY_WITH_TIMEOUT(session().streams() && steps() >= least && session().trace()->info.learned, patience);
-  }
-  /// The stream stands, and the run in full of its last steps is there.
-  bool stands() const { return !session().streams() && atRest() && session().shownSetup().sameRun(session().setup()); }
-  void pause() {
-    click(view()->pauseButton());
-    QTRY_VERIFY_WITH_TIMEOUT(stands(), patience);
-  }
-  void start(std::int64_t least = 100) {
-    click(view()->startButton());
-    QTRY_VERIFY_WITH_TIMEOUT(session().streams(), patience);
-    goTo(least);
-  }
-  QString cell(int row, int column) { return view()->table()->item(row, column)->text(); }
-  const Sequence& ring() { return session().setup().sequence->sequence; }
-  /// The same stream without a window, as far as that of the window.
-  std::unique_ptr<StreamRun> again() {
-    const StreamFiles kept = streamFilesIn(session().streaming().folder, *session().library());
-    auto run = std::make_unique<StreamRun>(builtin_registry(), kept.request);
-    while (run->steps() < steps() && !run->done()) run->advance();
-    return run;
-  }
-  void hasWeightsOf(const StreamRun& run) {
-    const Parameters weights = run.weights(run.best());
-    for (const auto& entry : weights.entries()) {
-      const TraceArray* array = session().trace()->find("param/" + entry.name);
-      QVERIFY2(array != nullptr && *array->real == entry.values, entry.name.c_str());
-    }
-  }
-  static QStringList places() {
-    QStringList found;
-    const QDir all(folderOfStreams());
-    for (const QString& stream : all.entryList(QDir::Dirs | QDir::NoDotAndDotDot))
-      for (const QString& place : QDir(all.filePath(stream)).entryList(QDir::Dirs | QDir::NoDotAndDotDot))
-        found << all.filePath(stream + '/' + place);
-    return found;
-  }
 
  private slots:
   void init() {
@@ -417,6 +351,93 @@ class TestStreaming : public test::WindowTest {
     window_->session()->loadSequence(SequenceChoice{});
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().shownSetup().sequence->marks.empty(), patience);
     QVERIFY(stepMarksOf(window_->area()->dock("gradients")->panel()->findChild<Plot*>()).empty());
+  }
+
+  /// The limit of its pace holds, and another one counts at once.
+  void itsPaceIsChosen() {
+    open();
+    auto* pace = view()->findChild<QSpinBox*>("stream.pace");
+    QCOMPARE(pace->value(), 5000);
+    set<QSpinBox>("stream.pace", 400);
+    QVERIFY2(view()->command().contains("--pace 400"), qPrintable(view()->command()));
+    QCOMPARE(view()->findChild<QSpinBox*>("stream.steps")->text(), QStringLiteral("without end"));
+    start();
+    const std::int64_t before = steps();
+    QElapsedTimer since;
+    since.start();
+    goTo(before + 400);
+    QVERIFY2(since.elapsed() > 850, qPrintable(QString::number(since.elapsed())));  // a picture is a tenth of the second at most
+    set<QSpinBox>("stream.pace", 0);
+    QCOMPARE(pace->text(), QStringLiteral("as fast as it can"));
+    const std::int64_t then = steps();
+    since.start();
+    goTo(then + 4000);
+    QVERIFY2(since.elapsed() < 8000, qPrintable(QString::number(since.elapsed())));  // at 400 a second they take ten
+    QVERIFY2(view()->state().contains("pictures/s"), qPrintable(view()->state()));
+    pause();
+    // It changes no number.
+    const auto mine = again();
+    QCOMPARE(mine->steps(), steps());
+    hasWeightsOf(*mine);
+  }
+
+  /// Lists of rates and truncations are typed: a learner of each, with its regret, one name and one colour.
+  void severalLearnersSideBySide() {
+    open();
+    const auto type = [&](const char* name, const QString& text) {
+      auto* line = view()->findChild<QLineEdit*>(name);
+      QVERIFY2(line != nullptr, name);
+      line->setFocus();
+      line->selectAll();
+      QTest::keyClicks(line, text);
+      QTest::keyClick(line, Qt::Key_Return);
+    };
+    type("stream.rates", "0.01, x");
+    QVERIFY2(window_->statusLine()->sentence().startsWith("0.01, x was not taken"), qPrintable(window_->statusLine()->sentence()));
+    QVERIFY(view()->settings()->choice().rates.empty());
+    type("stream.rates", "0.01 0.001");
+    type("stream.truncations", "4,20");
+    QCOMPARE(view()->settings()->choice().rates, (std::vector<double>{0.01, 0.001}));
+    QCOMPARE(view()->findChild<QLineEdit*>("stream.rates")->text(), QStringLiteral("0.01, 0.001"));
+    QVERIFY2(view()->command().contains("--rates 0.01,0.001 --truncations 4,20"), qPrintable(view()->command()));
+    start(400);
+    pause();
+    const auto mine = again();
+    QCOMPARE(view()->table()->rowCount(), 7);
+    QVERIFY(!view()->table()->isColumnHidden(3));
+    const StreamNumbers numbers = session().streaming().numbers;
+    QSet<QString> looks;
+    for (std::size_t p = 0; p < mine->predictors().size(); ++p) {
+      const QString name = QString::fromStdString(mine->predictors()[p].name);
+      QCOMPARE(cell(static_cast<int>(p), 0), name);
+      QCOMPARE(cell(static_cast<int>(p), 3), mine->predictors()[p].learns ? number(mine->regret(p), 4) : QString());
+      const QPen pen = StreamCurvesView::penOf(view()->curves()->plot()->theme(), numbers.rows, p);
+      looks.insert(pen.color().name() + QString::number(pen.style()));
+      QVERIFY2(!view()->curves()->legend()->placeOf(name).isNull() || view()->curves()->legend()->namesAsHtml(true).contains(name),
+               qPrintable(name));
+    }
+    QCOMPARE(looks.size(), 7);
+    QCOMPARE(view()->curves()->plot()->graphCount(), 7);
+    QVERIFY(view()->curves()->isVisible() && view()->curves()->choice()->isEnabled());
+    // The curves are those of the stream.
+    const StreamCurvesPtr curves = curvesOf(*mine);
+    QCOMPARE(numbers.curves->steps, curves->steps);
+    for (std::size_t p = 0; p < mine->predictors().size(); ++p) {
+      QCOMPARE(numbers.curves->windowed[p], curves->windowed[p]);
+      QCOMPARE(numbers.curves->regret[p], curves->regret[p]);
+    }
+    view()->curves()->choice()->setCurrentIndex(1);
+    QCOMPARE(view()->curves()->plot()->graphCount(), 4);
+    photograph(view(), "stream-learners");
+    // They are read from the place in the next window.
+    window_->close();
+    window_.reset();
+    WindowTest::open({});
+    QTRY_VERIFY_WITH_TIMEOUT(stands(), patience);
+    QCOMPARE(session().streaming().numbers.curves->steps, curves->steps);
+    QCOMPARE(session().streaming().numbers.curves->regret[1], curves->regret[1]);
+    QCOMPARE(view()->curves()->choice()->currentIndex(), 1);
+    QCOMPARE(view()->curves()->plot()->graphCount(), 4);
   }
 
   /// A training and a stream take turns: each has the other stand.

@@ -8,7 +8,8 @@
 //   W3   from the click on Pause to a training that stands
 //   W4   from the choice of a checkpoint to its run, and to the first new picture, painted
 //   W5   from a key in the palette to its rows, painted
-//   W6   pictures and steps a second of a stream with all panels following, beside the steps of a stream without a window
+//   W6   pictures a second of a stream that is held to 10,000 steps a second, with all panels following, and what one costs the window's
+//        thread, beside the steps of a stream without a window or a limit
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,9 +19,12 @@
 #include <QListView>
 #include <QProcess>
 #include <QSlider>
+#include <QSpinBox>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -53,6 +57,19 @@ struct Spread {
 Spread spreadOf(std::vector<double> values) {
   std::ranges::sort(values);
   return {values[values.size() / 2], values.back()};
+}
+
+/// The seconds that this thread has computed, whatever else ran.
+double threadSeconds() {
+  timespec spent{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
+}
+
+/// Of the last minute: what else the machine did before.
+double loadAverage() {
+  double minute = 0.0;
+  return getloadavg(&minute, 1) == 1 ? minute : -1.0;
 }
 
 double residentMiB() {
@@ -371,8 +388,11 @@ class Bench : public test::WindowTest {
   /// An LSTM of width 32 on the last 200 steps. A picture counts when its run is there and a plot has been painted since.
   Json streaming() {
     constexpr double span = 12.0;
+    constexpr std::int64_t wanted = 10'000;
+    const double load = loadAverage();
     open("lstm", 200, 10, 8, 32);
     window_->action("stream")->trigger();
+    window_->streamView()->findChild<QSpinBox*>("stream.pace")->setValue(static_cast<int>(wanted));
     StreamRequest request = window_->streamView()->settings()->choice();
     const Setup setup = session().setup();
     request.run = modelOfStream(setup, session().library()->presets.find(setup.preset));
@@ -381,7 +401,7 @@ class Bench : public test::WindowTest {
     std::thread thread([&] {
       StreamRun run(builtin_registry(), request);
       const double from = now();
-      while (now() - from < span) run.advance();
+      while (now() - from < span / 2.0) run.advance();
       alone = static_cast<double>(run.steps()) / (now() - from);
     });
     thread.join();  // the window is idle meanwhile
@@ -390,7 +410,7 @@ class Bench : public test::WindowTest {
     Painted painted(window_->area(), [](const Panel*) { return true; });
     std::int64_t pictures = 0, last = 0;
     const std::int64_t before = session().streaming().numbers.steps;
-    const double since = now();
+    const double since = now(), worked = threadSeconds();
     while (now() - since < span) {
       painted.again();
       if (!painted.wait(1000)) continue;
@@ -398,22 +418,27 @@ class Bench : public test::WindowTest {
       if (learned && std::exchange(last, learned->steps) != learned->steps) ++pictures;
     }
     const Streaming end = session().streaming();
-    const double seconds = now() - since, pace = static_cast<double>(end.numbers.steps - before) / seconds,
+    const double busy = threadSeconds() - worked, seconds = now() - since, pace = static_cast<double>(end.numbers.steps - before) / seconds,
                  shown = static_cast<double>(pictures) / seconds;
     window_->streamView()->pauseButton()->click();
     if (!QTest::qWaitFor([&] { return !session().streams() && atRest(); }, 60'000)) throw std::runtime_error("the stream does not stand");
     const std::int64_t leftOut = session().streaming().numbers.leftOut, steps = session().streaming().numbers.steps;
     close();
     return {{"row", "W6"},
-            {"text", "pictures a second of a stream, LSTM of width 32, ring of 200, while it learns from 10,000 steps a second"},
+            {"text", "pictures a second of a stream, LSTM of width 32, ring of 200, held to 10,000 steps a second"},
             {"pictures_a_second", shown},
             {"steps_a_second", pace},
             {"steps_a_second_alone", alone},
+            {"window_thread_seconds_a_picture", pictures > 0 ? busy / static_cast<double>(pictures) : 0.0},
+            {"window_thread_share", busy / seconds},
+            {"load_average_before", load},
+            {"processors", std::thread::hardware_concurrency()},
             {"steps", steps},
             {"steps_in_no_picture", leftOut},
             {"target_pictures_a_second", 30.0},
-            {"target_steps_a_second", 10'000.0},
-            {"met", shown >= 30.0 && pace >= 10'000.0}};
+            {"target_steps_a_second", static_cast<double>(wanted)},
+            // A pace that is held is met to within its last block and picture.
+            {"met", shown >= 30.0 && pace >= 0.99 * static_cast<double>(wanted)}};
   }
 
   using test::WindowTest::close;

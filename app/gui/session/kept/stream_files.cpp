@@ -3,6 +3,7 @@
 
 #include <QDateTime>
 #include <QDir>
+#include <QDirIterator>
 #include <QFile>
 #include <QFileInfo>
 #include <QJsonArray>
@@ -10,8 +11,12 @@
 #include <QJsonObject>
 #include <QLocale>
 #include <QStandardPaths>
+#include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "files/files.h"
+#include "files/npz.h"
 #include "gui/session/files.h"
 #include "gui/session/kept/ring_marks.h"
 #include "gui/session/kept_setup.h"
@@ -44,6 +49,7 @@ QJsonObject toJson(const StreamNumbers& numbers) {
           {"step", static_cast<qint64>(numbers.steps)},
           {"drifts", static_cast<qint64>(numbers.drifts)},
           {"left_out", static_cast<qint64>(numbers.leftOut)},
+          {"window", static_cast<qint64>(numbers.window)},
           {"done", numbers.done}};
 }
 
@@ -63,6 +69,7 @@ StreamNumbers numbersFrom(const QJsonObject& json) {
   numbers.drifts = json["drifts"].toInteger();
   numbers.leftOut = json["left_out"].toInteger();
   numbers.done = json["done"].toBool();
+  numbers.window = json["window"].toInteger();
   return numbers;
 }
 
@@ -73,7 +80,9 @@ StreamNumbers numbersOf(const StreamRun& stream) {
                         .rows = {},
                         .steps = stream.steps(),
                         .drifts = stream.drifts().drifts(),
-                        .done = stream.done()};
+                        .done = stream.done(),
+                        .window = stream.request().errors.window,
+                        .note = stream.note()};
   for (std::size_t p = 0; p < stream.predictors().size(); ++p) {
     const StreamRun::Predictor& one = stream.predictors()[p];
     StreamRow row{.name = one.name,
@@ -86,6 +95,27 @@ StreamNumbers numbersOf(const StreamRun& stream) {
     numbers.rows.push_back(std::move(row));
   }
   return numbers;
+}
+
+StreamCurvesPtr curvesOf(const StreamRun& stream) {
+  auto curves = std::make_shared<StreamCurves>();
+  const PrequentialCurve& of = stream.curve();
+  const auto& predictors = stream.predictors();
+  curves->steps.assign(of.steps().begin(), of.steps().end());
+  curves->windowed.resize(predictors.size());
+  curves->regret.resize(predictors.size());
+  for (std::int64_t row = 0; row < of.rows(); ++row) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t p = 0; p < predictors.size(); ++p) {
+      curves->windowed[p].push_back(of.at(row, p, PrequentialCurve::windowed, 0));
+      const double total = of.at(row, p, PrequentialCurve::total, 0);
+      if (predictors[p].learns) curves->regret[p].push_back(total);
+      if (predictors[p].learns && total < least) least = total;
+    }
+    for (auto& regret : curves->regret)
+      if (!regret.empty()) regret.back() -= least;
+  }
+  return curves;
 }
 
 RunRequest modelOfStream(const Setup& setup, const Preset& preset) {
@@ -151,6 +181,24 @@ StreamPlace leaveStream(StreamRun& stream, const Setup& setup, const StreamNumbe
   return {folder, stream.steps(), loadChoice(ringIn(folder))};
 }
 
+namespace {
+
+/// Those that export_stream() wrote; an archive without one of them has none.
+StreamCurvesPtr curvesIn(const QString& folder, const StreamNumbers& numbers) {
+  const NpzFile archive((folder + "/stream.npz").toStdString());
+  const auto rowsOf = [&](const std::string& name) { return archive.has(name) ? archive.read(name).real : std::vector<double>(); };
+  auto curves = std::make_shared<StreamCurves>();
+  curves->steps = rowsOf("step");
+  for (const StreamRow& row : numbers.rows) {
+    curves->windowed.push_back(rowsOf("windowed/" + numbers.measures[0] + "/" + row.name));
+    curves->regret.push_back(row.learns ? rowsOf("regret/" + numbers.measures[0] + "/" + row.name) : std::vector<double>());
+  }
+  const auto fits = [&](const std::vector<double>& values) { return values.empty() || values.size() == curves->steps.size(); };
+  return std::ranges::all_of(curves->windowed, fits) && std::ranges::all_of(curves->regret, fits) ? curves : nullptr;
+}
+
+}  // namespace
+
 StreamFiles streamFilesIn(const QString& folder, const Library& library) {
   const std::string file = (folder + windowsPart).toStdString();
   const std::string text = read_file(file);
@@ -165,8 +213,50 @@ StreamFiles streamFilesIn(const QString& folder, const Library& library) {
   for (const PlanField<StreamRequest>& field : stream_fields())
     if (const QJsonValue value = request[textFrom(field.row.key)]; value.isString())
       field.set(kept.request, value_of(field, value.toString().toStdString()));
+  kept.numbers.curves = curvesIn(folder, kept.numbers);
   kept.request.source.seed = seed_of(json["source_seed"].toString().toStdString());
   return kept;
+}
+
+std::vector<KeptPlace> keptPlaces() {
+  std::vector<KeptPlace> found;
+  const auto foldersOf = [](const QString& folder) {
+    return QDir(folder).entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot | QDir::NoSymLinks);
+  };
+  for (const QFileInfo& stream : foldersOf(folderOfStreams()))
+    for (const QFileInfo& place : foldersOf(stream.filePath())) {
+      QFile file(place.filePath() + windowsPart);
+      if (!file.open(QIODevice::ReadOnly)) continue;
+      const QJsonObject json = QJsonDocument::fromJson(file.readAll()).object();
+      if (json["version"].toInt() != streamVersion) continue;
+      KeptPlace one{.folder = place.filePath(),
+                    .preset = json["setup"]["preset"].toString().toStdString(),
+                    .steps = json["numbers"]["step"].toInteger(),
+                    .written = QFileInfo(file).lastModified(),
+                    .checkpoint = place.fileName() == u"checkpoint"};
+      for (QDirIterator files(place.filePath(), QDir::Files, QDirIterator::Subdirectories); files.hasNext();)
+        one.bytes += files.nextFileInfo().size();
+      found.push_back(std::move(one));
+    }
+  std::ranges::sort(found, std::ranges::greater(), [](const KeptPlace& one) { return std::pair(one.written, one.steps); });
+  return found;
+}
+
+void removePlace(const QString& folder) {
+  const QDir stream(QFileInfo(folder).path());
+  // A folder of another name first: a place is there whole, or not at all.
+  const QString away = folder + ".removed";
+  if ((QFileInfo::exists(away) && !QDir(away).removeRecursively()) || !QFile::rename(folder, away) || !QDir(away).removeRecursively())
+    throw Error(folder.toStdString() + " cannot be removed: see to the rights of its folder.", {.file = folder.toStdString()});
+  if (stream.isEmpty(QDir::Dirs | QDir::NoDotAndDotDot)) QDir(stream).removeRecursively();
+}
+
+QStringList placesOf(const Setup& setup) {
+  QStringList places;
+  for (const std::filesystem::path& file :
+       {fileOf(setup.weights, setup.preset), std::filesystem::path(setup.sequence ? setup.sequence->choice.file : std::string())})
+    if (const QString place = placeOf(file); !place.isEmpty() && !places.contains(place)) places << place;
+  return places;
 }
 
 }  // namespace reclab

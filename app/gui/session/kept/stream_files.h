@@ -4,10 +4,13 @@
 // written once, so that its ring and its weights are files like any other.
 #pragma once
 
+#include <QDateTime>
 #include <QString>
+#include <QStringList>
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,6 +29,13 @@ struct StreamRow {
   std::int64_t diverged = -1;                                ///< as StreamRun::Predictor
 };
 
+/// The errors of the predictors over the stream, by their order; NaN where there is none.
+struct StreamCurves {
+  std::vector<double> steps;                          ///< after which the rows are
+  std::vector<std::vector<double>> windowed, regret;  ///< the first measure; regret is empty of those that do not learn
+};
+using StreamCurvesPtr = std::shared_ptr<const StreamCurves>;
+
 /// The numbers of a stream at a step.
 struct StreamNumbers {
   std::array<std::string, 2> measures;
@@ -33,8 +43,13 @@ struct StreamNumbers {
   std::int64_t steps = 0, drifts = 0;
   std::int64_t leftOut = 0;  ///< steps that no picture had in its ring
   bool done = false;
+  std::int64_t window = 0;      ///< the errors that a windowed one is the mean of
+  std::string note = {};        ///< what of the source was lost while the window watches it, a sentence
+  StreamCurvesPtr curves = {};  ///< null: none are known
 };
+/// Without the curves.
 StreamNumbers numbersOf(const StreamRun& stream);
+StreamCurvesPtr curvesOf(const StreamRun& stream);
 
 /// A place where a stream was left.
 struct StreamPlace {
@@ -70,5 +85,21 @@ std::vector<StepMark> marksOf(const StreamRun& stream);
 StreamPlace leaveStream(StreamRun& stream, const Setup& setup, const StreamNumbers& numbers, const QString& folder);
 /// Reads the window's part of a place. Throws Error.
 StreamFiles streamFilesIn(const QString& folder, const Library& library);
+
+/// A place on the disk, for a list of them.
+struct KeptPlace {
+  QString folder;
+  std::string preset;
+  std::int64_t steps = 0;
+  QDateTime written;
+  std::int64_t bytes = 0;
+  bool checkpoint = false;  ///< of a program that ended while its stream went on
+};
+/// All in the folder of streams that can be read, the newest first.
+std::vector<KeptPlace> keptPlaces();
+/// Removes a place, and its stream's folder with the last one in it. Throws Error where it stays.
+void removePlace(const QString& folder);
+/// The places that a setup's ring and weights lie in.
+QStringList placesOf(const Setup& setup);
 
 }  // namespace reclab

@@ -13,11 +13,34 @@ namespace reclab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+constexpr std::chrono::seconds counted{1};  ///< of the rates
 
 }  // namespace
 
+void PicturesShown::begin(const StreamNumbers& from) { *this = PicturesShown(from.leftOut, from.steps); }
+
+void PicturesShown::add(std::int64_t first, std::int64_t steps) {
+  leftOut_ += std::max<std::int64_t>(0, first - pictured_);
+  pictured_ = std::max(pictured_, steps);
+  ++count_;
+  const auto now = Clock::now();
+  last_.emplace_back(now, steps);
+  while (last_.size() > 2 && now - last_[1].first >= counted) last_.pop_front();
+}
+
+double PicturesShown::rate(bool ofSteps) const {
+  if (last_.size() < 2) return 0.0;
+  const double seconds = std::chrono::duration<double>(last_.back().first - last_.front().first).count();
+  const std::int64_t passed = ofSteps ? last_.back().second - last_.front().second : std::ssize(last_) - 1;
+  return seconds > 0.0 ? static_cast<double>(passed) / seconds : 0.0;
+}
+
 LiveStream::LiveStream(LibraryPtr library, Setup setup, StreamRequest request, QString folder)
-    : library_(std::move(library)), setup_(std::move(setup)), request_(std::move(request)), folder_(std::move(folder)) {}
+    : library_(std::move(library)),
+      setup_(std::move(setup)),
+      request_(std::move(request)),
+      folder_(std::move(folder)),
+      pace_(request_.pace) {}
 
 LiveStream::LiveStream(LibraryPtr library, const StreamFiles& kept, const QString& from, QString folder)
     : library_(std::move(library)),
@@ -25,6 +48,7 @@ LiveStream::LiveStream(LibraryPtr library, const StreamFiles& kept, const QStrin
       request_(kept.request),
       from_(from),
       folder_(std::move(folder)),
+      pace_(request_.pace),
       leftOut_(kept.numbers.leftOut),
       pictured_(kept.numbers.steps),
       numbers_(kept.numbers) {}
@@ -45,15 +69,21 @@ void LiveStream::follow(const std::function<void()>& tell, std::stop_token stop)
   const StopScope whole{std::stop_token()};  // a block that is begun is learned from
   if (!run_) begin(stop);
   left_ = Clock::now();
+  pictures_ = 0;
   takePicture();  // that of the time before
+  std::shared_ptr<const PrequentialCurve> drawn;
+  StreamCurvesPtr curves;
   const auto publish = [&](StreamPicturePtr picture) {
+    if (std::exchange(drawn, picture->curve) != picture->curve) curves = curvesOf(*run_);
     // With the first picture there is a place in its own folder, so that what is open can be had again whatever happens.
     if (!place().folder.startsWith(folder_ + '/'))
       leave();
-    else if (Clock::now() - left_ >= keepEvery)
+    else if (Clock::now() - left_ >= keepsEvery_)
       writeCheckpoint();
     StreamNumbers numbers = numbersOf(*run_);
+    numbers.curves = curves;
     std::vector<StepMark> drifts = marksOf(*run_);
+    ++pictures_;
     bool told = false;
     {
       const std::lock_guard lock(mutex_);
@@ -65,7 +95,7 @@ void LiveStream::follow(const std::function<void()>& tell, std::stop_token stop)
   };
   std::exception_ptr failed;
   try {
-    follow_stream(*run_, between, publish, std::move(stop));
+    follow_stream(*run_, between, publish, std::move(stop), pace_);
   } catch (const Error&) {
     failed = std::current_exception();
   }
@@ -79,6 +109,7 @@ void LiveStream::leave() {
   left_ = Clock::now();
   if (const StreamPlace now = place(); !now.folder.isEmpty() && now.steps == run_->steps()) return;
   StreamNumbers numbers = numbersToKeep();
+  run_->set_pace(pace_.rate());
   StreamPlace place = leaveStream(*run_, setup_, numbers, folder_ + "/" + QString::number(run_->steps()));
   const std::lock_guard lock(mutex_);
   place_ = std::move(place);
@@ -87,6 +118,7 @@ void LiveStream::leave() {
 
 /// Where the program ends without a word, it goes on from there.
 void LiveStream::writeCheckpoint() {
+  run_->set_pace(pace_.rate());
   leaveStream(*run_, setup_, numbersToKeep(), checkpointIn(folder_));
   left_ = Clock::now();
 }
@@ -94,6 +126,7 @@ void LiveStream::writeCheckpoint() {
 /// Its last steps are shown as it is left.
 StreamNumbers LiveStream::numbersToKeep() const {
   StreamNumbers numbers = numbersOf(*run_);
+  numbers.curves = curvesOf(*run_);
   numbers.leftOut = leftOut_ + std::max<std::int64_t>(0, run_->ring()->first() - pictured_);
   return numbers;
 }
@@ -101,6 +134,7 @@ StreamNumbers LiveStream::numbersToKeep() const {
 void LiveStream::exportTo(const QString& folder) {
   const std::lock_guard followed(run_mutex_);
   if (!run_) begin({});
+  run_->set_pace(pace_.rate());
   export_stream(*run_, folder.toStdString());
 }
 
@@ -130,16 +164,23 @@ StreamPlace LiveStream::place() const {
   return place_;
 }
 
-std::string LiveStream::command() const { return command_of(request_); }
+StreamRequest LiveStream::request() const {
+  StreamRequest now = request_;
+  now.pace = pace_.rate();
+  return now;
+}
+
+std::string LiveStream::command() const { return command_of(request()); }
 
 std::string LiveStream::commandTo(std::int64_t steps, const std::string& export_to) const {
   StreamRequest so_far = request_;
   so_far.length = steps;
+  so_far.pace = 0;  // nobody watches it
   return command_of(so_far) + " --export " + export_to;
 }
 
 StreamWork::StreamWork(Scheduler& scheduler, const JobBase& trainings)
-    : job_(scheduler, {.yieldsTo = {&trainings}},
+    : job_(scheduler, {.niceness = 5, .yieldsTo = {&trainings}},  // who draws comes first
            {.part = [this](const Key&, const Nothing&) { emit pictured(); },
             .ended = [this](const Key&, const Ending& ending) { emit stood(ending.sentence); },
             .preempted = [this] { hold(); }}),

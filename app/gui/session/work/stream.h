@@ -6,6 +6,7 @@
 #include <QObject>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -23,12 +24,33 @@ struct LivePicture {
   std::vector<StepMark> drifts;  ///< of its ring
 };
 
+/// The pictures of a stream that were shown: what they left out, and how often they came.
+class PicturesShown {
+ public:
+  PicturesShown() = default;
+  void begin(const StreamNumbers& from);
+  /// One whose ring has these steps is shown: what no ring had before is left out.
+  void add(std::int64_t first, std::int64_t steps);
+  std::int64_t leftOut() const { return leftOut_; }
+  std::int64_t pictured() const { return pictured_; }  ///< the last step that is in one
+  std::int64_t count() const { return count_; }        ///< since it began, or went on
+  /// Steps and pictures a second, over the last second.
+  double stepsASecond() const { return rate(true); }
+  double picturesASecond() const { return rate(false); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  PicturesShown(std::int64_t leftOut, std::int64_t pictured) : leftOut_(leftOut), pictured_(pictured) {}
+  double rate(bool ofSteps) const;
+  std::int64_t leftOut_ = 0, pictured_ = 0, count_ = 0;
+  std::deque<std::pair<Clock::time_point, std::int64_t>> last_;  ///< when, and at which step
+};
+
 /// A stream, between its thread and the window's.
 class LiveStream {
  public:
   static constexpr std::chrono::duration<double> between{
-      1.0 / 32.0};  ///< from one picture to the next: a block is between them, and 30 a second come
-  static constexpr std::chrono::seconds keepEvery{60};
+      1.0 / 36.0};  ///< from one picture to the next: a block is between them, and 30 a second come
 
   /// One that begins, with the setup's model, and is kept below the folder.
   LiveStream(LibraryPtr library, Setup setup, StreamRequest request, QString folder);
@@ -55,24 +77,31 @@ class LiveStream {
   /// Leaves it at a place now, while nobody follows it. Throws Error.
   void keep();
   /// What the pictures that were shown have left out, and the last step that is in one.
-  void notePictured(std::int64_t leftOut, std::int64_t pictured) {
-    leftOut_ = leftOut;
-    pictured_ = pictured;
+  void notePictured(const PicturesShown& shown) {
+    leftOut_ = shown.leftOut();
+    pictured_ = shown.pictured();
   }
+  std::int64_t pictures() const { return pictures_; }                           ///< that it made since it began or went on
+  void setPace(std::int64_t stepsASecond) { pace_.set(stepsASecond); }          ///< at once; 0: as fast as it can
+  std::int64_t pace() const { return pace_.rate(); }                            ///< the limit
+  void setKeepsEvery(std::chrono::milliseconds every) { keepsEvery_ = every; }  ///< before it is followed
 
  private:
   void begin(std::stop_token stop);
+  StreamRequest request() const;
   void leave();
   void writeCheckpoint();
   StreamNumbers numbersToKeep() const;
   const LibraryPtr library_;
   const Setup setup_;
-  StreamRequest request_;
+  const StreamRequest request_;
   const QString from_, folder_;
+  StreamPace pace_;
+  std::chrono::milliseconds keepsEvery_{60'000};
   std::mutex run_mutex_;  ///< of run_, held while it is followed
   std::unique_ptr<StreamRun> run_;
   std::chrono::steady_clock::time_point left_;
-  std::atomic<std::int64_t> leftOut_ = 0, pictured_ = 0;
+  std::atomic<std::int64_t> leftOut_ = 0, pictured_ = 0, pictures_ = 0;
   mutable std::mutex mutex_;  ///< of all below, held for moments
   LivePicture newest_;
   bool told_ = false;
