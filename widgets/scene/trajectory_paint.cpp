@@ -148,8 +148,10 @@ void TrajectoryScene::paintOver(QPainter& painter) const {
     painter.setPen(QPen(theme_.axis, 1.0));
     painter.drawLine(QPointF(strip.right(), y), QPointF(strip.right() + 3.0, y));
     painter.setPen(theme_.muted);
+    const double apart = ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0;
+    const bool counted = trajectory_->timeName == u"step" && apart >= 1.0;  // written as they are everywhere else
     painter.drawText(QPointF(strip.right() + 6.0, y + metrics.capHeight() / 2.0),
-                     shown(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0));
+                     counted ? grouped(std::llround(tick)) : shown(tick, apart));
   }
   if (hasCursor()) {
     const double y = strip.top() + fraction(cursor_) * strip.height();

@@ -153,7 +153,7 @@ void StreamView::show(const Streaming& now, const QString& title) {
   else if (now.running && now.numbers.steps == 0)
     words = tr("waits for the first steps");
   else if (now.running)
-    words = tr("%1: step %2, %3 steps/s, %4 pictures/s")
+    words = tr("%1: step %2, %3 steps and %4 pictures a second")
                 .arg(title, steps, grouped(std::llround(now.pace)), grouped(std::llround(now.pictures)));
   else if (there)
     words = (now.numbers.done ? tr("%1: at its end, step %2") : tr("%1: stands at step %2")).arg(title, steps);

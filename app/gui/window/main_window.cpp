@@ -269,6 +269,7 @@ void MainWindow::tellNumbers() {
   frame_->status()->setRun(trace);
   if (trace) inspector_->setLossValue(trace->info);
   scrubber_->tell();
+  nameInput();
 }
 
 void MainWindow::showTrace(const TracePtr& trace) {

@@ -41,7 +41,12 @@ class TestStreamsKept : public test::StreamTest {
     start();
     window_->sessions()->keepNow();
     const QString folder = QFileInfo(session().streaming().folder).path();
-    if (!QTest::qWaitFor([&] { return QFileInfo::exists(checkpointIn(folder) + "/stream.json"); }, patience)) return 3;
+    const auto isKept = [] {  // what is open, in the folder of this process
+      for (const QFileInfo& one : QDir(Recovery::standardFolder()).entryInfoList(QDir::Dirs | QDir::NoDotAndDotDot))
+        if (!QDir(one.filePath()).entryList({"*.reclab"}, QDir::Files).isEmpty()) return true;
+      return false;
+    };
+    if (!QTest::qWaitFor([&] { return isKept() && QFileInfo::exists(checkpointIn(folder) + "/stream.json"); }, patience)) return 3;
     std::puts("kept");
     std::fflush(stdout);
     for (;;) QTest::qWait(50);

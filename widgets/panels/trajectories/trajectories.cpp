@@ -15,6 +15,7 @@
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
 #include "scene/trajectory_view.h"
+#include "trace/stream_steps.h"
 
 namespace reclab {
 namespace {
@@ -120,7 +121,7 @@ void TrajectoriesPanel::makeLines() {
 void TrajectoriesPanel::holdAxes(bool hold) { values_->hold(hold); }
 
 QString TrajectoriesPanel::timeName() const {
-  if (!trace_) return tr("step");
+  if (!trace_ || counts_stream(*trace_)) return tr("step");
   QString name = QString::fromStdString(trace_->time_name);
   if (!trace_->time_unit.empty()) name += QString(" (%1)").arg(QString::fromStdString(trace_->time_unit));
   return name;
