@@ -17,9 +17,9 @@ std::int64_t parts_of(const Backend& backend, std::int64_t size) {
 
 }  // namespace
 
-BatchRollout::BatchRollout(const Model& model, const Batch& batch, Form form)
+BatchRollout::BatchRollout(const Model& model, const Batch& batch, Form form, OdeGradient ode)
     : model_(model), size_(batch.size()), count_(parts_of(model.backend(), batch.size())) {
-  const Rollout::Options options{.form = form, .record = false, .gradients = GradientsOn::device};
+  const Rollout::Options options{.form = form, .record = false, .gradients = GradientsOn::device, .ode = ode};
   for (std::int64_t i = 0; i < count_; ++i) parts_.push_back(std::make_unique<Rollout>(model, part_of(batch, i), options));
 }
 

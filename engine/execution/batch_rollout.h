@@ -26,7 +26,7 @@ class BatchRollout {
   static constexpr std::int64_t sequences_of_part = 16;
   /// The model must outlive it; the batch's sequences and losses until the next batch. Parameters' gradients stay on the device, nothing is
   /// recorded.
-  BatchRollout(const Model& model, const Batch& batch, Form form);
+  BatchRollout(const Model& model, const Batch& batch, Form form, OdeGradient ode = OdeGradient::steps);
 
   /// As Rollout's. Each part takes sequences that are none longer than the longest it was made for.
   void set_batch(const Batch& batch);

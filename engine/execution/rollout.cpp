@@ -63,6 +63,7 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
   build.form = options.form;
   build.real = real_;
   build.record = options.record;
+  build.ode = options.ode;
   build.input_gradient = options.gradients != GradientsOn::device;
   build.cached_steps = options.cached_steps;
   build.batch = batch.size();

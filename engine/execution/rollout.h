@@ -58,6 +58,7 @@ class Rollout {
     /// Nothing goes back: of the states at the segments' starts the first and the last alone are kept, so that a sequence of any
     /// length takes the memory of its input and of one segment. No backward and no revisit may follow.
     bool forward_only = false;
+    OdeGradient ode = OdeGradient::steps;  ///< of layers whose step solves a differential equation
     /// The model's network of sampled_steps(length) steps, where there is one already. If it is one of these options and nobody runs it,
     /// the memory of a step is read off it, and if it is of all steps and they are one segment, the rollout runs it; otherwise networks are
     /// built.

@@ -20,6 +20,15 @@ std::string_view to_string(GradientKind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
+std::string_view to_string(OdeStates states) { return states == OdeStates::backward ? "backward" : "checkpoints"; }
+
+OdeStates ode_states(std::string_view name) {
+  for (const OdeStates states : {OdeStates::backward, OdeStates::checkpoints})
+    if (name == to_string(states)) return states;
+  throw Error("There are no states " + std::string(name) + " of the adjoint method: choose backward or checkpoints.",
+              {.parameter = "ode_states", .value = std::string(name), .range = "backward, checkpoints"});
+}
+
 std::unique_ptr<LearningRule> make_learning_rule(const LearningSetup& setup) {
   const LearningRuleInfo& info = learning_rule(setup.options.rule);
   return info.make ? info.make(setup) : online_rule(info, setup);

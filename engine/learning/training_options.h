@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "learning/forcing/forcing.h"
@@ -12,13 +13,21 @@
 
 namespace reclab {
 
+/// The states beside which the adjoint equation is solved: those that are solved backward from the end of a step, or those that were kept
+/// at the solver's steps (OdeGradient::adjoint and OdeGradient::checkpoints).
+enum class OdeStates : std::uint8_t { backward, checkpoints };
+std::string_view to_string(OdeStates states);
+/// Throws Error.
+OdeStates ode_states(std::string_view name);
+
 struct TrainingOptions {
   std::string rule = "bptt";    ///< an id of learning_rules(): the way from a batch's loss to gradients
   std::int64_t snap_order = 1;  ///< of the rule snap: n, the steps over which a weight may act on an entry of the state that is kept
   std::int64_t rbp_terms = 20;  ///< of neumann-rbp the terms of its series, of cg-rbp the most iterations
   double rbp_damping = 1e-5;    ///< of cg-rbp: eta
   double lipschitz = 0.0, lipschitz_bound = 0.9;  ///< of the rules of fixed points: weight and bound of the Lipschitz coefficient penalty
-  Forcing forcing;                                ///< of the rule forcing
+  OdeStates ode_states = OdeStates::backward;  ///< of the rule adjoint
+  Forcing forcing;                             ///< of the rule forcing
   /// Of the rule fptt: alpha, how strongly weights are drawn to their running mean, and beta, the share of the newest in that mean.
   double fptt_alpha = 0.5, fptt_beta = 0.5;
   /// Of the rule force: alpha, with which its P = I / alpha begins, and lambda, how much of all that was before a step keeps.

@@ -13,6 +13,7 @@
 #include "models/architecture.h"
 #include "recurrence/flow.h"
 #include "recurrence/mixing/mixing.h"
+#include "recurrence/ode/ode.h"
 
 namespace reclab {
 
@@ -44,7 +45,8 @@ struct NetworkOptions {
   std::int64_t teacher =
       0;  ///< outputs whose targets layers read in place of their own feedback (Layer::teacher_forcing_input); 0: they run by themselves
   bool input_gradient = true;
-  bool timed = false;  ///< the steps of the sequence are unequal: layers that know time are given elapsed times
+  bool timed = false;                    ///< the steps of the sequence are unequal: layers that know time are given elapsed times
+  OdeGradient ode = OdeGradient::steps;  ///< of layers whose step solves a differential equation
   bool operator==(const NetworkOptions&) const = default;
 };
 
@@ -95,6 +97,12 @@ class Network {
     Var var;
   };
 
+  /// A layer whose step solves a differential equation (declare_ode).
+  struct OdeLayer {
+    int layer;
+    Sentence why_no_adjoint;  ///< empty: by steps that the adjoint method takes
+  };
+
   /// One of the layers; the keys of its arrays begin with its number.
   struct LayerInfo {
     const Architecture* architecture;
@@ -131,6 +139,7 @@ class Network {
   const std::vector<GateVar>& gates() const { return gates_; }
   const std::vector<HistoryVar>& histories() const { return histories_; }
   const std::vector<MixingVar>& mixings() const { return mixings_; }
+  const std::vector<OdeLayer>& ode_layers() const { return ode_layers_; }
   /// The matrix that a layer's state is multiplied with; null where the layer declares none.
   const RecurrentMatrix* recurrent_matrix(int layer) const;
   const std::vector<ElapsedVar>& elapsed() const { return elapsed_; }
@@ -182,6 +191,7 @@ class Network {
   std::vector<HistoryVar> histories_;
   std::map<int, Flow> flows_;  // by layer
   std::vector<MixingVar> mixings_;
+  std::vector<OdeLayer> ode_layers_;
   std::map<int, RecurrentMatrix> matrices_;  // by layer
   std::vector<ElapsedVar> elapsed_;
   Var position_;

@@ -10,11 +10,12 @@
 #include "models/network.h"
 #include "recurrence/flow.h"
 #include "recurrence/memory.h"
+#include "recurrence/ode/ode.h"
 
 namespace reclab {
 
 /// A layer of a network: its declarations go into the network's lists.
-class Network::LayerOf final : public Layer, public FlowListener, public MixingListener {
+class Network::LayerOf final : public Layer, public FlowListener, public MixingListener, public OdeListener {
  public:
   /// The layer `index` of the network, which is layer `place` of its stack and direction, whose lowest one is the network's layer `first`;
   /// index = -1: none of them. `joint`: the parameters of another layer of the same prefix are its own too.
@@ -69,6 +70,9 @@ class Network::LayerOf final : public Layer, public FlowListener, public MixingL
   void add_carried_state(Buffer buffer) override;
   void require_single_segment() override { network_.needs_one_segment_ = true; }
   void flows(const Flow& flow) override { network_.flows_.insert_or_assign(index_, flow); }
+
+  OdeGradient ode_gradient() const override { return network_.options_.ode; }
+  void solves(const Sentence& why_no_adjoint) override { network_.ode_layers_.push_back({index_, why_no_adjoint}); }
 
   void mixes(Mixing mixing) override;
   void multiplies(RecurrentMatrix matrix) override { network_.matrices_.insert_or_assign(index_, matrix); }

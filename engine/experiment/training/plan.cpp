@@ -125,6 +125,10 @@ bool of_fixed_points(const TrainingPlan& plan) {
   return plan.options.rule == "rbp" || plan.options.rule == "cg-rbp" || plan.options.rule == "neumann-rbp";
 }
 
+/// Whether a rule goes back through the steps of a sequence.
+bool goes_back(const TrainingPlan& plan) { return plan.options.rule == "bptt" || plan.options.rule == "adjoint"; }
+bool goes_back_in_parts(const TrainingPlan& plan) { return goes_back(plan) || plan.options.rule == "fptt"; }
+
 std::vector<TrainingField> made() {
   std::vector<TrainingField> all;
   const auto add = [&all](TrainingField one) { all.push_back(std::move(one)); };
@@ -174,6 +178,16 @@ std::vector<TrainingField> made() {
             where([](const TrainingPlan& plan) { return of_fixed_points(plan) && plan.options.lipschitz > 0.0; },
                   real("--lipschitz-bound", "lipschitz_bound", unbounded, "The bound λ of that penalty",
                        [](auto& plan) -> auto& { return plan.options.lipschitz_bound; }))));
+  add(shown({"states of the adjoint",
+             "What the adjoint equation is solved beside: the state solved backward, or its values at the solver's steps, which are kept",
+             0,
+             0,
+             {"solved backward", "checkpoints"}},
+            where([](const TrainingPlan& plan) { return plan.options.rule == "adjoint"; },
+                  choice(
+                      "--ode-states", "ode_states", {"backward", "checkpoints"},
+                      "Of adjoint: the state is solved backward from the end of a step, or kept at the solver's steps",
+                      [](auto& plan) -> auto& { return plan.options.ode_states; }, ode_states))));
   add(shown(
       {"teacher forcing", "α: the share of the data in what is fed back at a forced step; the rest is the model's own output", 0, 1, {}},
       where([](const TrainingPlan& plan) { return plan.options.rule == "forcing"; },
@@ -289,9 +303,10 @@ std::vector<TrainingField> made() {
        0,
        longest_sequence,
        {}},
-      where([](const TrainingPlan& plan) { return plan.options.rule == "bptt" || plan.options.rule == "fptt"; },
+      where(goes_back_in_parts,
             usually("none, of fptt 1", count("--truncate", "K", "truncate", 1, longest,
-                                             "No gradient of bptt or fptt goes further back than K steps, and the weights change every K",
+                                             "No gradient of bptt, adjoint or fptt goes further back than K steps, and the weights change "
+                                             "every K",
                                              [](auto& plan) -> auto& { return plan.options.truncate; })))));
   add(shown({"change every",
              "Steps of a sequence after which the weights change; 0: where backpropagation is truncated, or at the sequence's end",
@@ -300,7 +315,7 @@ std::vector<TrainingField> made() {
              {}},
             where(
                 [](const TrainingPlan& plan) {
-                  return !learns_whole(plan) && plan.options.rule != "fptt" && (plan.options.rule != "bptt" || plan.options.truncate > 0);
+                  return !learns_whole(plan) && plan.options.rule != "fptt" && (!goes_back(plan) || plan.options.truncate > 0);
                 },
                 usually("as many as --truncate",
                         count("--advance", "K", "advance", 1, longest, "The weights change every K steps, by the loss of these",

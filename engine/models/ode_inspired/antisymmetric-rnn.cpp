@@ -7,6 +7,7 @@
 
 #include "models/parts/matrices.h"
 #include "models/parts/parts.h"
+#include "models/parts/solver.h"
 #include "recurrence/flow.h"
 #include "recurrence/mixing/mixing.h"
 #include "recurrence/step/step.h"
@@ -72,6 +73,15 @@ Architecture antisymmetric_rnn() {
     declare_flow(l, {.rule = Flow::Rule::forward});
     declare_matrix(l, {.matrix = R});
     const StateSpec state{"h", {H}, "The hidden state."};
+    const parts::OdeSolver one_step = parts::fixed_solver(l, "euler", 1);
+    if (one_step.gradient != OdeGradient::steps)
+      return step(l, {state}, tokens, [=](Cell& named, std::span<const Var> u_t, std::span<const Var> s) {
+        const auto slope = [&](Var h) {
+          const Var turned = linear(h, R), change = parts::activation(f, turned + u_t[0]);
+          return gated ? sigmoid(turned + u_t[1]) * change : change;
+        };
+        return std::vector<Var>{parts::solve(named, one_step, slope, s[0], {epsilon})};
+      })[0];
     const CellFunction cell = [=](Cell& named, std::span<const Var> u_t, std::span<const Var> s) {
       const Var turned = linear(s[0], R), sum = turned + u_t[0];
       Var change = parts::activation(f, sum);

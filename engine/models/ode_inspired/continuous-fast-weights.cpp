@@ -71,7 +71,7 @@ Architecture continuous_fast_weights() {
     if (initial) tokens.push_back(1.0 - sign(l.position()));
     const Var elapsed = l.elapsed();
     if (elapsed) tokens.push_back(elapsed);
-    const parts::OdeSolver solver = parts::solver_of(l.hyper);
+    const parts::OdeSolver solver = parts::solver_of(l);
     const double length = l.hyper.real("span");
     // A column of S is a value: without Oja's rule, and without a tanh of the error, all columns have the same update.
     const bool alike = !oja && !(delta && post) && solver.method != "dopri5";

@@ -61,7 +61,8 @@ Architecture ctrnn() {
     const auto phi = [f](Var v) { return parts::activation(f, v); };
     std::vector<Var> tokens{of_sum ? drive + b : drive};
     if (elapsed) tokens.push_back(elapsed);
-    const parts::OdeSolver solver = parts::solver_of(l.hyper);
+    const parts::OdeSolver solver =
+        parts::solver_of(l, clip > 0.0 ? "clips its state, so that it solves no differential equation where it does: choose clip=0" : "");
     if (solver.method == "euler" && solver.steps == 1 && clip == 0.0) declare_flow(l, {.rule = Flow::Rule::forward});
     const double length = l.hyper.real("delta_t") * static_cast<double>(solver.steps);
     return step(

@@ -6,6 +6,7 @@
 // conventions of the authors' code.
 #include "models/parts/matrices.h"
 #include "models/parts/parts.h"
+#include "models/parts/solver.h"
 #include "recurrence/flow.h"
 #include "recurrence/step/step.h"
 
@@ -57,6 +58,7 @@ Architecture lipschitz_rnn() {
               W = transpose(parts::mixture(C, l.hyper.real("beta_w"), l.hyper.real("gamma_w")));
     const std::string solver = l.hyper.choice("solver");
     if (solver == "euler") declare_flow(l, {.rule = Flow::Rule::forward});
+    const parts::OdeSolver one_step = parts::fixed_solver(l, solver == "rk4" ? "rk4_38" : solver, 1);
     return step(
         l, {{"h", {N}, "The hidden state: what is read out."}}, tokens, [=](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
           const auto slope = [&](Var h, bool named) {
@@ -68,6 +70,8 @@ Architecture lipschitz_rnn() {
               open = cell.gate("gate", open, 0.0, 1.0, "The gate at the start of the step: which share of its derivative a unit follows.");
             return d * open;
           };
+          if (one_step.gradient != OdeGradient::steps)
+            return std::vector<Var>{parts::solve(cell, one_step, [&](Var h) { return slope(h, false); }, s[0], {epsilon})};
           const Var h = s[0], k1 = slope(h, true);
           if (solver == "euler") return std::vector<Var>{h + epsilon * k1};
           if (solver == "midpoint") return std::vector<Var>{h + epsilon * slope(h + 0.5 * epsilon * k1, false)};

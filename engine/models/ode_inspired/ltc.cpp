@@ -7,6 +7,7 @@
 
 #include "array/error.h"
 #include "models/parts/parts.h"
+#include "models/parts/solver.h"
 #include "models/parts/wiring/wiring.h"
 #include "recurrence/step/step.h"
 
@@ -110,6 +111,10 @@ Architecture ltc() {
     const Var at_rest = gleak * vleak, standing = cm + gleak, elapsed = l.elapsed();
     std::vector<Var> tokens{current, total};
     if (elapsed) tokens.push_back(elapsed);
+    parts::OdeSolver explicit_steps{solver == "explicit" ? "euler" : "rk4", unfolds, 0.0, 0.0, 0};
+    explicit_steps.gradient = declare_ode(l, solver == "semi_implicit" ? "takes semi-implicit steps, and the adjoint method goes back by "
+                                                                         "explicit ones: choose solver=runge_kutta"
+                                                                       : "");
     std::vector<StateSpec> states{{"v", {H}, "The membrane potentials: what is read out."}};
     std::optional<parts::MixedMemory> memory;
     if (mixed) {
@@ -134,7 +139,9 @@ Architecture ltc() {
         const auto [driven, conducted] = currents(at);
         return (at_rest - gleak * at + u[0] - at * u[1] + driven - at * conducted) / cm;
       };
-      for (std::int64_t i = 0; i < unfolds; ++i) {
+      if (explicit_steps.gradient != OdeGradient::steps)
+        v = parts::solve(cell, explicit_steps, slope, v, {0.1 * static_cast<double>(unfolds), elapsed ? u[2] : Var{}});
+      for (std::int64_t i = 0; explicit_steps.gradient == OdeGradient::steps && i < unfolds; ++i) {
         if (solver == "semi_implicit") {
           const auto [driven, conducted] = currents(v);
           const Var sum_of = resting + conducted + u[1], whole = epsilon > 0.0 ? sum_of + epsilon : sum_of;

@@ -21,7 +21,7 @@ Architecture neural_ode() {
       "is the transpose).",
       "f does not depend on the time itself. A network that reads the state alone is drive=added: without an input.weight of its own, give "
       "zeros.",
-      "There is no adjoint method: gradients are those of the solver's steps (torchdiffeq's odeint, not odeint_adjoint)."};
+      "Gradients are those of the solver's steps (torchdiffeq's odeint); the learning rule adjoint has those of odeint_adjoint."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 1024, "Size of the state.", "units"),
              hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
              hyper_choice("drive", "joined", {"joined", "added"},
@@ -48,7 +48,7 @@ Architecture neural_ode() {
     std::vector<Var> tokens{drive};
     if (elapsed) tokens.push_back(elapsed);
     return step(l, {{"s", {H}, "The state: what is read out."}}, tokens,
-                [=, solver = parts::solver_of(l.hyper)](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
+                [=, solver = parts::solver_of(l)](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
                   const auto slope = [&](Var v) { return joined ? f(v, u[0]) : f(v) + u[0]; };
                   return std::vector<Var>{parts::solve(cell, solver, slope, s[0], {length, elapsed ? u[1] : Var{}})};
                 })[0];

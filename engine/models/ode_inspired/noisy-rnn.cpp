@@ -5,6 +5,7 @@
 // authors' code.
 #include "models/parts/matrices.h"
 #include "models/parts/parts.h"
+#include "models/parts/solver.h"
 #include "recurrence/noise.h"
 #include "recurrence/step/step.h"
 
@@ -53,19 +54,27 @@ Architecture noisy_rnn() {
               W = transpose(parts::mixture(C, beta, l.hyper.real("gamma_w")));
     const bool noisy = l.hyper.choice("solver") == "noisy";
     const double add = noisy ? l.hyper.real("add_noise") : 0.0, mult = noisy ? l.hyper.real("mult_noise") : 0.0;
+    parts::OdeSolver one_step{"euler", 1, 0.0, 0.0, 0};
+    one_step.gradient = declare_ode(
+        l, noisy ? "takes steps of random lengths and noise, which is a stochastic differential equation: choose solver=base" : "");
     std::vector<Var> tokens{z};
     if (mult > 0.0)
       tokens.push_back(l.gate("mult", uniform_noise(l, "mult", N, 1.0 - mult, 1.0, seed), 1.0 - mult, 1.0,
                               "The multiplicative noise m that was drawn."));
     if (add > 0.0)
       tokens.push_back(l.gate("add", noise(l, "add", N, add, seed), 0.0, 0.0, "The additive noise σ_a ξ that was drawn, unbounded."));
-    return step(l, {{"h", {N}, "The hidden state: what is read out."}}, tokens, [=](Cell&, std::span<const Var> u, std::span<const Var> s) {
-      const Var change = alpha * linear(s[0], A) + tanh(linear(s[0], W) + u[0]);
-      if (!noisy) return std::vector<Var>{s[0] + epsilon * change};
-      Var h = s[0] + (mult > 0.0 ? d * u[1] : d) * change;
-      if (add > 0.0) h = h + u.back();
-      return std::vector<Var>{h};
-    })[0];
+    return step(l, {{"h", {N}, "The hidden state: what is read out."}}, tokens,
+                [=](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
+                  if (one_step.gradient != OdeGradient::steps) {
+                    const auto slope = [&](Var h) { return alpha * linear(h, A) + tanh(linear(h, W) + u[0]); };
+                    return std::vector<Var>{parts::solve(cell, one_step, slope, s[0], {epsilon})};
+                  }
+                  const Var change = alpha * linear(s[0], A) + tanh(linear(s[0], W) + u[0]);
+                  if (!noisy) return std::vector<Var>{s[0] + epsilon * change};
+                  Var h = s[0] + (mult > 0.0 ? d * u[1] : d) * change;
+                  if (add > 0.0) h = h + u.back();
+                  return std::vector<Var>{h};
+                })[0];
   };
   return a;
 }

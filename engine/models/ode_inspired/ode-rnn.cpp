@@ -110,7 +110,7 @@ Architecture ode_rnn() {
     std::vector<StateSpec> states{{"h", {H}, "The state after the observation, the mean of the latent one: what is read out."}};
     if (both) states.push_back({"std", {H}, "Its deviation d, which the equation does not move."});
     const double length = l.hyper.real("span");
-    return step(l, states, tokens, [=, solver = parts::solver_of(l.hyper)](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
+    return step(l, states, tokens, [=, solver = parts::solver_of(l)](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
       const Var h = parts::solve(cell, solver, [&](Var v) { return f(v); }, s[0], {length, elapsed ? u.back() : Var{}});
       cell.gate("drift", h - s[0], 0.0, 0.0, "h⁻ − h_{t-1}: how far the equation moved the state before the observation, unbounded.");
       const auto name_update = [&](Var z) { return cell.gate("update", z, 0.0, 1.0, "z: how much of h⁻ the observation leaves."); };

@@ -17,8 +17,17 @@ std::vector<HyperSpec> solver_hyper(const std::string& method, std::int64_t step
                     "dopri5: how many steps it may try within one step of the sequence. All are computed, so fewer are quicker.", "steps")};
 }
 
-OdeSolver solver_of(const Hyper& h) {
-  return {h.choice("solver"), h.integer("unfolds"), h.real("rtol"), h.real("atol"), h.integer("max_steps")};
+OdeSolver solver_of(Layer& layer, const Sentence& why_no_adjoint) {
+  const Hyper& h = layer.hyper;
+  OdeSolver solver{h.choice("solver"), h.integer("unfolds"), h.real("rtol"), h.real("atol"), h.integer("max_steps")};
+  const Sentence adaptive =
+      "chooses its steps as it goes, and the adjoint method goes back by equal ones: choose another solver, such as rk4";
+  solver.gradient = declare_ode(layer, solver.method == "dopri5" ? adaptive : why_no_adjoint);
+  return solver;
+}
+
+OdeSolver fixed_solver(Layer& layer, const std::string& method, std::int64_t steps) {
+  return {method, steps, 0.0, 0.0, 0, declare_ode(layer)};
 }
 
 std::vector<std::string> solver_notes() {
@@ -157,6 +166,10 @@ Var dormand_prince(Cell& cell, const OdeSolver& solver, const std::function<Var(
 
 Var solve(Cell& cell, const OdeSolver& solver, const std::function<Var(Var)>& f, Var s, const OdeSpan& span,
           const std::function<Var(Var)>& after) {
+  if (solver.gradient != OdeGradient::steps) {
+    const double part = 1.0 / static_cast<double>(solver.steps);
+    return solve_by_adjoint(solver.method, solver.steps, solver.gradient, [&](Var at) { return span.times(f(at), part); }, s);
+  }
   if (solver.method != "dopri5") return fixed(solver, f, s, span, after);
   s = dormand_prince(cell, solver, f, s, span);
   return after ? after(s) : s;

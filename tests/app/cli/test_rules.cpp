@@ -96,6 +96,7 @@ TEST_CASE("a training by each rule goes on with the bits that it would have had"
   for (const LearningRuleInfo& rule : learning_rules()) {
     const std::string id = rule.id == "diagonal-rtrl"    ? "lru"
                            : rule.id == "staged-columns" ? "columnar-lstm"
+                           : rule.id == "adjoint"        ? "ctrnn"
                                                          : "gru",
                       whole = scratch / (rule.id + "-whole"), part = scratch / (rule.id + "-part");
     const auto command = [&](const std::string& steps, const std::string& folder) {

@@ -54,7 +54,7 @@ TEST_CASE("the memory of each rule grows with the state as its row states") {
   for (const LearningRuleInfo& info : learning_rules()) {
     double power = std::nan("");
     std::string model;
-    for (const char* id : {"elman", "lru", "columnar-lstm"}) {
+    for (const char* id : {"elman", "lru", "columnar-lstm", "ctrnn"}) {
       const double small = bytes_of(info.id, id, 32), large = bytes_of(info.id, id, 64);
       if (small == 0.0) continue;
       power = std::log2(large / small);
