@@ -46,6 +46,8 @@ class TrainingProgress {
       clear();
       std::string line = "step " + std::to_string(judged.back().step) + " of " + std::to_string(training_.request().steps) + ": loss ";
       if (!training_.history().empty()) line += number_text(training_.history().back().loss, 4) + " of the batch, ";
+      if (training_.request().options.gate_penalty > 0.0 && !training_.history().empty())
+        line += "gate penalty " + number_text(training_.history().back().gate_penalty, 4) + ", ";
       line += number_text(judged.back().loss, 4) + " held out, " + trainer.metric() + " " + number_text(judged.back().metric, 4);
       if (const std::string pace = pace_of(now); !pace.empty()) line += ", " + pace;
       std::cout << line << std::endl;
@@ -134,6 +136,9 @@ void print_summary(const Training& training, const std::string& how) {
     };
     table.row({"exponents", listed(flossed->before) + " before flossing, " + listed(flossed->after) + " after it, a step"});
   }
+  if (trainer.options().gate_penalty > 0.0 && !training.history().empty())
+    table.row({"gate penalty", number_text(training.history().back().gate_penalty, 5) + " of the last batch, " +
+                                   number_text(training.history().front().gate_penalty, 5) + " of the first; no part of the loss"});
   table.row({"memory", bytes_text(static_cast<double>(trainer.bytes()))});
   table.print(std::cout);
 }

@@ -32,7 +32,7 @@ Batch::Batch(std::vector<Example> examples) : examples_(std::move(examples)) {
                       ": sequences of one batch have targets of the same width, and as many classes.",
                   {.place = sequence.name, .value = std::to_string(example.loss->outputs()), .range = std::to_string(outputs_)});
     const LossForm form = example.loss->form();
-    if (form.term != loss_form_.term)
+    if (form.term != loss_form_.term || form.gates != loss_form_.gates)
       throw Error("The loss of " + sequence.name + " is of another kind than that of " + examples_[0].sequence->name +
                       ": sequences of one batch have targets of the same kind.",
                   {.place = sequence.name});

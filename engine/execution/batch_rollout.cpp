@@ -73,6 +73,12 @@ double BatchRollout::loss() const {
   return sum;
 }
 
+double BatchRollout::gate_penalty() const {
+  double sum = 0.0;
+  for (const auto& part : parts_) sum += part->gate_penalty();
+  return sum;
+}
+
 std::int64_t BatchRollout::loss_step() const {
   std::int64_t first = -1;
   for (const auto& part : parts_)

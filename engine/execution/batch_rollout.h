@@ -40,6 +40,7 @@ class BatchRollout {
   /// The earliest value that is not finite.
   std::optional<Divergence> forward(std::stop_token stop, bool backward_follows = false);
   double loss() const;             ///< of the last forward: the sum over the batch
+  double gate_penalty() const;     ///< the same, of Rollout::gate_penalty()
   std::int64_t loss_step() const;  ///< the first step whose loss is not finite
   /// The first gradient on the way back that is not finite.
   std::optional<Divergence> backward(std::stop_token stop);

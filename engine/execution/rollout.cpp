@@ -62,7 +62,7 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
   build.head = batch.outputs();
   build.form = options.form;
   build.real = real_;
-  build.record = options.record;
+  build.record = options.record || batch.loss_form().gates != GatePenalty::none;
   build.ode = options.ode;
   build.input_gradient = options.gradients != GradientsOn::device;
   build.cached_steps = options.cached_steps;
@@ -82,15 +82,17 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
   }
   full_ = std::move(first);
   require_equal_lengths(batch);
-  const auto allocate = [&](Network& network, LossNode& loss) {
-    if (!timing_only_) loss = reclab::add_loss(network.output(), batch.loss_form().term, batch.loss_form().has_target);
+  const auto allocate = [&](Network& network, LossNode& loss, Var& gates) {
+    const LossForm form = batch.loss_form();
+    if (!timing_only_) loss = reclab::add_loss(network.output(), form.term, form.has_target);
+    if (!timing_only_ && form.gates != GatePenalty::none) gates = add_gate_penalty(network, form.gates);
     network.graph().allocate(backend_, true);
   };
-  allocate(*full_, full_loss_);
+  allocate(*full_, full_loss_, full_gates_);
   if (length % segment_) {
     build.steps = length % segment_;
     tail_ = built();
-    allocate(*tail_, tail_loss_);
+    allocate(*tail_, tail_loss_, tail_gates_);
   }
   RECLAB_DEMAND(model.weights().size() == full_->parameters().size());
   losses_.assign(static_cast<std::size_t>(batch.size()), 0.0);
@@ -136,7 +138,9 @@ void Rollout::upload_input() {
 void Rollout::upload_losses(const Network& network, std::int64_t index) {
   const std::int64_t size = batch_.size(), first = index * segment_, steps = network.options().steps;
   const std::int64_t width = batch_.loss_form().target_width(network.output().dim(-1));
-  std::vector<double> weights = zeros(steps * size), targets = zeros(steps * size * width), own_weights, own_targets;
+  std::vector<double> weights = zeros(steps * size), targets = zeros(steps * size * width), own_weights, own_targets, of_gates;
+  const bool penalised = static_cast<bool>(gates_of(network));
+  if (penalised) of_gates = zeros(steps * size);
   for (std::int64_t b = 0; b < size; ++b) {
     const Example& example = batch_.examples()[static_cast<std::size_t>(b)];
     const std::int64_t own = std::clamp<std::int64_t>(example.sequence->length - first, 0, steps),
@@ -146,6 +150,7 @@ void Rollout::upload_losses(const Network& network, std::int64_t index) {
     if (own) example.loss->rows(first, own_weights, own_targets);
     for (std::int64_t t = 0; t < own; ++t) {
       weights[static_cast<std::size_t>(t * size + b)] = own_weights[static_cast<std::size_t>(t)];
+      if (penalised) of_gates[static_cast<std::size_t>(t * size + b)] = example.loss->gate_weight(first + t);
       std::copy_n(own_targets.begin() + t * own_width, own_width, targets.begin() + (t * size + b) * width);
     }
   }
@@ -154,6 +159,10 @@ void Rollout::upload_losses(const Network& network, std::int64_t index) {
   };
   upload(weights, loss_weights_);
   if (width) upload(targets, targets_);
+  if (penalised) {
+    const auto values = narrowed(real_, of_gates);
+    backend_.upload(gate_weights_.resize(backend_, real_, std::ssize(of_gates)), values.data(), values.size());
+  }
   losses_of_segment_ = index;
 }
 
@@ -192,7 +201,8 @@ Cost Rollout::cost() const {
 
 std::int64_t Rollout::bytes() const {
   std::int64_t total = full_->graph().planned_bytes(true) + (tail_ ? tail_->graph().planned_bytes(true) : 0);
-  total += static_cast<std::int64_t>(input_.bytes() + targets_.bytes() + loss_weights_.bytes()) + model_.bytes() + elapsed_.bytes();
+  total += static_cast<std::int64_t>(input_.bytes() + targets_.bytes() + loss_weights_.bytes() + gate_weights_.bytes()) + model_.bytes() +
+           elapsed_.bytes();
   for (const auto& checkpoint : checkpoints_)
     for (const auto& state : checkpoint) total += static_cast<std::int64_t>(state.bytes());
   for (const auto* arrays : {&carried_, &totals_})
@@ -359,6 +369,13 @@ void Rollout::add_losses(Network& network, std::int64_t first) {
     of_segment += values[b];
   }
   loss_value_ += of_segment;
+  if (const Var gates = gates_of(network)) {
+    const std::int64_t rows = steps * batch_.size();
+    const auto weights = to_double(backend_, real_, gate_weights_.data(), rows),
+               penalties = to_double(backend_, real_, network.graph().value(gates), rows);
+    for (std::size_t i = 0; i < weights.size(); ++i)
+      if (weights[i] != 0.0) gate_penalty_ += weights[i] * penalties[i];  // rows behind the end of a shorter sequence are nobody's
+  }
   const bool looks_for_step = !std::isfinite(loss_value_) && loss_step_ < 0;
   std::vector<std::vector<double>> outputs(losses_.size());  // of the sequences that go on, where they are looked at
   std::vector<double> all;
@@ -394,7 +411,7 @@ void Rollout::keep_states(const Network& network, std::size_t index) {
 }
 
 std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token stop, bool backward_follows) {
-  loss_value_ = 0.0;
+  loss_value_ = gate_penalty_ = 0.0;
   std::ranges::fill(losses_, 0.0);
   loss_step_ = -1;
   evaluated_segment_ = -1;
@@ -534,6 +551,9 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     int scale = none;
     const int fresh = backend_.exponent(real_, outputs, seed);
     if (fresh != infinite_exponent) scale = std::max(scale, fresh);
+    const Var gates = gates_of(network);
+    const std::int64_t gate_rows = gates ? count(gates.shape()) : 0;
+    if (gates) scale = std::max(scale, backend_.exponent(real_, gate_rows, gate_weights_.data()));
     for (std::size_t i = 0; i < states; ++i)
       if (carried[i]) {
         const int own = backend_.exponent(network.states()[i].initial.dtype(), count(network.states()[i].initial.shape()), carried[i]);
@@ -548,6 +568,7 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
         loss->set_unit(scale);
       else
         backend_.add_scaled(real_, outputs, -scale, seed, graph.gradient(network.output()), true);
+      if (gates) backend_.add_scaled(real_, gate_rows, -scale, gate_weights_.data(), graph.gradient(gates), true);
       std::map<Memory*, std::vector<const void*>> by_memory;
       std::map<Memory*, int> memory_exponent;
       for (std::size_t i = 0; i < states; ++i) {

@@ -102,6 +102,7 @@ class Rollout {
   /// backward() reads.
   std::optional<Divergence> forward(const Visit& visit, std::stop_token stop, bool backward_follows = false);
   double loss() const { return loss_value_; }                    ///< of the last forward: the sum over the batch
+  double gate_penalty() const { return gate_penalty_; }          ///< the same, of what the losses add for gates (Loss::gate_weight)
   const std::vector<double>& losses() const { return losses_; }  ///< of each sequence
   /// The first step whose loss is not finite, where outputs are.
   std::int64_t loss_step() const { return loss_step_; }
@@ -138,6 +139,7 @@ class Rollout {
   void set_clocks(std::span<const double> values);
   void require_equal_lengths(const Batch& batch) const;
   LossNode& loss_of(const Network& network) { return &network == full_.get() ? full_loss_ : tail_loss_; }
+  Var gates_of(const Network& network) const { return &network == full_.get() ? full_gates_ : tail_gates_; }
   /// The checkpoint of the state at the start of a segment.
   std::size_t slot(std::size_t segment) const { return forward_only_ ? std::min<std::size_t>(segment, 1) : segment; }
   std::vector<double> outputs_of(const std::vector<double>& all, std::int64_t b, std::int64_t steps, std::int64_t width) const;
@@ -155,9 +157,10 @@ class Rollout {
   bool timing_only_, on_device_, forward_only_;
   std::shared_ptr<Network> full_, tail_;
   LossNode full_loss_, tail_loss_;
+  Var full_gates_, tail_gates_;  // the penalty of the gates [steps, batch]; none where the losses have none
   ElapsedTimes elapsed_;
   DeviceArray input_;                                  // [steps, batch, width] of all steps
-  DeviceArray loss_weights_, targets_;                 // [steps, batch, ...] of a segment,
+  DeviceArray loss_weights_, targets_, gate_weights_;  // [steps, batch, ...] of a segment,
   std::int64_t losses_of_segment_ = -1;                // the segment of loss_weights_ and targets_
   std::vector<std::vector<DeviceArray>> checkpoints_;  // [slot][state]
   std::size_t last_checkpoint_ = 0;                    // the last of them that belongs to this forward pass
@@ -166,7 +169,7 @@ class Rollout {
   std::vector<DeviceArray> totals_;                    // the parameters' gradients, where they stay on the device
   std::int64_t evaluated_segment_ = -1;                // the segment whose values the graphs hold
   std::uint64_t weights_seen_;                         // Model::changes() at the last forward
-  double loss_value_ = 0.0;
+  double loss_value_ = 0.0, gate_penalty_ = 0.0;
   std::vector<double> losses_;
   std::int64_t loss_step_ = -1;
   std::map<std::string, std::vector<double>> gradients_;

@@ -41,8 +41,9 @@ class LearningRule {
   /// Whether a part of the batch is left.
   virtual bool left() const = 0;
   struct Part {
-    double loss = 0.0;    ///< of its steps: the sum over the sequences
-    bool counts = false;  ///< whether one of them has a target, so that there are gradients
+    double loss = 0.0;          ///< of its steps: the sum over the sequences
+    bool counts = false;        ///< whether one of them has a target, so that there are gradients
+    double gate_penalty = 0.0;  ///< that is added to the loss in the gradients, the sum over the sequences
   };
   /// Takes the next part. Throws TrainingDiverged, and Error where it cannot have gradients; Cancelled when it is stopped, after which only
   /// begin() is of use.

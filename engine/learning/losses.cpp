@@ -62,9 +62,9 @@ std::string SequenceLoss::formula() const {
 }
 
 LossForm SequenceLoss::form() const {
-  if (kind_ == LossKind::random) return {LossTerm::product, true};
-  if (kind_ != LossKind::task) return {LossTerm::squared_error, false};
-  return {sequence_.target_kind == TargetKind::classify ? LossTerm::cross_entropy : LossTerm::squared_error, true};
+  if (kind_ == LossKind::random) return {LossTerm::product, true, gates_};
+  if (kind_ != LossKind::task) return {LossTerm::squared_error, false, gates_};
+  return {sequence_.target_kind == TargetKind::classify ? LossTerm::cross_entropy : LossTerm::squared_error, true, gates_};
 }
 
 void SequenceLoss::rows(std::int64_t first, std::span<double> weights, std::span<double> targets) const {

@@ -27,10 +27,17 @@ class SequenceLoss : public Loss {
   /// another one asks.
   SequenceLoss(LossKind kind, const Sequence& sequence, std::int64_t outputs = 0);
 
+  /// Adds the mean over the sequence's steps of a penalty on gates, so many times, to what gradients are of.
+  void penalise_gates(GatePenalty penalty, double weight) {
+    gates_ = penalty;
+    gate_weight_ = weight / static_cast<double>(sequence_.length);
+  }
+
   LossKind kind() const { return kind_; }  ///< never automatic
   std::int64_t outputs() const override;
   LossForm form() const override;
   void rows(std::int64_t first, std::span<double> weights, std::span<double> targets) const override;
+  double gate_weight(std::int64_t /*step*/) const override { return gate_weight_; }
   std::string formula() const;  ///< in words and symbols, for the manifest
 
  private:
@@ -38,6 +45,8 @@ class SequenceLoss : public Loss {
   const Sequence& sequence_;
   std::int64_t outputs_;
   double weight_;  ///< of one step
+  GatePenalty gates_ = GatePenalty::none;
+  double gate_weight_ = 0.0;  ///< of one step
 };
 
 }  // namespace reclab

@@ -70,7 +70,8 @@ std::vector<bool> frozen_of(const Model& model, const std::vector<std::string>& 
 /// Counts, besides, how well the outputs do: of this sequence alone, since others may be judged at the same time.
 class Trainer::JudgingLoss final : public SequenceLoss {
  public:
-  explicit JudgingLoss(const Sequence& sequence) : SequenceLoss(LossKind::task, sequence), sequence_(sequence) {
+  JudgingLoss(const Sequence& sequence, const TrainingOptions& options) : SequenceLoss(LossKind::task, sequence), sequence_(sequence) {
+    if (options.gate_penalty > 0.0) penalise_gates(options.gate_penalty_of, options.gate_penalty);  // as in the rule's own rollout
     for (const double m : sequence.mask) counted_ += m;
   }
   bool sees_outputs() const override { return true; }
@@ -112,6 +113,7 @@ Trainer::Trainer(Model& model, const Examples& examples, const TrainingOptions& 
   least("clip", options.clip_norm, 0);
   least("clip-value", options.clip_value, 0);
   least("lr", options.rate.rate, 0);
+  least("gate_penalty", options.gate_penalty, 0);
   const std::int64_t distinct = examples.held_out_count();
   const std::int64_t wanted = options.held_out > 0 ? options.held_out : distinct > 0 ? std::min<std::int64_t>(distinct, 128) : 128;
   const std::int64_t batches = (wanted + options.batch - 1) / options.batch;
@@ -199,6 +201,7 @@ TrainingStep Trainer::step_by_parts(std::stop_token stop) {
     if (rule_->changes_weights()) watch_weights();
     const LearningRule::Part part = rule_->learn(stop);
     report.loss += part.loss / static_cast<double>(options_.batch);
+    report.gate_penalty += part.gate_penalty / static_cast<double>(options_.batch);
     if (part.counts) change(report.rate, report);
   }
   ++steps_;
@@ -288,7 +291,7 @@ Batch Trainer::held_out_batch(std::size_t first) {
   std::vector<Example> examples;
   std::vector<std::unique_ptr<JudgingLoss>> losses;
   for (std::size_t b = first; b < first + static_cast<std::size_t>(options_.batch); ++b) {
-    losses.push_back(std::make_unique<JudgingLoss>(held_out_[b]));
+    losses.push_back(std::make_unique<JudgingLoss>(held_out_[b], options_));
     examples.push_back({&held_out_[b], losses.back().get()});
   }
   losses_ = std::move(losses);

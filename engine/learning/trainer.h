@@ -30,6 +30,7 @@ struct TrainingStep {
   std::int64_t step = 0;  ///< counted from 1: weights have been changed so often, once a batch
   double loss = 0.0;      ///< of its batch, the mean over its sequences, before the change
   double rate = 0.0;
+  double gate_penalty = 0.0;         ///< of its batch, the mean over its sequences; no part of the loss
   double norm = 0.0, clipped = 0.0;  ///< of the gradient, before and after clipping; with truncation the largest of the parts
 };
 /// The quality of a model on the held-out sequences.

@@ -9,6 +9,7 @@
 #include "learning/forcing/forcing.h"
 #include "learning/optimiser_rule.h"
 #include "learning/rate_schedule.h"
+#include "models/gate_penalty.h"
 #include "recurrence/memory.h"
 
 namespace reclab {
@@ -26,6 +27,9 @@ struct TrainingOptions {
   std::int64_t rbp_terms = 20;  ///< of neumann-rbp the terms of its series, of cg-rbp the most iterations
   double rbp_damping = 1e-5;    ///< of cg-rbp: eta
   double lipschitz = 0.0, lipschitz_bound = 0.9;  ///< of the rules of fixed points: weight and bound of the Lipschitz coefficient penalty
+  /// Weight of a penalty on gates in the loss that rules which go back through whole sequences have the gradient of, and its form; 0: none.
+  double gate_penalty = 0.0;
+  GatePenalty gate_penalty_of = GatePenalty::l1;
   OdeStates ode_states = OdeStates::backward;  ///< of the rule adjoint
   Forcing forcing;                             ///< of the rule forcing
   /// Of the rule fptt: alpha, how strongly weights are drawn to their running mean, and beta, the share of the newest in that mean.

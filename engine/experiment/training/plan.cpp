@@ -178,6 +178,22 @@ std::vector<TrainingField> made() {
             where([](const TrainingPlan& plan) { return of_fixed_points(plan) && plan.options.lipschitz > 0.0; },
                   real("--lipschitz-bound", "lipschitz_bound", unbounded, "The bound λ of that penalty",
                        [](auto& plan) -> auto& { return plan.options.lipschitz_bound; }))));
+  add(shown(
+      {"gate penalty", "Weight of a penalty on the gates, which is added to the loss that gradients are of", 0, 1e3, {}},
+      where(goes_back_in_parts, usually("none", real("--gate-penalty", "gate_penalty", unbounded,
+                                                     "Of bptt, fptt and adjoint: weight of a penalty on gates, the mean over their entries",
+                                                     [](auto& plan) -> auto& { return plan.options.gate_penalty; })))));
+  add(shown(
+      {"of gates",
+       "g: a gate's value; or, of gates between two bounds, how near it is to either, 1 there and 0 in the middle",
+       0,
+       0,
+       {"|g|", "g²", "saturation"}},
+      where([](const TrainingPlan& plan) { return goes_back_in_parts(plan) && plan.options.gate_penalty > 0.0; },
+            choice(
+                "--gate-penalty-of", "gate_penalty_of", {"l1", "l2", "saturation"},
+                "What it is of: l1 is |g|, l2 g^2, saturation (2u - 1)^2 of gates between two bounds, u from 0 at one to 1 at the other",
+                [](auto& plan) -> auto& { return plan.options.gate_penalty_of; }, gate_penalty))));
   add(shown({"states of the adjoint",
              "What the adjoint equation is solved beside: the state solved backward, or its values at the solver's steps, which are kept",
              0,

@@ -31,7 +31,12 @@ constexpr HistoryColumn columns[] = {
     {"loss", [](const TrainingStep& s) { return s.loss; }, [](TrainingStep& s, double v) { s.loss = v; }},
     {"rate", [](const TrainingStep& s) { return s.rate; }, [](TrainingStep& s, double v) { s.rate = v; }},
     {"gradient_norm", [](const TrainingStep& s) { return s.norm; }, [](TrainingStep& s, double v) { s.norm = v; }},
-    {"clipped_norm", [](const TrainingStep& s) { return s.clipped; }, [](TrainingStep& s, double v) { s.clipped = v; }}};
+    {"clipped_norm", [](const TrainingStep& s) { return s.clipped; }, [](TrainingStep& s, double v) { s.clipped = v; }},
+    {"gate_penalty", [](const TrainingStep& s) { return s.gate_penalty; }, [](TrainingStep& s, double v) { s.gate_penalty = v; }}};
+/// All, or all but the last where gates have no penalty.
+std::span<const HistoryColumn> columns_of(const TrainingPlan& plan) {
+  return std::span(columns).first(std::size(columns) - (plan.options.gate_penalty > 0.0 ? 0 : 1));
+}
 struct JudgementColumn {
   const char* name;
   double (*of)(const Evaluation& judgement);
@@ -50,7 +55,7 @@ void add(NpzWriter& archive, const std::string& name, const std::vector<double>&
 void write_history_npz(const Training& training, AtomicFile& file) {
   NpzWriter archive(file);
   std::vector<double> values;
-  for (const HistoryColumn& column : columns) {
+  for (const HistoryColumn& column : columns_of(training.request())) {
     values.clear();
     for (const TrainingStep& step : training.history()) values.push_back(column.of(step));
     add(archive, column.name, values);
@@ -71,7 +76,8 @@ void write_history_npz(const Training& training, AtomicFile& file) {
 /// A line a step, with the evaluation after it.
 void write_history_csv(const Training& training, AtomicFile& file) {
   std::string text;
-  for (const HistoryColumn& column : columns) text += (text.empty() ? "" : ",") + std::string(column.name);
+  const auto of_steps = columns_of(training.request());
+  for (const HistoryColumn& column : of_steps) text += (text.empty() ? "" : ",") + std::string(column.name);
   text += ",held_out_loss,held_out_" + std::string(training.trainer().metric() == "accuracy" ? "accuracy" : "squared_error") + '\n';
   auto judged = training.evaluations().begin();
   const auto judgement_of = [&](std::int64_t step) {
@@ -84,12 +90,12 @@ void write_history_csv(const Training& training, AtomicFile& file) {
     text += '\n';
   };
   if (!training.evaluations().empty()) {
-    text += "0,,,,";
+    text += "0" + std::string(of_steps.size() - 1, ',');
     judgement_of(0);
   }
   for (const TrainingStep& step : training.history()) {
     text += std::to_string(step.step);
-    for (const HistoryColumn& column : std::span(columns).subspan(1)) {
+    for (const HistoryColumn& column : of_steps.subspan(1)) {
       text += ',';
       append_number(text, column.of(step));
     }
@@ -295,7 +301,7 @@ std::unique_ptr<Training> resume(const Registry& registry, const TrainingRequest
     return history.read(name).real;
   };
   std::vector<TrainingStep> made;
-  for (const HistoryColumn& one : columns) {
+  for (const HistoryColumn& one : columns_of(training.request())) {
     const auto values = column(one.name, steps, "steps than training.json");
     made.resize(values.size());
     for (std::size_t i = 0; i < values.size(); ++i) {

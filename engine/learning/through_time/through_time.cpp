@@ -16,8 +16,7 @@ namespace {
 /// A part of a sequence has the loss that the whole sequence has there, from its step `counted` on.
 class PartLoss final : public Loss {
  public:
-  PartLoss(const Sequence& whole, std::int64_t from, std::int64_t counted)
-      : whole_(LossKind::task, whole), from_(from), counted_(counted) {}
+  PartLoss(SequenceLoss whole, std::int64_t from, std::int64_t counted) : whole_(std::move(whole)), from_(from), counted_(counted) {}
   std::int64_t outputs() const override { return whole_.outputs(); }
   LossForm form() const override { return whole_.form(); }
   void rows(std::int64_t first, std::span<double> weights, std::span<double> targets) const override {
@@ -26,6 +25,7 @@ class PartLoss final : public Loss {
     whole_.rows(from_ + first + static_cast<std::int64_t>(passed), weights.subspan(passed),
                 targets.subspan(targets.size() / weights.size() * passed));
   }
+  double gate_weight(std::int64_t step) const override { return step < counted_ ? 0.0 : whole_.gate_weight(from_ + step); }
 
  private:
   SequenceLoss whole_;
@@ -113,6 +113,7 @@ class ThroughTime final : public LearningRule {
         throw TrainingDiverged(number_, "the loss became non-finite at step " + std::to_string(rollout_->loss_step()) + " of a sequence",
                                "loss");
       part.loss = rollout_->loss();
+      part.gate_penalty = rollout_->gate_penalty();
     }
     if (part.counts)
       if (const auto bad = rollout_->backward(stop))
@@ -137,10 +138,17 @@ class ThroughTime final : public LearningRule {
     losses_.clear();
     for (std::int64_t b = 0; b < options_.batch; ++b) {
       const Sequence& sequence = sequences[static_cast<std::size_t>(b)];
-      losses_.push_back(std::make_unique<SequenceLoss>(LossKind::task, sequence));
+      losses_.push_back(std::make_unique<SequenceLoss>(loss_of(sequence)));
       examples.push_back({&sequence, losses_.back().get()});
     }
     return Batch(std::move(examples));
+  }
+
+  bool penalises() const { return options_.gate_penalty > 0.0; }
+  SequenceLoss loss_of(const Sequence& sequence) const {
+    SequenceLoss loss(LossKind::task, sequence);
+    if (penalises()) loss.penalise_gates(options_.gate_penalty_of, options_.gate_penalty);
+    return loss;
   }
 
   /// The steps [from, to) of the batch's sequences, with the loss from step `counted` on.
@@ -150,7 +158,7 @@ class ThroughTime final : public LearningRule {
     std::vector<Example> examples;
     for (const Sequence& sequence : *sequences_) {
       parts_.push_back(part_of(sequence, from, to - from));
-      losses_.push_back(std::make_unique<PartLoss>(sequence, from, counted - from));
+      losses_.push_back(std::make_unique<PartLoss>(loss_of(sequence), from, counted - from));
       examples.push_back({&parts_.back(), losses_.back().get()});
     }
     return Batch(std::move(examples));

@@ -124,21 +124,36 @@ class LastMemory final : public Operation {
   std::size_t bytes(std::size_t i) const { return static_cast<std::size_t>(sizes_[i]) * bytes_of(type_); }
 };
 
-/// Repeats the initial values and those after each segment over the steps; for the record alone.
+/// Repeats the initial values and those after each segment over the steps. A state's trajectory is for the record alone; a gate's passes
+/// the gradient.
 class RepeatOverSteps final : public Operation {
  public:
-  RepeatOverSteps(DType type, std::int64_t n, const SegmentSchedule& schedule)
-      : size_(static_cast<std::size_t>(n) * bytes_of(type)), schedule_(schedule) {}
+  RepeatOverSteps(DType type, std::int64_t n, const SegmentSchedule& schedule, bool passes)
+      : type_(type), n_(n), size_(static_cast<std::size_t>(n) * bytes_of(type)), schedule_(schedule), passes_(passes) {}
   void forward(const ForwardCall& c) override { spread(c.backend, c.in, c.out[0]); }
-  void backward(const BackwardCall&) override {}
+  void backward(const BackwardCall& c) override {
+    for (std::int64_t t = 0; t < schedule_.steps; ++t) {
+      const std::int64_t k = schedule_.after(t);
+      void* to = c.grad_in[k ? 1 : 0];
+      if (to)
+        c.backend.add_scaled(type_, n_, 0, static_cast<const char*>(c.grad_out[0]) + static_cast<std::size_t>(t) * size_,
+                             static_cast<char*>(to) + (k ? static_cast<std::size_t>(k - 1) * size_ : 0), true);
+    }
+  }
+  bool is_pure() const override { return true; }
+  bool reads_input(std::size_t) const override { return false; }
+  bool reads_output(std::size_t) const override { return false; }
   void tangent(const TangentCall& c) override { spread(c.backend, c.tangent_in, c.tangent_out[0]); }
-  bool passes_gradient() const override { return false; }
+  bool passes_gradient() const override { return passes_; }
   bool passes_tangent() const override { return true; }
   Cost cost() const override { return {}; }
 
  private:
+  DType type_;
+  std::int64_t n_;
   std::size_t size_;
   SegmentSchedule schedule_;
+  bool passes_;
 
   void spread(Backend& backend, std::span<const void* const> in, void* to) const {
     for (std::int64_t t = 0; t < schedule_.steps; ++t) {
@@ -202,13 +217,13 @@ class Segments {
   /// [batch, rest, features].
   Var unfinished() const { return swapped(slice(x_, 0, x_.dim(0) - rest, x_.dim(0))); }
   /// Values of each step: those at the start and those after each segment (none: the start's throughout), repeated.
-  Var repeated(Var start, Var of_segments) const {
+  Var repeated(Var start, Var of_segments, bool passes = false) const {
     Shape shape = start.shape();
     const std::int64_t n = count(shape);
     shape.insert(shape.begin(), schedule_.steps);
     std::vector<Var> in{start};
     if (of_segments) in.push_back(of_segments);
-    return graph_.apply(std::make_unique<RepeatOverSteps>(graph_.real(), n, schedule_), in, {{shape, graph_.real()}})[0];
+    return graph_.apply(std::make_unique<RepeatOverSteps>(graph_.real(), n, schedule_, passes), in, {{shape, graph_.real()}})[0];
   }
   /// From the reads of full segments [full, batch, length, out] and those of the rest [batch, rest, out], where there are such, the
   /// memories that each segment left and the last of them, and the operation that knows their adjoints.
@@ -279,7 +294,7 @@ SegmentVars segments(Graph& graph, std::int64_t batch, const std::vector<StateSh
       if (g.name != gate.name) continue;
       const Shape shape = all.full ? Shape(g.trajectory.shape().begin() + 1, g.trajectory.shape().end()) : g.inner.shape();
       const Var before = graph.constant(shape, std::vector<double>(static_cast<std::size_t>(count(shape)), gate.before));
-      g.trajectory = all.repeated(before, all.full ? g.trajectory : Var{});
+      g.trajectory = all.repeated(before, all.full ? g.trajectory : Var{}, true);
       made.gates.push_back(g);
     }
   return made;

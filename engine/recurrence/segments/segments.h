@@ -38,7 +38,7 @@ struct SegmentContext {
 
 struct SegmentVars : MemoryVars {
   Var reads;                    ///< [unread + steps, batch, out]
-  std::vector<CellGate> gates;  ///< trajectories [steps, batch, ...], of those that were asked for; without gradient
+  std::vector<CellGate> gates;  ///< trajectories [steps, batch, ...], of those that were asked for
 };
 /// Runs segments in a graph, from the memory `begin` [batch, ...] over `x` [unread + steps, batch, features], whose first `unread` steps
 /// are those of the unfinished segment before. Trajectories, of the `steps` alone, are made where `record` says so; `initial` is left

@@ -175,6 +175,13 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
       }
       graph.clear_gradients(Graph::Part::invariant);
     };
+    // Most runs ask nothing of the gates.
+    const auto gate_at = [&](std::size_t i, std::int64_t t) { return row(c.grad_out[states + i], cell_.gates[i].inner.shape(), t); };
+    std::vector<std::size_t> gates;
+    for (std::size_t i = 0; i < cell_.gates.size(); ++i)
+      if (c.grad_out[states + i] && graph.wants_gradient(cell_.gates[i].inner) &&
+          b.exponent(type, steps_ * count(cell_.gates[i].inner.shape()), gate_at(i, 0)) != no_exponent)
+        gates.push_back(i);
     for (std::int64_t t = steps_ - 1; t >= 0; --t) {
       if (t % block == 0 && c.stop.stop_requested()) throw Cancelled();
       const auto fresh_at = [&](std::size_t i) { return row(c.grad_out[i], cell_.states[i].shape(), t); };
@@ -183,9 +190,11 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
       int read = no_exponent;
       for (std::size_t i = 0; i < cell_.reads.size(); ++i)
         read = std::max(read, b.exponent(type, count(cell_.reads[i].shape()), read_at(i)));
+      int gated = no_exponent;
+      for (const std::size_t i : gates) gated = std::max(gated, b.exponent(type, count(cell_.gates[i].inner.shape()), gate_at(i, t)));
       const int standing = own == no_exponent ? own : own + power;
-      const int common = std::max({standing, fresh, read});
-      const bool finite = own != infinite_exponent && fresh != infinite_exponent && read != infinite_exponent;
+      const int common = std::max({standing, fresh, read, gated});
+      const bool finite = own != infinite_exponent && fresh != infinite_exponent && read != infinite_exponent && gated != infinite_exponent;
       if (finite && common != no_exponent && std::abs(common - power) > rescale_at) {
         flush();
         for (std::size_t i = 0; i < states; ++i)
@@ -207,6 +216,11 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
       if (read != no_exponent)
         for (std::size_t i = 0; i < cell_.reads.size(); ++i)
           b.add_scaled(type, count(cell_.reads[i].shape()), -power, read_at(i), graph.gradient(cell_.reads[i]), true);
+      if (gated != no_exponent)
+        for (const std::size_t i : gates) {
+          const Var gate = cell_.gates[i].inner;
+          b.add_scaled(type, count(gate.shape()), -power, gate_at(i, t), graph.gradient(gate), true);
+        }
       graph.backward({}, Graph::Part::varying);
       for (std::size_t i = 0; i < states; ++i) b.copy(lambda_[i].data(), graph.gradient(cell_.states[i]), bytes(cell_.states[i].shape()));
       for (std::size_t i = 0; i < tokens; ++i)

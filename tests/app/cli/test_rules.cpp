@@ -91,6 +91,29 @@ TEST_CASE("credit writes how near rules come to the true gradient, by step, para
   refused({"credit", "transformer"}, "grows with the sequence");
 }
 
+TEST_CASE("a training with a gate penalty shows it, and keeps it with its history") {
+  const test::Scratch scratch;
+  const std::string whole = scratch / "whole", part = scratch / "part";
+  const auto command = [&](const std::string& steps, const std::string& folder) {
+    return std::vector<std::string>{
+        "lstm",       "--set",   "width=5", "--task",     "adding", "--length",       "8",   "--steps",
+        "6",          "--batch", "2",       "--held-out", "4",      "--gate-penalty", "0.5", "--gate-penalty-of",
+        "saturation", "--until", steps,     "--export",   folder};
+  };
+  const std::string said = flat(trained(command("6", whole)).output);
+  CHECK_SAYS(said.find("gate penalty") != std::string::npos && said.find("no part of the loss") != std::string::npos, said);
+  trained(command("3", part));
+  trained({"--resume", part});
+  for (const char* file : {"weights.npz", "optimiser.npz", "history.csv", "history.npz"})
+    CHECK_SAYS(contents(whole + "/" + file) == contents(part + "/" + file), file);
+  CHECK(contents(whole + "/history.csv").starts_with("step,loss,rate,gradient_norm,clipped_norm,gate_penalty,held_out_loss"));
+  const auto penalty = NpzFile(whole + "/history.npz").read("gate_penalty").real;
+  CHECK(penalty.size() == 6U && std::ranges::all_of(penalty, [](double x) { return x > 0.0 && x < 0.5; }));
+  train_refused({"elman", "--task", "adding", "--gate-penalty", "1", "--export", scratch / "none"}, "has no gates that its weights move");
+  train_refused({"lstm", "--task", "adding", "--rule", "uoro", "--gate-penalty", "1", "--export", scratch / "none"}, "gate-penalty");
+  train_refused({"lstm", "--task", "adding", "--gate-penalty", "1", "--gate-penalty-of", "l3", "--export", scratch / "none"}, "l3");
+}
+
 TEST_CASE("a training by each rule goes on with the bits that it would have had") {
   const test::Scratch scratch;
   for (const LearningRuleInfo& rule : learning_rules()) {
