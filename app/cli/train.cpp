@@ -46,9 +46,9 @@ class TrainingProgress {
       clear();
       std::string line = "step " + std::to_string(judged.back().step) + " of " + std::to_string(training_.request().steps) + ": loss ";
       if (!training_.history().empty()) line += number_text(training_.history().back().loss, 4) + " of the batch, ";
-      if (training_.request().options.gate_penalty > 0.0 && !training_.history().empty())
-        line += "gate penalty " + number_text(training_.history().back().gate_penalty, 4) + ", ";
       line += number_text(judged.back().loss, 4) + " held out, " + trainer.metric() + " " + number_text(judged.back().metric, 4);
+      if (training_.request().options.gate_penalty > 0.0 && !training_.history().empty())
+        line += ", gate penalty " + number_text(training_.history().back().gate_penalty, 4);
       if (const std::string pace = pace_of(now); !pace.empty()) line += ", " + pace;
       std::cout << line << std::endl;
     }

@@ -31,6 +31,10 @@ OdeStates ode_states(std::string_view name) {
 
 std::unique_ptr<LearningRule> make_learning_rule(const LearningSetup& setup) {
   const LearningRuleInfo& info = learning_rule(setup.options.rule);
+  if (setup.options.gate_penalty > 0.0 && info.id != "bptt" && info.id != "fptt" && info.id != "adjoint")
+    throw Error(
+        info.title + " takes no gate penalty, which goes back through the steps: choose the rule bptt, fptt or adjoint, or no penalty.",
+        {.parameter = "gate_penalty", .range = "0"});
   return info.make ? info.make(setup) : online_rule(info, setup);
 }
 

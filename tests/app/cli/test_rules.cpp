@@ -110,7 +110,8 @@ TEST_CASE("a training with a gate penalty shows it, and keeps it with its histor
   const auto penalty = NpzFile(whole + "/history.npz").read("gate_penalty").real;
   CHECK(penalty.size() == 6U && std::ranges::all_of(penalty, [](double x) { return x > 0.0 && x < 0.5; }));
   train_refused({"elman", "--task", "adding", "--gate-penalty", "1", "--export", scratch / "none"}, "has no gates that its weights move");
-  train_refused({"lstm", "--task", "adding", "--rule", "uoro", "--gate-penalty", "1", "--export", scratch / "none"}, "gate-penalty");
+  train_refused({"lstm", "--task", "adding", "--rule", "uoro", "--gate-penalty", "1", "--export", scratch / "none"},
+                "takes no gate penalty");
   train_refused({"lstm", "--task", "adding", "--gate-penalty", "1", "--gate-penalty-of", "l3", "--export", scratch / "none"}, "l3");
 }
 
