@@ -208,6 +208,7 @@ std::shared_ptr<const Trace> everything() {
   test::put_mixing(*trace);
   test::put_lab(*trace, false);
   test::put_credit(*trace);
+  test::put_curves(*trace);
   addPast(*trace);
   addOutput(*trace, 3.0);
   return trace;

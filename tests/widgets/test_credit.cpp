@@ -324,6 +324,107 @@ class TestCredit : public QObject {
     QCOMPARE(shown->dataAsCsv().count(u'\n'), 11);
   }
 
+  /// Rules train the same model: the view asks for the study, says how it goes, stops it, and draws what came.
+  void rulesTrainSideBySide() {
+    Shown<CreditPanel> shown(synthetic_trace());
+    shown->setResult("rules", test::synthetic_rules(), {});
+    choose(shown, CreditPanel::View::training);
+    Asked asked(shown.panel);
+    QVERIFY2(
+        shown->emptyReason().startsWith("Press “Train rules” to see the losses of BPTT, UORO, SnAp-n, each training this model for 100 "
+                                        "steps"),
+        qPrintable(shown->emptyReason()));
+    auto* offer = shown.find<QPushButton>("offer");
+    QVERIFY(offer->isVisible() && offer->text() == "Train rules");
+    offer->click();
+    QCOMPARE(asked.count("credit-curves"), 1);
+    QCOMPARE(asked.all.back().act, StudyChoice::Act::compute);
+    for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{
+             {"rules", "bptt,uoro,snap"}, {"steps", "100"}, {"rate", "0.01"}, {"batch", "8"}, {"snap_order", "1"}, {"rbp_terms", "20"}})
+      QCOMPARE(Asked::value(asked.all.back(), key), value);
+    shown->setStudyState("credit-curves", {true, 0.5, "uoro", {}});
+    QCOMPARE(shown->emptyReason(), QStringLiteral("UORO is training, 50 % of all."));
+    auto* start = shown.find<QPushButton>("creditStart");
+    QVERIFY(start->isVisible() && start->text() == "Stop");
+    QCOMPARE(shown->findChild<QProgressBar*>()->value(), 500);
+    start->click();
+    QCOMPARE(asked.all.back().study, "credit-curves");
+    QCOMPARE(asked.all.back().act, StudyChoice::Act::stop);
+    shown->setStudyState("credit-curves", {});
+    QVERIFY(shown->emptyReason().startsWith("Press “Train rules”"));
+    // The comparison beside it goes on by itself.
+    shown->setStudyState("credit", {true, 0.25, "uoro", {}});
+    QVERIFY(shown->view() == CreditPanel::View::training && start->text() != "Stop");
+    shown->setStudyState("credit", {});
+
+    auto trace = std::make_shared<Trace>(*synthetic_trace());
+    test::put_curves(*trace);
+    shown->setTrace(trace);
+    QCOMPARE(shown->emptyReason(), QString());
+    shown.plot()->replot();
+    QCOMPARE(shown->trainingRect()->graphs().size(), 3);
+    for (int r = 0; r < 3; ++r) {
+      const auto& points = *shown->trainingRect()->graphs()[r]->data();
+      QCOMPARE(points.size(), r == 2 ? 12 : test::synthetic_steps);
+      QCOMPARE(points.at(5)->key, 6.0);
+      QVERIFY(std::abs(points.at(5)->value - std::log10(test::synthetic_loss(5, r))) < 1e-12);
+    }
+    QVERIFY2(shown->said().contains("After 40 steps at a learning rate of 0.01, 8 sequences each") &&
+                 shown->said().contains("BPTT 0.25; UORO 0.5;"),
+             qPrintable(shown->said()));
+    QVERIFY2(shown->said().contains("SnAp-n: Training ended at step 13, where the loss became non-finite."), qPrintable(shown->said()));
+    QVERIFY2(shown->said().endsWith(test::curves_command), qPrintable(shown->said()));
+    QVERIFY2(shown.texts().contains("SnAp-n (ended after 12)"), qPrintable(shown.texts().join(u'|')));
+    QCOMPARE(shown->headline(), QStringLiteral("lowest after 40 steps: BPTT, 0.25"));
+    QCOMPARE(shown->dataAsCsv().section(u'\n', 0, 0), QStringLiteral("step of training,loss of bptt,loss of uoro,loss of snap"));
+    QCOMPARE(shown->dataAsCsv().count(u'\n'), 1 + test::synthetic_steps);
+    const QPointF at(shown->trainingRect()->axis(QCPAxis::atBottom)->coordToPixel(20.0), shown->trainingRect()->center().y());
+    QVERIFY2(shown->tipAt(at).startsWith("step 20: BPTT ") && shown->tipAt(at).endsWith("SnAp-n has ended"), qPrintable(shown->tipAt(at)));
+    for (QAction* action : shown->actions())
+      if (action->text().contains("repeats the training")) action->trigger();
+    QCOMPARE(QGuiApplication::clipboard()->text(), QString(test::curves_command));
+  }
+
+  void theChoicesOfATrainingAreItsOwn() {
+    auto trace = std::make_shared<Trace>(*synthetic_trace());
+    test::put_curves(*trace);
+    Shown<CreditPanel> shown(trace);
+    shown->setResult("rules", test::synthetic_rules(), {});
+    choose(shown, CreditPanel::View::training);
+    auto* start = shown.find<QPushButton>("creditStart");
+    auto* steps = shown.find<QComboBox>("trainSteps");
+    steps->setCurrentIndex(steps->findData("50"));
+    QVERIFY(start->property("primary").toBool());  // what is drawn is of 40 steps
+    QVERIFY(!shown.find<QCheckBox>("train.diagonal-rtrl")->isEnabled());
+    shown.find<QCheckBox>("train.bptt")->click();
+    shown.find<QCheckBox>("train.rtrl")->click();
+    QCOMPARE(shown->trainedRules(), (QStringList{"uoro", "snap", "rtrl"}));
+    QCOMPARE(shown->asked(), (QStringList{"uoro", "snap"}));
+    Asked asked(shown.panel);
+    start->click();
+    QCOMPARE(Asked::value(asked.all.back(), "rules"), "uoro,snap,rtrl");
+    QCOMPARE(Asked::value(asked.all.back(), "steps"), "50");
+    const QVariantMap kept = shown->choices();
+    Shown<CreditPanel> other(trace);
+    other->setChoices(kept);
+    other->setResult("rules", test::synthetic_rules(), {});
+    QCOMPARE(other->trainedRules(), shown->trainedRules());
+    QCOMPARE(other->view(), CreditPanel::View::training);
+    other->setChoices({{"view", "training"}});
+    QCOMPARE(other->trainedRules(), (QStringList{"bptt", "uoro", "snap"}));
+    for (const char* rule : {"train.bptt", "train.uoro", "train.snap"}) other.find<QCheckBox>(rule)->click();
+    QVERIFY(!other.find<QPushButton>("creditStart")->isEnabled());
+  }
+
+  void whyThereAreNoCurvesIsSaid() {
+    auto trace = std::make_shared<Trace>(*synthetic_trace());
+    trace->put(test::real_array("rule_curve/none", {1}, {{"reason", "", {}}}, {1.0}, "noise has no target."));
+    Shown<CreditPanel> shown(trace);
+    choose(shown, CreditPanel::View::training);
+    QCOMPARE(shown->emptyReason(), QStringLiteral("noise has no target."));
+    QVERIFY(shown.find<QPushButton>("offer")->isVisible());
+  }
+
   void otherChoicesMakeTheButtonStandOut() {
     Shown<CreditPanel> shown(credited());
     shown->setChoices({{"rules", QStringList{"uoro", "snap", "rtrl"}}});

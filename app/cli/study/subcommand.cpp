@@ -13,9 +13,10 @@ namespace reclab::cli {
 namespace {
 
 /// The texts of the studies with a subcommand.
-const std::map<std::string, StudyText (*)()> texts{{"capacity", capacity_text}, {"credit", credit_text},   {"distil", distil_text},
-                                                   {"evaluate", evaluate_text}, {"forcing", forcing_text}, {"forms", forms_text},
-                                                   {"time", bench_text}};
+const std::map<std::string, StudyText (*)()> texts{
+    {"capacity", capacity_text}, {"credit", credit_text},     {"credit-curves", credit_curves_text},
+    {"distil", distil_text},     {"evaluate", evaluate_text}, {"forcing", forcing_text},
+    {"forms", forms_text},       {"time", bench_text}};
 
 StudyAsked usual(const StudyOptions& options, const PresetLibrary& all) {
   StudyAsked made{{builtin_registry(), all}, values_given(options)};

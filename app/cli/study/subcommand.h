@@ -32,6 +32,7 @@ struct StudyText {
 StudyText bench_text();
 StudyText capacity_text();
 StudyText credit_text();
+StudyText credit_curves_text();
 StudyText distil_text();
 StudyText evaluate_text();
 StudyText forcing_text();

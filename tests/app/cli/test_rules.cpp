@@ -91,6 +91,48 @@ TEST_CASE("credit writes how near rules come to the true gradient, by step, para
   refused({"credit", "transformer"}, "grows with the sequence");
 }
 
+TEST_CASE("credit-curves trains the same model by each rule, with the losses of a training by that rule alone") {
+  const test::Scratch scratch;
+  const std::vector<std::string> command{"credit-curves", "elman",         "--set",   "width=5", "--task", "adding", "--length", "8",
+                                         "--rules",       "bptt,snap,rbp", "--steps", "6",       "--rate", "0.02",   "--batch",  "2"};
+  auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), command.begin(), command.end());
+    return more;
+  };
+  const Json json = Json::parse(good(with({"--json", "--export", scratch / "out"})));
+  CHECK_EQUAL(json.size(), 3U);
+  const Json manifest = Json::parse(contents(scratch / "out/manifest.json"));
+  const std::string again = manifest.at("command").get<std::string>();
+  CHECK_SAYS(again.starts_with("reclab credit-curves elman") &&
+                 again.find("--rules bptt,snap,rbp --steps 6 --rate 0.02 --batch 2") != std::string::npos,
+             again);
+  const NpzFile arrays(scratch / "out/trace.npz");
+  for (const char* rule : {"bptt", "snap"}) {
+    const std::string folder = scratch / rule;
+    trained({"elman", "--set",   "width=5", "--task",     "adding", "--length",      "8", "--rule",   rule,  "--steps", "6", "--lr",
+             "0.02",  "--batch", "2",       "--held-out", "32",     "--judge-every", "6", "--export", folder});
+    const NpzFile history(folder + "/history.npz");
+    CHECK(arrays.read("rule_curve/" + std::string(rule) + "/loss").real == history.read("loss").real);
+    CHECK(arrays.read("rule_curve/" + std::string(rule) + "/held_out").real ==
+          (std::vector<double>{history.read("held_out/loss").real.front(), history.read("held_out/loss").real.back()}));
+  }
+  CHECK(json[0].at("loss")[0] == json[1].at("loss")[0] && json[0].at("loss")[5] != json[1].at("loss")[5]);
+  CHECK(json[0].at("problem").is_null() && json[0].at("steps") == 6);
+  // A rule that cannot go on says so, beside the curves of the others.
+  const Json far = Json::parse(good({"credit-curves", "elman", "--set", "width=5", "--set", "activation=identity", "--task", "adding",
+                                     "--length", "200", "--rules", "bptt", "--steps", "40", "--rate", "1000", "--batch", "2", "--json"}));
+  CHECK(far[0].at("steps") < 40 && far[0].at("loss").size() == 40U && far[0].at("loss")[39].is_null());
+  CHECK_SAYS(far[0].at("problem").get<std::string>().find("Training ended at step") != std::string::npos, far.dump());
+  const std::string text = flat(good(command));
+  CHECK_SAYS(text.find("rule first loss last loss held out, before after steps") != std::string::npos, text);
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& said) {
+    const auto result = reclab_says(arguments);
+    CHECK_SAYS(result.status == 2 && result.error.find(said) != std::string::npos, result.error);
+  };
+  refused({"credit-curves", "elman", "--rules", "uroo"}, "there is no learning rule \"uroo\"");
+  refused({"credit-curves", "elman", "--task", "noise"}, "has no target");
+}
+
 TEST_CASE("a training with a gate penalty shows it, and keeps it with its history") {
   const test::Scratch scratch;
   const std::string whole = scratch / "whole", part = scratch / "part";

@@ -46,7 +46,8 @@ TEST_CASE("every study has a name of its own, and its fields keys and options of
     }
     for (const auto& [key, text] : study.in_window) CHECK_SAYS(keys.contains(key), key + " = " + text);
   }
-  for (const char* id : {"compare", "compose", "credit", "distil", "forms", "rules", "schedule", "time"}) CHECK_SAYS(ids.contains(id), id);
+  for (const char* id : {"compare", "compose", "credit", "credit-curves", "distil", "forms", "rules", "schedule", "time"})
+    CHECK_SAYS(ids.contains(id), id);
 }
 
 TEST_CASE("a field says its values as a command line takes them, and refuses those that it has not") {
@@ -152,6 +153,46 @@ TEST_CASE("the rules that can be compared are those that have credit with the lo
         }
       }
     }
+}
+
+TEST_CASE("the loss curves of rules begin at one loss, and have the line that repeats them") {
+  StudyInput input = input_of("elman", 12);
+  input.run.set = {{"width", "4"}};
+  input.run.sequence = make_task("adding", {.length = 8, .seed = 3});
+  const Study& curves = study("credit-curves");
+  std::vector<std::string> stages;
+  std::vector<double> fractions;
+  const auto progress = [&](double fraction, std::string_view stage) {
+    fractions.push_back(fraction);
+    if (stages.empty() || stages.back() != stage) stages.emplace_back(stage);
+  };
+  const FieldTexts values{{"rules", "bptt,rtrl,uoro"}, {"steps", "5"}, {"rate", "0.02"}, {"batch", "2"}};
+  const TracePtr trace = curves.compute(input, values, {.progress = progress}, {}).get<Trace>();
+  const auto read = [&](const std::string& key) { return *trace->find("rule_curve/" + key)->real; };
+  CHECK(stages == (std::vector<std::string>{"bptt", "rtrl", "uoro"}) && std::ranges::is_sorted(fractions) && fractions.back() < 1.0);
+  CHECK_EQUAL(read("bptt/loss").size(), 5U);
+  CHECK_EQUAL(read("bptt/loss")[0], read("uoro/loss")[0]);
+  for (std::size_t i = 0; i < 5; ++i) CHECK_CLOSE(read("bptt/loss")[i], read("rtrl/loss")[i], 1e-9);  // both are exact
+  CHECK(std::abs(read("bptt/loss")[4] - read("uoro/loss")[4]) > 1e-9);
+  CHECK_EQUAL(read("bptt/held_out").size(), 2U);
+  CHECK(!trace->find("rule_curve/bptt/problem"));
+  CHECK(read("plan") == (std::vector<double>{5, 0.02, 2, 1, 20}));
+  const std::string line = trace->find("rule_curve/plan")->text;
+  CHECK_SAYS(
+      line.starts_with("reclab credit-curves elman") && line.find("--rules bptt,rtrl,uoro --steps 5 --rate 0.02 --batch 2") != line.npos,
+      line);
+  CHECK_SAYS(trace->find("rule_curve/uoro/loss")->text.find("reclab train elman") != std::string::npos,
+             trace->find("rule_curve/uoro/loss")->text);
+  CHECK(curves.on_request && curves.instead("It has no target.").get<Trace>()->find("rule_curve/none")->text == "It has no target.");
+  std::stop_source stop;
+  stop.request_stop();
+  bool ended = false;
+  try {
+    curves.compute(input, values, {}, stop.get_token());
+  } catch (const Cancelled&) {
+    ended = true;
+  }
+  CHECK(ended);
 }
 
 TEST_CASE("the credit of a run has the line that repeats it, other signs on request, and a sentence where there is none") {

@@ -61,6 +61,30 @@ inline void put_credit(Trace& trace) {
   }
 }
 
+constexpr int synthetic_steps = 40;
+inline const char* curves_command = "reclab credit-curves lstm --rules bptt,uoro,snap --steps 40 --rate 0.01 --batch 8";
+/// The loss of rule 0, 1 or 2 at a step of training, counted from 0; rule 2 ends after 12.
+inline double synthetic_loss(int step, int rule) { return (rule == 0 ? 1.0 : 2.0) * std::exp(-0.05 * step) + 0.1; }
+
+inline void put_curves(Trace& trace) {
+  trace.put(real_array("rule_curve/plan", {5}, {{"choice", "", {"steps", "rate", "batch", "snap_order", "rbp_terms"}}},
+                       {static_cast<double>(synthetic_steps), 0.01, 8.0, 1.0, 20.0}, curves_command));
+  const std::vector<std::string> ids{"bptt", "uoro", "snap"};
+  for (int r = 0; r < 3; ++r) {
+    const std::string& id = ids[static_cast<std::size_t>(r)];
+    const int made = r == 2 ? 12 : synthetic_steps;
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    std::vector<double> loss;
+    for (int step = 0; step < synthetic_steps; ++step) loss.push_back(step < made ? synthetic_loss(step, r) : none);
+    trace.put(real_array("rule_curve/" + id + "/loss", {synthetic_steps}, {{"step of training", "", {}}}, std::move(loss)));
+    trace.put(
+        real_array("rule_curve/" + id + "/held_out", {2}, {{"time", "", {"before", "after"}}}, {1.5, r == 2 ? none : 0.25 * (r + 1)}));
+    if (r == 2)
+      trace.put(real_array("rule_curve/" + id + "/problem", {1}, {{"steps made", "", {}}}, {12.0},
+                           "Training ended at step 13, where the loss became non-finite."));
+  }
+}
+
 inline std::shared_ptr<RuleTable> synthetic_rules() {
   auto table = std::make_shared<RuleTable>();
   table->model = "LSTM";

@@ -37,6 +37,7 @@ CreditPanel::CreditPanel(QWidget* parent) : PlotPanel(parent), delays_picture_(p
       nameValues(lower_, tr("|estimate| / |truth|"), tr("ratio"));
   });
   cost_ = plot_->makeRect();
+  training_ = plot_->makeRect();
   map_ = new RuleMap(plot_);
   showCells(grid_, {},
             {{upper_, 0},
@@ -46,13 +47,16 @@ CreditPanel::CreditPanel(QWidget* parent) : PlotPanel(parent), delays_picture_(p
              {delays_picture_.rect, 3},
              {delays_picture_.bar, 3, 1},
              {cost_, 4},
-             {map_, 5}});
+             {training_, 5},
+             {map_, 6}});
   lineUp({upper_, lower_, weights_picture_.rect}, QCP::msLeft | QCP::msRight);
   plot_->addTimeRect(upper_, [this](double value) { return view() == View::noise ? powerText(value) : number(value) + u'°'; });
   plot_->addTimeRect(lower_, powerText);
   plot_->addTimeRect(weights_picture_.rect);
   upper_->axis(QCPAxis::atBottom)->setTickLabels(false);
   lower_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
+  training_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
+  training_->axis(QCPAxis::atBottom)->setTicker(QSharedPointer<QCPAxisTicker>(new StepTicker));
   for (const auto side : {QCPAxis::atLeft, QCPAxis::atBottom}) cost_->axis(side)->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
   upper_values_ = plot_->addValueAxis(upper_);
   lower_values_ = plot_->addValueAxis(lower_);
@@ -74,14 +78,15 @@ CreditPanel::CreditPanel(QWidget* parent) : PlotPanel(parent), delays_picture_(p
   offer_->setText(tr("Compare rules"));
   connect(offer_, &QPushButton::clicked, this, [this] { ask(StudyChoice::Act::compute); });
   copy_command_ = new QAction(tr("Copy the reclab line that repeats the comparison"), this);
-  connect(copy_command_, &QAction::triggered, this, [this] { QGuiApplication::clipboard()->setText(data_.command); });
+  connect(copy_command_, &QAction::triggered, this,
+          [this] { QGuiApplication::clipboard()->setText(view() == View::training ? curves_.command : data_.command); });
   addAction(copy_command_);
   refresh();
 }
 
 const QStringList& CreditPanel::views() {
-  static const QStringList all{QStringLiteral("steps"), QStringLiteral("delays"), QStringLiteral("parameters"),
-                               QStringLiteral("noise"), QStringLiteral("cost"),   QStringLiteral("rules")};
+  static const QStringList all{QStringLiteral("steps"), QStringLiteral("delays"),   QStringLiteral("parameters"), QStringLiteral("noise"),
+                               QStringLiteral("cost"),  QStringLiteral("training"), QStringLiteral("rules")};
   return all;
 }
 
@@ -132,6 +137,11 @@ std::vector<std::pair<std::string, std::string>> CreditPanel::values() const {
 }
 
 void CreditPanel::ask(StudyChoice::Act act) {
+  if (view() == View::training) {
+    if (act == StudyChoice::Act::compute && trainedRules().isEmpty()) return;
+    emit requested(StudyChoice{"credit-curves", trainingValues(), act});
+    return;
+  }
   if (act == StudyChoice::Act::compute && asked().isEmpty()) return;
   emit requested(StudyChoice{"credit", values(), act});
 }
@@ -152,11 +162,12 @@ bool CreditPanel::outOfDate() const {
 }
 
 void CreditPanel::setStudyState(const std::string& study, const StudyState& state) {
-  if (study != "credit") return;
-  const bool toggled = state_.running != state.running;
+  if (study != "credit" && study != "credit-curves") return;
+  StudyState& own = study == "credit" ? state_ : training_state_;
+  const bool toggled = own.running != state.running;
   const View before = view();
-  state_ = state;
-  bar_->setValue(static_cast<int>(std::lround(1000 * state_.fraction)));
+  own = state;
+  bar_->setValue(static_cast<int>(std::lround(1000 * this->state().fraction)));
   if (!emptyReason().isEmpty() || view() != before) return refresh();
   if (toggled) showControls();
 }
@@ -173,6 +184,14 @@ QString CreditPanel::doing() const {
 }
 
 QString CreditPanel::whyEmpty() const {
+  if (view() == View::training) {
+    const QString said = whyNoCurves();
+    offer_->setText(tr("Train rules"));
+    offer_->setVisible(trace_ && !said.isEmpty() && !training_state_.running);
+    offer_->setEnabled(!trainedRules().isEmpty());
+    return said;
+  }
+  offer_->setText(tr("Compare rules"));
   const CreditData data = trace_ ? CreditData(*trace_) : CreditData();
   const bool offers = trace_ && data.rules.empty() && view() != View::rules && !state_.running;
   offer_->setVisible(offers);
@@ -199,6 +218,7 @@ QString CreditPanel::whyEmpty() const {
 
 void CreditPanel::forget() {
   data_ = {};
+  curves_ = {};
   if (trace_) askRules();
   showControls();
 }
@@ -209,9 +229,10 @@ bool CreditPanel::showsRatios() const { return measure_->currentIndex() == 1; }
 
 void CreditPanel::rebuild() {
   data_ = trace_ ? CreditData(*trace_) : CreditData();
+  curves_ = trace_ ? CurveData(*trace_) : CurveData();
   askRules();
   showControls();
-  for (QCPAxisRect* rect : {upper_, lower_, cost_})
+  for (QCPAxisRect* rect : {upper_, lower_, cost_, training_})
     for (QCPGraph* graph : rect->graphs()) plot_->removePlottable(graph);
   for (QCPItemText* name : names_) plot_->removeItem(name);
   names_.clear();
@@ -223,6 +244,7 @@ void CreditPanel::rebuild() {
     case View::delays: showDelays(); break;
     case View::parameters: showParameters(); break;
     case View::cost: showCost(); break;
+    case View::training: showTraining(); break;
     case View::rules: showMap(); break;
   }
   if (!pinned_.empty() && view() != View::rules)
@@ -234,6 +256,12 @@ QString CreditPanel::makeHeadline() const {
   if (view() == View::rules) {
     const auto takes = std::ranges::count_if(table_->rules, [](const RuleTable::Rule& rule) { return rule.why_not.empty(); });
     return tr("%1 of %2 rules take %3").arg(takes).arg(table_->rules.size()).arg(QString::fromStdString(table_->model));
+  }
+  if (view() == View::training) {
+    const CurveData::Rule* best = nullptr;
+    for (const CurveData::Rule& rule : curves_.rules)
+      if (std::isfinite(rule.after) && (!best || rule.after < best->after)) best = &rule;
+    return best ? tr("lowest after %1 steps: %2, %3").arg(grouped(curves_.steps), nameOf(best->id), number(best->after)) : QString();
   }
   const std::int64_t at = data_.nearestCounted(step_);
   const CreditData::Rule* nearest = nullptr;
@@ -266,6 +294,7 @@ QString CreditPanel::dataAsCsv() const {
               (rule.exact_here ? "1," : "0,") + cell(rule.why_not.empty() ? QString() : windowText(rule.why_not)) + '\n';
     return QString::fromUtf8(text);
   }
+  if (view() == View::training) return trainingAsCsv();
   if (view() == View::delays) {
     text = "delay";
     for (const CreditData::Rule& rule : data_.rules)

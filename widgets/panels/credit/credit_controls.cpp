@@ -4,6 +4,7 @@
 #include <QSignalBlocker>
 #include <QStyle>
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "box_layout.h"
@@ -24,6 +25,7 @@ void CreditPanel::makeControls() {
       {tr("Parameters"), tr("Angle or ratio at each step, by parameter, of one rule")},
       {tr("Noise"), tr("Bias and deviation over repeats with other signs")},
       {tr("Cost"), tr("Memory and time of a step, as measured here, beside those of the rule's equations")},
+      {tr("Training"), tr("The losses of the same model trained by each of the rules, from the same weights with the same sequences")},
       {tr("Map of rules"), tr("All learning rules: what their gradient is, which way they face, what they cost")}};
   for (const auto& [text, tip] : views) {
     view_->addItem(text);
@@ -84,6 +86,8 @@ void CreditPanel::makeControls() {
   measure_->addItem(tr("ratio of norms"), QStringLiteral("ratio"));
   row(tr("maps show"), measure_);
 
+  makeTrainingSheet();
+
   bar_ = new QProgressBar;
   bar_->setRange(0, 1000);
   bar_->setTextVisible(false);
@@ -101,8 +105,8 @@ void CreditPanel::makeControls() {
     of_rule_ = chosenRule();
     refresh();
   });
-  connect(more_, &QToolButton::clicked, this, [this] { popup_->openUnder(more_); });
-  connect(compare_, &QPushButton::clicked, this, [this] { ask(state_.running ? StudyChoice::Act::stop : StudyChoice::Act::compute); });
+  connect(more_, &QToolButton::clicked, this, [this] { (view() == View::training ? training_popup_ : popup_)->openUnder(more_); });
+  connect(compare_, &QPushButton::clicked, this, [this] { ask(state().running ? StudyChoice::Act::stop : StudyChoice::Act::compute); });
   connect(measure_, &QComboBox::currentIndexChanged, this, &CreditPanel::refresh);
   for (QComboBox* box : {repeats_, delays_, order_, terms_})
     connect(box, &QComboBox::currentIndexChanged, this, &CreditPanel::showControls);
@@ -155,7 +159,9 @@ void CreditPanel::fillRules() {
 
 void CreditPanel::showControls() {
   fillRules();
+  fillTrainedRules();
   view_->setCurrentIndex(static_cast<int>(view()));
+  const bool trains = view() == View::training;
   const bool one = view() == View::parameters || view() == View::cost || view() == View::rules;
   QStringList rules;
   if (view() == View::rules && table_)
@@ -169,19 +175,26 @@ void CreditPanel::showControls() {
     rule_->setCurrentIndex(std::max(rules.isEmpty() ? -1 : 0, static_cast<int>(rules.indexOf(of_rule_))));
   }
   of_one_ = one && !rules.isEmpty();
-  const bool nothing = !state_.running && asked().isEmpty();
+  const bool running = state().running, nothing = !running && (trains ? trainedRules() : asked()).isEmpty();
   compare_->setEnabled(!nothing);
-  compare_->setToolTip(safeTip(state_.running ? tr("Stop the comparison; one that was made before stays")
-                               : nothing      ? tr("No rule is chosen that takes this model with its loss: choose one under Choices")
-                                              : tr("Compare the gradients of the chosen rules with the true one")));
-  const bool stands_out = outOfDate() && !state_.running;
+  compare_->setToolTip(safeTip(running && trains ? tr("Stop the training; curves that were made before stay")
+                               : running         ? tr("Stop the comparison; one that was made before stays")
+                               : nothing         ? tr("No rule is chosen that takes this model: choose one under Choices")
+                               : trains          ? tr("Train this model by each of the chosen rules, from the same weights")
+                                                 : tr("Compare the gradients of the chosen rules with the true one")));
+  more_->setToolTip(safeTip(trains ? tr("Which rules train the model, for how many steps, at which rate, with how many sequences")
+                                   : tr("Which rules are compared, how often, with which signs, how far back, and what the maps show")));
+  const bool stands_out = (trains ? curvesOutOfDate() : outOfDate()) && !running;
   if (compare_->property("primary").toBool() != stands_out) {
     compare_->setProperty("primary", stands_out);  // what is shown is not of the present choices
     compare_->style()->unpolish(compare_);
     compare_->style()->polish(compare_);
   }
-  copy_command_->setEnabled(!data_.command.isEmpty());
-  bar_->setVisible(state_.running);
+  copy_command_->setText(trains ? tr("Copy the reclab line that repeats the training")
+                                : tr("Copy the reclab line that repeats the comparison"));
+  copy_command_->setEnabled(!(trains ? curves_.command : data_.command).isEmpty());
+  bar_->setVisible(running);
+  bar_->setValue(static_cast<int>(std::lround(1000 * state().fraction)));
   control_row_->setVisible(trace_ != nullptr || table_ != nullptr);
   arrangeControls();
 }
@@ -194,9 +207,14 @@ void CreditPanel::arrangeControls() {
   int taken = 0;
   for (int stage = 0; stage < 3; ++stage) {
     more_->setText(stage > 0 ? QStringLiteral("…") : tr("Choices…"));
-    compare_->setText(state_.running ? tr("Stop") : stage > 0 ? tr("Compare") : tr("Compare rules"));
+    const bool trains = view() == View::training, running = state().running;
+    compare_->setText(running               ? tr("Stop")
+                      : trains && stage > 0 ? tr("Train")
+                      : trains              ? tr("Train rules")
+                      : stage > 0           ? tr("Compare")
+                                            : tr("Compare rules"));
     rule_->setVisible(of_one_ && !(map && stage == 2));
-    compare_->setVisible(button && (map || !of_one_ || stage < 2 || state_.running));
+    compare_->setVisible(button && (map || !of_one_ || stage < 2 || running));
     taken = credit_gap;
     for (const QWidget* widget : std::initializer_list<QWidget*>{view_, rule_, more_, compare_})
       if (widget->isVisibleTo(control_row_)) taken += widget->sizeHint().width() + credit_gap;
@@ -219,6 +237,7 @@ void CreditPanel::showEvent(QShowEvent* event) {
 
 QVariantMap CreditPanel::choices() const {
   QVariantMap chosen{{QStringLiteral("rules"), chosen_}, {QStringLiteral("signs"), signs_->value()}};
+  if (trained_ != usuallyTrained()) chosen.insert(QStringLiteral("trained"), trained_);
   if (by_hand_) chosen.insert(QStringLiteral("view"), views()[static_cast<int>(view())]);
   if (!of_rule_.isEmpty()) chosen.insert(QStringLiteral("rule"), of_rule_);
   return chosen;
@@ -227,6 +246,9 @@ QVariantMap CreditPanel::choices() const {
 void CreditPanel::setChoices(const QVariantMap& saved) {
   if (const QVariant rules = saved.value(QStringLiteral("rules")); rules.canConvert<QStringList>()) chosen_ = rules.toStringList();
   chosen_.removeDuplicates();
+  const QVariant trained = saved.value(QStringLiteral("trained"));
+  trained_ = trained.canConvert<QStringList>() ? trained.toStringList() : usuallyTrained();
+  trained_.removeDuplicates();
   const QSignalBlocker quiet(signs_);
   signs_->setValue(saved.value(QStringLiteral("signs")).toInt());
   of_rule_ = saved.value(QStringLiteral("rule")).toString();

@@ -36,9 +36,10 @@ void CreditPanel::arrange() {
   if (now == View::parameters) shown.insert(shown.end(), {{weights_picture_.rect}, {weights_picture_.bar, 0, 1}});
   if (now == View::delays) shown.insert(shown.end(), {{delays_picture_.rect}, {delays_picture_.bar, 0, 1}});
   if (now == View::cost) shown.push_back({cost_});
+  if (now == View::training) shown.push_back({training_});
   if (now == View::rules) shown.push_back({map_});
   const std::initializer_list<QCPLayoutElement*> all{
-      upper_, lower_, weights_picture_.rect, weights_picture_.bar, delays_picture_.rect, delays_picture_.bar, cost_, map_};
+      upper_, lower_, weights_picture_.rect, weights_picture_.bar, delays_picture_.rect, delays_picture_.bar, cost_, training_, map_};
   showCells(grid_, all, shown);
   for (QCPLayoutElement* one : all)
     if (!one->visible()) one->setOuterRect(QRect());

@@ -38,6 +38,7 @@ void CreditPanel::moveTime() {
     case View::delays: text = saidOfDelays(); break;
     case View::parameters: text = saidOfParameters(); break;
     case View::cost: text = saidOfCost(); break;
+    case View::training: text = saidOfTraining(); break;
     case View::rules:
       if (const RuleTable::Rule* rule = factsOf(chosenRule())) text = cardOf(*rule);
       break;
@@ -133,6 +134,7 @@ QString CreditPanel::tipAt(const QPointF& position) const {
     const RuleTable::Rule* rule = map_->ruleAt(position);
     return rule ? cardOf(*rule) : QString();
   }
+  if (view() == View::training) return tipOfTraining(position);
   if (data_.rules.empty()) return {};
   const auto degrees = [](double angle) { return std::isnan(angle) ? tr("no gradient") : number(angle) + u'°'; };
   if (view() == View::delays)
