@@ -508,7 +508,7 @@ TEST_CASE("errors that go forward miss their end where the adjoint shrinks, and 
 TEST_CASE("training by each rule has the same bits again, and after it was interrupted") {
   for (const LearningRuleInfo& rule : learning_rules()) {
     const bool staged = rule.id == "staged-columns";
-    const std::string id = rule.id == "diagonal-rtrl" ? "lru" : staged ? "columnar-lstm" : "gru";
+    const std::string id = rule.id == "diagonal-rtrl" ? "lru" : rule.id == "adjoint" ? "ctrnn" : staged ? "columnar-lstm" : "gru";
     TrainingOptions options;
     options.rule = rule.id;
     options.stage_steps = 2;
