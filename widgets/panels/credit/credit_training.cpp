@@ -52,7 +52,10 @@ void CreditPanel::makeTrainingSheet() {
   numbers(train_batch_, {"1", "2", "4", "8", "16", "32"}, "8");
   row(tr("batch"), train_batch_);
   for (QComboBox* box : {train_steps_, train_rate_, train_batch_})
-    connect(box, &QComboBox::currentIndexChanged, this, &CreditPanel::showControls);
+    connect(box, &QComboBox::currentIndexChanged, this, [this] {
+      showControls();
+      if (view() == View::training) refresh();  // the sentence before the first training has these numbers
+    });
 }
 
 /// A box each for all rules. Those that do not take this model say why.
