@@ -95,6 +95,7 @@ void ResultPicture::setResults(const ResultTablePtr& table, const ResultChoice& 
   choice_ = choice;
   plan_ = plan_of(choice, *table);
   summary_ = summary_of(*table, plan_);
+  over_ = averages() ? meanOver() : QString();
   rebuild();
 }
 
@@ -154,12 +155,15 @@ bool ResultPicture::averages() const {
   return std::ranges::any_of(summary_.groups, [](const ResultGroup& group) { return group.values > 1; });
 }
 
-/// The words on the ends of intervals; empty where there are none.
+/// The words on the ends of intervals: those of means, and those that stand in the table beside a value alone.
 QString ResultPicture::intervals(const QString& drawn_as) const {
-  if (!averages()) return tr("%1: the interval that stands beside each value in the table.").arg(drawn_as);
-  const QString over = meanOver();
-  return tr("%1: the %2 % interval of the mean over %3 (Student’s t).")
-      .arg(drawn_as, number(100.0 * choice_.confidence), over.isEmpty() ? tr("rows") : over);
+  QStringList words;
+  if (averages())
+    words << tr("%1: the %2 % interval of the mean over %3 (Student’s t).")
+                 .arg(drawn_as, number(100.0 * choice_.confidence), over_.isEmpty() ? tr("rows") : over_);
+  if (std::ranges::any_of(summary_.groups, [](const ResultGroup& group) { return group.values == 1 && std::isfinite(group.mean.low); }))
+    words << tr("%1: the interval that stands beside each value in the table.").arg(drawn_as);
+  return words.join(' ');
 }
 
 /// The levels that have a picture each: at most so many; one picture of all where no axis is chosen.
@@ -543,7 +547,6 @@ void ResultPicture::drawParallel() {
     if (low < high) name(columns - 1, 1.0, written(high));
     auto* scale = new Heatmap(bottom, left);  // for the bar alone
     scale->setScale(low, low == high ? low + 1.0 : high);
-    QCPColorGradient gradient;
     bar_->axis()->setTicker(choice_.logarithmic ? QSharedPointer<QCPAxisTicker>(new PowerTicker)
                                                 : QSharedPointer<QCPAxisTicker>(new NumberTicker));
     bar_->show(*scale, text(measure.name));
@@ -595,7 +598,8 @@ QString ResultPicture::tipOf(std::size_t group) const {
   if (of.values > 0) {
     lines << tr("%1: mean %2").arg(text(summary_.measure), number(of.mean.mean, 4));
     if (std::isfinite(of.mean.low))
-      lines << tr("%1 % interval %2 to %3").arg(number(100.0 * choice_.confidence), number(of.mean.low, 4), number(of.mean.high, 4));
+      lines << (of.values > 1 ? tr("%1 % interval %2 to %3").arg(number(100.0 * choice_.confidence)) : tr("interval in the table %1 to %2"))
+                   .arg(number(of.mean.low, 4), number(of.mean.high, 4));
     if (choice_.view == ResultView::points)
       lines << tr("%1: mean %2").arg(text(choice_.against), number(against_.groups[group].mean.mean, 4));
     if (of.values > 1) lines << tr("of %1 rows, %2 to %3").arg(grouped(of.values), number(of.least, 4), number(of.greatest, 4));

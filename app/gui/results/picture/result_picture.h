@@ -73,7 +73,7 @@ class ResultPicture : public Plot {
   std::size_t placeIn(const std::string& axis) const;  ///< of the summary's axes
 
   ResultTablePtr table_;
-  QString about_;
+  QString about_, over_;  ///< over_: the axes over which means are taken, in words; empty where none is of several rows
   std::map<std::string, int> runs_;
   ResultChoice choice_;
   SummaryPlan plan_;

@@ -57,8 +57,7 @@ void ResultPicture::drawPoints() {
     reach(x, key);
     reach(y, value);
   }
-  if (choice_.upright.empty() || !coloured) {
-  } else {
+  if (coloured) {
     const ResultAxis& axis = table_->axis(choice_.upright);
     for (const std::size_t level : seen) {
       const QString name = axis.levels[level].empty() ? tr("none") : QString::fromStdString(axis.levels[level]);
@@ -87,7 +86,7 @@ void ResultPicture::drawPoints() {
     }
     notes << tr("Dashed: as many bits recalled as the state has, the bound of Jelassi and others (2024).");
   }
-  if (const QString mean = meanOver(); !mean.isEmpty()) notes << tr("Means over %1.").arg(mean);
+  if (!over_.isEmpty()) notes << tr("Means over %1.").arg(over_);
   note_->setText(notes.join(' '), true);
 }
 
