@@ -2,10 +2,9 @@
 #include "algebra/ridge.h"
 
 #include <algorithm>
-#include <cmath>
 
+#include "algebra/cholesky.h"
 #include "array/demand.h"
-#include "array/stop.h"
 
 namespace reclab {
 
@@ -32,36 +31,13 @@ void RidgeRegression::add(std::span<const double> z, std::span<const double> y) 
 
 bool RidgeRegression::solve(double lambda, std::span<double> weight, std::span<double> bias) const {
   const auto n = static_cast<std::size_t>(size_);
-  std::vector<double> l = squares_;  // becomes Cholesky's factor L, row by row
-  for (std::size_t i = 0; i < n; ++i) {
-    if (i % 16 == 0) check_stop();
-    double* row = l.data() + i * n;
-    row[i] += lambda;
-    const double whole = row[i];
-    for (std::size_t j = 0; j <= i; ++j) {
-      const double* other = l.data() + j * n;
-      double sum = row[j];
-      for (std::size_t k = 0; k < j; ++k) sum -= row[k] * other[k];
-      if (j < i) {
-        row[j] = sum / other[j];
-      } else {
-        if (!(sum > 1e-15 * static_cast<double>(n) * whole)) return false;  // nothing but rounding is left
-        row[i] = std::sqrt(sum);
-      }
-    }
-  }
+  std::vector<double> l = squares_;
+  for (std::size_t i = 0; i < n; ++i) l[i * n + i] += lambda;
+  if (!factor_cholesky(l, n, 1e-15 * static_cast<double>(n))) return false;  // nothing but rounding is left
   std::vector<double> x(n);
   for (std::int64_t k = 0; k < outputs_; ++k) {
-    for (std::size_t i = 0; i < n; ++i) {
-      double sum = products_[static_cast<std::size_t>(k) * n + i];
-      for (std::size_t j = 0; j < i; ++j) sum -= l[i * n + j] * x[j];
-      x[i] = sum / l[i * n + i];
-    }
-    for (std::size_t i = n; i-- > 0;) {
-      double sum = x[i];
-      for (std::size_t j = i + 1; j < n; ++j) sum -= l[j * n + i] * x[j];
-      x[i] = sum / l[i * n + i];
-    }
+    std::copy_n(products_.begin() + k * size_, n, x.begin());
+    solve_cholesky(l, x);
     bias[static_cast<std::size_t>(k)] = x[0];
     std::copy(x.begin() + 1, x.end(), weight.begin() + k * (size_ - 1));
   }

@@ -6,9 +6,9 @@
 #include <limits>
 #include <utility>
 
+#include "algebra/cholesky.h"
 #include "array/error.h"
 #include "learning/lifted/conjugate_descent.h"
-#include "learning/lifted/positive_definite.h"
 #include "learning/online/sequence_rule.h"
 
 namespace reclab {

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "algebra/cholesky.h"
 #include "array/host.h"
-#include "learning/lifted/positive_definite.h"
 #include "learning/losses.h"
 #include "learning/online/influence.h"
 #include "learning/online/sequence_rule.h"
@@ -47,12 +47,13 @@ class TemporalCoding final : public SequenceRule {
     const SequenceLoss loss(LossKind::task, sequence);
     const auto width = static_cast<std::size_t>(sequence.width);
     const std::size_t outputs = step.outputs(), reads = read_out_.read.size();
-    std::vector<double> A(outputs * outputs);  // V V' + I / w
+    std::vector<double> A(outputs * outputs);  // V V' + I / w, then its factor: the weights stand during a sequence
     for (std::size_t a = 0; a < outputs; ++a)
       for (std::size_t b = 0; b < outputs; ++b) {
         A[a * outputs + b] = a == b ? 1.0 / precision_ : 0.0;
         for (std::size_t k = 0; k < reads; ++k) A[a * outputs + b] += V_[a * reads + k] * V_[b * reads + k];
       }
+    factor_cholesky(A, outputs);
     double counted = 0.0;
     for (const double m : sequence.mask) counted += m != 0.0;
     std::vector<double> state = step.start(), adjoint(step.states()), unused(outputs), error(outputs);
@@ -69,7 +70,8 @@ class TemporalCoding final : public SequenceRule {
       std::ranges::fill(unused, 0.0);
       own.value += loss.segment(static_cast<std::int64_t>(t), 1, std::ssize(unused), y, unused);
       for (std::size_t a = 0; a < outputs; ++a) error[a] = sequence.target[t * outputs + a] - y[a];
-      const std::vector<double> gain = solve_positive_definite(A, error);
+      std::vector<double> gain = error;
+      solve_cholesky(A, gain);
       std::ranges::fill(adjoint, 0.0);
       for (std::size_t k = 0; k < reads; ++k) {
         double move = 0.0;
