@@ -2,8 +2,11 @@
 #include "studies/study.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "array/demand.h"
+#include "experiment/prepared.h"
 
 namespace reclab {
 
@@ -11,6 +14,17 @@ const Study& study(std::string_view id) {
   const auto found = std::ranges::find(studies(), id, &Study::id);
   RECLAB_DEMAND(found != studies().end());
   return *found;
+}
+
+TracePtr trace_without(Kind kind, const std::string& why) {
+  Trace none;
+  TraceArray array;
+  array.key = key_of(kind, "none");
+  array.text = why;
+  array.shape = {1};
+  array.axes = {{"reason", "", {}}};
+  put_real(none, std::move(array), {1.0});
+  return std::make_shared<const Trace>(std::move(none));
 }
 
 Field json_output() {

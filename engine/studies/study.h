@@ -48,6 +48,9 @@ struct Study {
 const std::vector<Study>& studies();
 const Study& study(std::string_view id);
 
+/// A trace of one array of a kind, <kind>/none, whose text says why a study has none.
+TracePtr trace_without(Kind kind, const std::string& why);
+
 /// Rows of a study that say where its result goes.
 Field json_output();
 Field file_output(std::string argument, std::string text);

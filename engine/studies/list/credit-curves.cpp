@@ -129,18 +129,6 @@ TracePtr trace_of(const StudyInput& input, const CurvePlan& plan, const StudyRep
   return std::make_shared<const Trace>(std::move(trace));
 }
 
-/// A trace that says why there are no curves.
-TracePtr no_curves(const std::string& why) {
-  Trace none;
-  TraceArray array;
-  array.key = key_of(Kind::rule_curve, "none");
-  array.text = why;
-  array.shape = {1};
-  array.axes = {{"reason", "", {}}};
-  put_real(none, std::move(array), {1.0});
-  return std::make_shared<const Trace>(std::move(none));
-}
-
 }  // namespace
 
 Study credit_curves() {
@@ -153,7 +141,7 @@ Study credit_curves() {
   made.fields.push_back(file_output("DIR", "Folder for manifest.json and trace.npz, whose keys are rule_curve/<rule>/..."));
   made.fills = {Kind::rule_curve};
   made.on_request = true;
-  made.instead = [](const std::string& why) { return no_curves(why); };
+  made.instead = [](const std::string& why) { return trace_without(Kind::rule_curve, why); };
   made.compute = [](const StudyInput& input, const FieldTexts& values, const StudyReport& report, std::stop_token stop) {
     return trace_of(input, plan_of(fields(), values), report, stop);
   };

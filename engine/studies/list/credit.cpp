@@ -88,18 +88,6 @@ TracePtr trace_of(const StudyInput& input, const CreditPlan& plan, const StudyRe
   return std::make_shared<const Trace>(std::move(trace));
 }
 
-/// A trace that says why there is no credit.
-TracePtr no_credit(const std::string& why) {
-  Trace none;
-  TraceArray array;
-  array.key = key_of(Kind::credit, "none");
-  array.text = why;
-  array.shape = {1};
-  array.axes = {{"reason", "", {}}};
-  put_real(none, std::move(array), {1.0});
-  return std::make_shared<const Trace>(std::move(none));
-}
-
 }  // namespace
 
 Study credit() {
@@ -113,7 +101,7 @@ Study credit() {
   made.takes_loss = true;
   made.fills = {Kind::credit};
   made.on_request = true;
-  made.instead = [](const std::string& why) { return no_credit(why); };
+  made.instead = [](const std::string& why) { return trace_without(Kind::credit, why); };
   made.compute = [](const StudyInput& input, const FieldTexts& values, const StudyReport& report, std::stop_token stop) {
     return trace_of(input, plan_of(fields(), values), report, std::move(stop));
   };
