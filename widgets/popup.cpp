@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "box_layout.h"
+#include "plain_text.h"
 
 namespace reclab {
 
@@ -13,6 +14,17 @@ Popup::Popup(QWidget* parent) : QFrame(parent, Qt::Popup) {
   setFrameShape(QFrame::StyledPanel);
   auto* column = boxLayout<QVBoxLayout>(this, -1, {12, 10, 12, 10});
   column->setSizeConstraint(QLayout::SetFixedSize);
+}
+
+void Popup::addChoice(const QString& name, QWidget* editor) {
+  auto* line = boxLayout<QHBoxLayout>(nullptr, 8);
+  auto* words = plainLabel(name);
+  words->setProperty("role", "muted");
+  words->setBuddy(editor);
+  line->addWidget(words);
+  line->addStretch();
+  line->addWidget(editor);
+  static_cast<QVBoxLayout*>(layout())->addLayout(line);
 }
 
 void Popup::openUnder(const QWidget* button) {

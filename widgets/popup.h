@@ -11,6 +11,8 @@ class Popup : public QFrame {
  public:
   explicit Popup(QWidget* parent);
   void openUnder(const QWidget* button);
+  /// Adds a choice as a row at its end, with its name at the left.
+  void addChoice(const QString& name, QWidget* editor);
 };
 
 }  // namespace reclab

@@ -98,6 +98,9 @@ class TestCreditCurves : public test::TrainingTest {
     QTest::mouseClick(start, Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(start->text().startsWith("Train"), patience);
     QCOMPARE(credit()->curves().steps, std::int64_t{10});
+    // Undo takes choices of the closed sheet back, the newest first.
+    chooseInSheet("trainRate", "0.03");
+    QTRY_COMPARE((window_->action("undo")->trigger(), find<QComboBox>("trainRate")->currentText()), QStringLiteral("0.01"));
   }
 
   void aRuleThatDivergesSaysSo() {

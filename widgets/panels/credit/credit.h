@@ -6,6 +6,7 @@
 #include <QProgressBar>
 #include <QSpinBox>
 #include <QToolButton>
+#include <array>
 #include <memory>
 
 #include "panels/credit/credit_data.h"
@@ -83,6 +84,7 @@ class CreditPanel : public PlotPanel {
 
   static QStringList usuallyTrained() { return {QStringLiteral("bptt"), QStringLiteral("uoro"), QStringLiteral("snap")}; }
   void makeTrainingSheet();
+  std::array<QComboBox*, 8> sheetBoxes() const;
   void fillTrainedRules();
   std::vector<std::pair<std::string, std::string>> trainingValues() const;
   bool curvesOutOfDate() const;

@@ -4,6 +4,7 @@
 #include <QSignalBlocker>
 #include <QStyle>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -48,45 +49,37 @@ void CreditPanel::makeControls() {
   auto* sheet = static_cast<QVBoxLayout*>(popup_->layout());
   rule_list_ = boxLayout<QVBoxLayout>(nullptr, 4);
   sheet->addLayout(rule_list_);
-  const auto row = [&](const QString& label, QWidget* editor) {
-    auto* line = boxLayout<QHBoxLayout>(nullptr, credit_gap);
-    auto* words = plainLabel(label);
-    words->setProperty("role", "muted");
-    words->setBuddy(editor);
-    line->addWidget(words);
-    line->addStretch();
-    line->addWidget(editor);
-    sheet->addLayout(line);
-  };
   const auto numbers = [](QComboBox* box, std::initializer_list<int> all, int usual) {
     for (const int one : all) box->addItem(QString::number(one), one);
     box->setCurrentIndex(box->findData(usual));
   };
-  repeats_ = makeChoice("repeats", true, tr("How often a rule that draws signs is repeated with others; bias and deviation are over them"));
+  repeats_ =
+      makeChoice("repeats", false, tr("How often a rule that draws signs is repeated with others; bias and deviation are over them"));
   numbers(repeats_, {1, 2, 4, 8, 16, 32, 64, 128}, 8);
-  row(tr("repeats"), repeats_);
+  popup_->addChoice(tr("repeats"), repeats_);
   signs_ = new QSpinBox;
   signs_->setObjectName(QStringLiteral("signs"));
   signs_->setRange(0, 9999);
   signs_->setAccessibleName(tr("Signs"));
   signs_->setToolTip(tr("Of rules that draw signs: another number, other signs"));
-  row(tr("signs"), signs_);
-  delays_ = makeChoice("delays", true, tr("How many steps back from a loss its credit is followed"));
+  popup_->addChoice(tr("signs"), signs_);
+  delays_ = makeChoice("delays", false, tr("How many steps back from a loss its credit is followed"));
   numbers(delays_, {4, 8, 16, 32, 64, 128}, 16);
-  row(tr("delays"), delays_);
-  order_ = makeChoice("order", true, tr("Of SnAp-n: the steps within which a weight reaches the entries of the state that are kept"));
+  popup_->addChoice(tr("delays"), delays_);
+  order_ = makeChoice("order", false, tr("Of SnAp-n: the steps within which a weight reaches the entries of the state that are kept"));
   numbers(order_, {1, 2, 3, 4, 6, 8}, 1);
-  row(tr("n of SnAp-n"), order_);
-  terms_ = makeChoice("terms", true, tr("Of Neumann-RBP: the terms of its series; of CG-RBP: the most iterations"));
+  popup_->addChoice(tr("n of SnAp-n"), order_);
+  terms_ = makeChoice("terms", false, tr("Of Neumann-RBP: the terms of its series; of CG-RBP: the most iterations"));
   numbers(terms_, {1, 2, 5, 10, 20, 50, 100}, 20);
-  row(tr("terms of Neumann-RBP and CG-RBP"), terms_);
+  popup_->addChoice(tr("terms of Neumann-RBP and CG-RBP"), terms_);
 
-  measure_ = makeChoice("measure", true, tr("What the colours of the maps by delay and by parameter stand for"));
+  measure_ = makeChoice("measure", false, tr("What the colours of the maps by delay and by parameter stand for"));
   measure_->addItem(tr("angle"), QStringLiteral("angle"));
   measure_->addItem(tr("ratio of norms"), QStringLiteral("ratio"));
-  row(tr("maps show"), measure_);
+  popup_->addChoice(tr("maps show"), measure_);
 
   makeTrainingSheet();
+  for (QComboBox* box : sheetBoxes()) box->setProperty("usual", box->currentIndex());
 
   bar_ = new QProgressBar;
   bar_->setRange(0, 1000);
@@ -235,11 +228,18 @@ void CreditPanel::showEvent(QShowEvent* event) {
   askRules();
 }
 
+/// The boxes of both sheets. They are chosen whether a sheet is open or not.
+std::array<QComboBox*, 8> CreditPanel::sheetBoxes() const {
+  return {repeats_, delays_, order_, terms_, measure_, train_steps_, train_rate_, train_batch_};
+}
+
 QVariantMap CreditPanel::choices() const {
   QVariantMap chosen{{QStringLiteral("rules"), chosen_}, {QStringLiteral("signs"), signs_->value()}};
   if (trained_ != usuallyTrained()) chosen.insert(QStringLiteral("trained"), trained_);
   if (by_hand_) chosen.insert(QStringLiteral("view"), views()[static_cast<int>(view())]);
   if (!of_rule_.isEmpty()) chosen.insert(QStringLiteral("rule"), of_rule_);
+  for (const QComboBox* box : sheetBoxes())
+    if (box->currentIndex() != box->property("usual").toInt()) chosen.insert(box->objectName(), box->currentData().toString());
   return chosen;
 }
 
@@ -252,6 +252,12 @@ void CreditPanel::setChoices(const QVariantMap& saved) {
   const QSignalBlocker quiet(signs_);
   signs_->setValue(saved.value(QStringLiteral("signs")).toInt());
   of_rule_ = saved.value(QStringLiteral("rule")).toString();
+  for (QComboBox* box : sheetBoxes()) {
+    int index = box->property("usual").toInt();
+    for (int i = 0; i < box->count(); ++i)
+      if (box->itemData(i).toString() == saved.value(box->objectName()).toString()) index = i;
+    box->setCurrentIndex(index);
+  }
   const auto view = views().indexOf(saved.value(QStringLiteral("view")).toString());
   by_hand_ = view >= 0;
   view_->setCurrentIndex(by_hand_ ? static_cast<int>(view) : 0);

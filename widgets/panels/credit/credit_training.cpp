@@ -27,30 +27,20 @@ void CreditPanel::makeTrainingSheet() {
   trained_list_->setHorizontalSpacing(2 * gap);
   trained_list_->setVerticalSpacing(4);
   sheet->addLayout(trained_list_);
-  const auto row = [&](const QString& label, QWidget* editor) {
-    auto* line = boxLayout<QHBoxLayout>(nullptr, gap);
-    auto* words = plainLabel(label);
-    words->setProperty("role", "muted");
-    words->setBuddy(editor);
-    line->addWidget(words);
-    line->addStretch();
-    line->addWidget(editor);
-    sheet->addLayout(line);
-  };
   const auto numbers = [](QComboBox* box, std::initializer_list<const char*> all, const char* usual) {
     for (const char* one : all) box->addItem(QLatin1String(one), QString::fromLatin1(one));
     box->setCurrentIndex(box->findData(QString::fromLatin1(usual)));
   };
-  train_steps_ = makeChoice("trainSteps", true, tr("How often each rule changes the weights, a batch each"));
+  train_steps_ = makeChoice("trainSteps", false, tr("How often each rule changes the weights, a batch each"));
   numbers(train_steps_, {"10", "20", "50", "100", "200", "500", "1000", "2000"}, "100");
-  row(tr("steps of training"), train_steps_);
-  train_rate_ = makeChoice("trainRate", true,
+  training_popup_->addChoice(tr("steps of training"), train_steps_);
+  train_rate_ = makeChoice("trainRate", false,
                            tr("The rate of the optimiser, Adam, by which all rules learn that do not change the weights themselves"));
   numbers(train_rate_, {"0.0001", "0.0003", "0.001", "0.003", "0.01", "0.03", "0.1", "0.3", "1"}, "0.01");
-  row(tr("learning rate"), train_rate_);
-  train_batch_ = makeChoice("trainBatch", true, tr("Sequences that a step learns from; all rules have the same"));
+  training_popup_->addChoice(tr("learning rate"), train_rate_);
+  train_batch_ = makeChoice("trainBatch", false, tr("Sequences that a step learns from; all rules have the same"));
   numbers(train_batch_, {"1", "2", "4", "8", "16", "32"}, "8");
-  row(tr("batch"), train_batch_);
+  training_popup_->addChoice(tr("batch"), train_batch_);
   for (QComboBox* box : {train_steps_, train_rate_, train_batch_})
     connect(box, &QComboBox::currentIndexChanged, this, [this] {
       showControls();

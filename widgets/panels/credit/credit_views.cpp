@@ -157,12 +157,6 @@ void CreditPanel::showParameters() {
 
 void CreditPanel::showCost() {
   std::optional<QCPRange> x, y;
-  const auto reach = [](std::optional<QCPRange>& range, double value) {
-    if (!range)
-      range = QCPRange(value, value);
-    else
-      range->expand(value);
-  };
   for (std::size_t i = 0; i < data_.rules.size(); ++i) {
     const CreditData::Rule& rule = data_.rules[i];
     if (!(rule.bytes > 0.0 && rule.seconds > 0.0)) continue;
@@ -186,8 +180,8 @@ void CreditPanel::showCost() {
     if (const RuleTable::Rule* facts = factsOf(rule.id))
       legend_->add(QStringLiteral("cost/") + rule.id, tr("%1: %2").arg(nameOf(rule.id), RuleMap::costOf(*facts)), QPen(ink, 1.6),
                    {point, name}, costByEquations(*facts));
-    reach(x, key);
-    reach(y, value);
+    expandTo(x, key);
+    expandTo(y, value);
   }
   cost_->axis(QCPAxis::atBottom)->setLabel(tr("memory beside model and gradient, bytes"));
   cost_->axis(QCPAxis::atLeft)->setLabel(tr("time a step, s"));
