@@ -78,6 +78,16 @@ class StreamTest : public WindowTest {
       QVERIFY2(array != nullptr && *array->real == entry.values, entry.name.c_str());
     }
   }
+  /// A stream that stands goes on by a click, and has the steps and weights of one that never stood.
+  void goesOnFrom(std::int64_t at) {
+    click(view()->pauseButton());
+    goTo(at + 100);
+    pause();
+    const auto mine = again();
+    QCOMPARE(mine->steps(), steps());
+    QVERIFY(ring().input == mine->ring()->sequence().input);
+    hasWeightsOf(*mine);
+  }
   static QStringList places() {
     QStringList found;
     const QDir all(folderOfStreams());

@@ -104,13 +104,7 @@ class TestStreaming : public test::StreamTest {
     QTest::qWait(100);
     QCOMPARE(steps(), at);
     QCOMPARE(view()->pauseButton()->text(), QStringLiteral("Go on"));
-    click(view()->pauseButton());
-    goTo(at + 100);
-    pause();
-    const auto mine = again();
-    QCOMPARE(mine->steps(), steps());
-    QVERIFY(ring().input == mine->ring()->sequence().input);
-    hasWeightsOf(*mine);
+    goesOnFrom(at);
   }
 
   /// One step back is what was looked at before the stream, and one forth the stream where it stood.

@@ -232,13 +232,7 @@ class TestStreamsKept : public test::StreamTest {
     if (!view()->isVisible()) window_->action("stream")->trigger();
     QTRY_VERIFY(view()->isVisible());
     QVERIFY2(view()->state().contains(QStringLiteral("stands at step %1").arg(grouped(at))), qPrintable(view()->state()));
-    click(view()->pauseButton());
-    goTo(at + 100);
-    pause();
-    const auto mine = again();
-    QCOMPARE(mine->steps(), steps());
-    QVERIFY(ring().input == mine->ring()->sequence().input);
-    hasWeightsOf(*mine);
+    goesOnFrom(at);
   }
 
   /// A port at which nobody listens is one sentence with the port and a cure, and nothing is begun.

@@ -11,45 +11,24 @@
 #include <vector>
 
 #include "array/error.h"
-#include "array/host.h"
 #include "execution/step_map.h"
-#include "learning/examples.h"
-#include "learning/learning_rule.h"
 #include "learning/lifted/conjugate_descent.h"
 #include "learning/lifted/lifted.h"
 #include "learning/losses.h"
-#include "models/registry.h"
-#include "sweep.h"
+#include "rule_course.h"
 #include "test.h"
 
 using namespace reclab;
 
 namespace {
 
-struct Course {
-  std::deque<Sequence> batch;
-  std::unique_ptr<Model> model;
-  TrainingOptions options;
-
-  Course(const std::string& id, std::int64_t length, const std::string& task = "adding", const test::Settings& set = {}) {
-    const auto examples = task_examples(task, {.length = length, .seed = 4});
-    for (std::int64_t b = 0; b < 2; ++b) batch.push_back(examples->training(0, b));
-    const Preset preset = test::preset_of(id);
-    const Architecture& architecture = builtin_registry().find(id);
-    const Hyper hyper = hyper_of(builtin_registry(), preset, set.empty() ? test::small_settings(preset) : set);
-    model = std::make_unique<Model>(architecture, hyper,
-                                    Network(architecture, hyper, {.input = batch[0].width, .head = outputs()}).initialise(2), cpu_backend(),
-                                    DType::f64);
-    options.batch = 2;
+struct Course : test::RuleCourse {
+  Course(const std::string& id, std::int64_t length, const std::string& task = "adding", const test::Settings& set = {})
+      : RuleCourse(id, task, length, set.empty() ? test::small_settings(test::preset_of(id)) : set) {
     options.rule = "block-descent";
   }
-  std::int64_t outputs() const { return SequenceLoss(LossKind::task, batch[0]).outputs(); }
   std::unique_ptr<StepMap> step() const { return std::make_unique<StepMap>(*model, batch[0].width, outputs()); }
-  void learn(std::vector<bool> frozen = {}) {
-    const auto rule = make_learning_rule({*model, options, batch[0].length, batch, std::move(frozen)});
-    rule->begin(batch, 1);
-    rule->learn({});
-  }
+  void learn(std::vector<bool> frozen = {}) { learned(std::move(frozen)); }
   std::vector<double> flat() const {
     std::vector<double> all;
     const Parameters now = model->parameters();

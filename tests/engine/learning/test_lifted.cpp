@@ -10,46 +10,22 @@
 #include <vector>
 
 #include "array/error.h"
-#include "array/host.h"
 #include "execution/step_map.h"
-#include "learning/examples.h"
-#include "learning/learning_rule.h"
 #include "learning/losses.h"
-#include "models/registry.h"
-#include "sweep.h"
+#include "rule_course.h"
 #include "test.h"
 
 using namespace reclab;
 
 namespace {
 
-struct Course {
-  std::deque<Sequence> batch;
-  std::unique_ptr<Model> model;
-  TrainingOptions options;
-
-  Course(const std::string& id, std::int64_t length, const std::string& task = "adding", const test::Settings& set = {}) {
-    const auto examples = task_examples(task, {.length = length, .seed = 4});
-    for (std::int64_t b = 0; b < 2; ++b) batch.push_back(examples->training(0, b));
-    const Preset preset = test::preset_of(id);
-    const Architecture& architecture = builtin_registry().find(id);
-    const Hyper hyper = hyper_of(builtin_registry(), preset, set.empty() ? test::small_settings(preset) : set);
-    const std::int64_t head = SequenceLoss(LossKind::task, batch[0]).outputs();
-    model =
-        std::make_unique<Model>(architecture, hyper, Network(architecture, hyper, {.input = batch[0].width, .head = head}).initialise(2),
-                                cpu_backend(), DType::f64);
-    options.batch = 2;
-  }
+struct Course : test::RuleCourse {
+  Course(const std::string& id, std::int64_t length, const std::string& task = "adding", const test::Settings& set = {})
+      : RuleCourse(id, task, length, set.empty() ? test::small_settings(test::preset_of(id)) : set) {}
   std::vector<double> gradient(const std::string& id) {
     options.rule = id;
-    const auto rule = make_learning_rule({*model, options, batch[0].length, batch});
-    rule->begin(batch, 1);
-    rule->learn({});
     std::vector<double> all;
-    for (const DeviceArray& array : rule->gradients()) {
-      const auto values = to_double(model->backend(), model->real(), array.data(), array.entries());
-      all.insert(all.end(), values.begin(), values.end());
-    }
+    for (const std::vector<double>& values : test::gradients_of(*model, *learned())) all.insert(all.end(), values.begin(), values.end());
     return all;
   }
 };

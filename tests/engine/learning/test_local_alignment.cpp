@@ -10,12 +10,8 @@
 #include <vector>
 
 #include "array/error.h"
-#include "array/host.h"
-#include "learning/examples.h"
-#include "learning/learning_rule.h"
 #include "learning/losses.h"
-#include "models/registry.h"
-#include "sweep.h"
+#include "rule_course.h"
 #include "test.h"
 
 using namespace reclab;
@@ -38,34 +34,18 @@ void add(Vector& to, double factor, const Vector& x) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] += factor * x[i];
 }
 
-struct Course {
-  std::deque<Sequence> batch;
-  std::unique_ptr<Model> model;
-  TrainingOptions options;
-
-  Course(const std::string& id, const std::string& task, const test::Settings& set) {
-    const auto examples = task_examples(task, {.length = 9, .seed = 4});
-    for (std::int64_t b = 0; b < 2; ++b) batch.push_back(examples->training(0, b));
-    const Architecture& architecture = builtin_registry().find(id);
-    const Hyper hyper = hyper_of(builtin_registry(), test::preset_of(id), set);
-    const std::int64_t head = SequenceLoss(LossKind::task, batch[0]).outputs();
-    model =
-        std::make_unique<Model>(architecture, hyper, Network(architecture, hyper, {.input = batch[0].width, .head = head}).initialise(2),
-                                cpu_backend(), DType::f64);
-    options.batch = 2;
-  }
+struct Course : test::RuleCourse {
+  Course(const std::string& id, const std::string& task, const test::Settings& set) : RuleCourse(id, task, 9, set) {}
   std::unique_ptr<LearningRule> rule(const std::string& id) {
     options.rule = id;
-    return make_learning_rule({*model, options, batch[0].length, batch});
+    return RuleCourse::rule();
   }
 };
 
 std::map<std::string, Vector> gradient_of(const Model& model, const LearningRule& rule) {
+  const std::vector<Vector> gradients = test::gradients_of(model, rule);
   std::map<std::string, Vector> all;
-  for (std::size_t i = 0; i < model.weights().size(); ++i) {
-    const DeviceArray& array = rule.gradients()[i];
-    all[model.weights()[i].name] = to_double(model.backend(), model.real(), array.data(), array.entries());
-  }
+  for (std::size_t i = 0; i < gradients.size(); ++i) all[model.weights()[i].name] = gradients[i];
   return all;
 }
 

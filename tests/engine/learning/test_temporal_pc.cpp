@@ -8,33 +8,16 @@
 #include <vector>
 
 #include "array/error.h"
-#include "array/host.h"
-#include "learning/examples.h"
-#include "learning/learning_rule.h"
 #include "learning/losses.h"
-#include "models/registry.h"
-#include "sweep.h"
+#include "rule_course.h"
 #include "test.h"
 
 using namespace reclab;
 
 namespace {
 
-struct Course {
-  std::deque<Sequence> batch;
-  std::unique_ptr<Model> model;
-  TrainingOptions options;
-
-  Course(const std::string& id, const std::string& task, const test::Settings& set) {
-    const auto examples = task_examples(task, {.length = 20, .seed = 4});
-    for (std::int64_t b = 0; b < 2; ++b) batch.push_back(examples->training(0, b));
-    const Architecture& architecture = builtin_registry().find(id);
-    const Hyper hyper = hyper_of(builtin_registry(), test::preset_of(id), set);
-    const std::int64_t head = SequenceLoss(LossKind::task, batch[0]).outputs();
-    model =
-        std::make_unique<Model>(architecture, hyper, Network(architecture, hyper, {.input = batch[0].width, .head = head}).initialise(2),
-                                cpu_backend(), DType::f64);
-    options.batch = 2;
+struct Course : test::RuleCourse {
+  Course(const std::string& id, const std::string& task, const test::Settings& set) : RuleCourse(id, task, 20, set) {
     options.rule = "temporal-pc";
     options.tpc_precision = 2.5;
   }
@@ -44,15 +27,7 @@ struct Course {
       if (entry.name == name) return entry.values;
     return {};
   }
-  std::vector<std::vector<double>> gradient() {
-    const auto rule = make_learning_rule({*model, options, batch[0].length, batch});
-    rule->begin(batch, 1);
-    rule->learn({});
-    std::vector<std::vector<double>> all;
-    for (const DeviceArray& array : rule->gradients())
-      all.push_back(to_double(model->backend(), model->real(), array.data(), array.entries()));
-    return all;
-  }
+  std::vector<std::vector<double>> gradient() { return test::gradients_of(*model, *learned()); }
 };
 
 }  // namespace
