@@ -97,11 +97,13 @@ bool can_be_option(std::string_view name) {
   });
 }
 
-/// Whether a column of numbers is a measure by its name. "steps" is an option too, and one wherever it stands among options.
-bool named_as_measure(const std::string& name) {
-  if (!can_be_option(name)) return true;
+/// Whether a name is that of a measure of trainings. "steps" is an option too, and one wherever it stands among options.
+bool of_training(const std::string& name) {
   return name != "steps" && std::ranges::any_of(training_measures(), [&](const auto& one) { return one.first == name; });
 }
+
+/// Whether a column of numbers is a measure by its name.
+bool named_as_measure(const std::string& name) { return !can_be_option(name) || of_training(name); }
 
 ResultAxis axis_of(Texts&& texts) {
   ResultAxis axis{std::move(texts.name), std::move(texts.levels), {}, std::move(texts.level)};
@@ -180,8 +182,8 @@ ResultTable table_of(std::string_view text, const std::string& file, std::option
     for (std::size_t i = 0; i < rows; ++i) table.states[i] = states[status->level[i]];
   }
   const auto seconds = takes("seconds");
-  if (guesses && !axes && measure.empty() &&
-      std::ranges::none_of(columns, [](const Texts& column) { return column.numbers() && named_as_measure(column.name); })) {
+  if (guesses && !of_sweep && measure.empty() &&
+      std::ranges::none_of(columns, [](const Texts& column) { return column.numbers() && of_training(column.name); })) {
     const auto varies = [&](const Texts& column) { return column.numbers() && 2 * column.levels.size() > rows; };
     const auto first = std::ranges::find_if(columns, varies);
     const auto last = std::ranges::find_if(columns.rbegin(), columns.rend(), &Texts::numbers);

@@ -44,8 +44,9 @@ struct ResultTable {
 /// The table of a CSV file (RFC 4180, a header line), or of the folder of a sweep as it stands. A folder's plan says which columns are
 /// measures. In a file they are numbers: `measure`, where it is not empty, and all that stand behind it; else those from the first on whose
 /// name is that of a measure of trainings or cannot be that of an option. The columns "cell", "status" and "seconds" are known by their
-/// names where the first is there. Where no column is one and `guesses`, the first column of numbers
-/// of which more than half are others is, else the last one of numbers. Throws Error with file and line.
+/// names where the first is there. With `guesses` a table of no
+/// sweep, and without a measure of trainings, has the first column of numbers of which more than half are others, else the last one of
+/// numbers. Throws Error with file and line.
 ResultTable read_results(const std::filesystem::path& place, const std::string& measure = {}, bool guesses = false);
 
 struct SummaryPlan {

@@ -2,7 +2,7 @@
 // The fields of a study or a training in a form: an editor for each, by the kind of its row.
 #pragma once
 
-#include <QVariant>
+#include <QVariantMap>
 #include <QWidget>
 #include <functional>
 #include <optional>
@@ -18,6 +18,13 @@ std::optional<HyperValue> valueIn(const Field& field, const QWidget* editor);
 void showIn(QWidget* editor, const HyperValue& value);
 /// The value as a settings file has it, and back; a file may hold anything.
 QVariant savedOf(const HyperValue& value);
+/// All values of a plan, by the keys of its fields.
+template <class Fields, class Plan>
+QVariantMap savedOf(const Fields& fields, const Plan& plan) {
+  QVariantMap all;
+  for (const auto& field : fields) all.insert(QString::fromStdString(field.row.key), savedOf(field.get(plan)));
+  return all;
+}
 std::optional<HyperValue> valueFrom(const Field& field, const QVariant& saved);
 
 }  // namespace reclab

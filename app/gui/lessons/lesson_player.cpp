@@ -186,10 +186,7 @@ SequenceChoice LessonPlayer::choiceOf(const TypedRun& run) const {
 }
 
 Setup LessonPlayer::setupOf(const TypedRun& run, const LoadedSequencePtr& sequence) const {
-  Options options;
-  options.model = QString::fromStdString(run.id);
-  options.given = run.given;
-  Setup setup = beginning(options, *frame_->session()->library());
+  Setup setup = beginning(optionsOf(run), *frame_->session()->library());
   setup.sequence = sequence;
   return setup;
 }
@@ -222,10 +219,7 @@ void LessonPlayer::apply(const Place& place, const LoadedSequencePtr& sequence) 
     if (lab.run.trains) {
       // All of them: the window begins with other values than the command line.
       const TrainingRequest training = training_request_of(lab.run.given, frame_->session()->library()->presets.find(lab.run.id));
-      QVariantMap options;
-      for (const TrainingField& field : training_fields())
-        options.insert(QString::fromStdString(field.row.key), savedOf(field.get(training)));
-      frame_->lab()->putPart("training", options);
+      frame_->lab()->putPart("training", savedOf(training_fields(), training));
     }
     emit setUp(&lab);
   } catch (const Error& error) {

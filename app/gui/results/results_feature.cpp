@@ -95,7 +95,8 @@ void ResultsFeature::makeSweep() {
 /// The run as it is shown, with the weights that it has, and the pinned ones by their names.
 void ResultsFeature::evaluate() {
   SessionController* session = frame_->session();
-  if (!session->library() || !session->trace() || !session->shownSetup().sequence || evaluation_ != nullptr)
+  if (evaluation_ != nullptr) return;
+  if (!session->library() || !session->trace() || !session->shownSetup().sequence)
     return frame_->say(tr("There is no run yet that could be evaluated."), Tone::warning);
   const Setup shown = session->shownSetup();
   const auto model_of = [&](const Setup& setup, const QString& name) {
@@ -143,16 +144,11 @@ void ResultsFeature::openCell(const TypedRun& run, const QString& folder) {
   } else {
     try {
       const Library& library = *frame_->session()->library();
-      Options options;
-      options.model = QString::fromStdString(run.id);
-      options.given = run.given;
+      const Options options = optionsOf(run);
       const Setup setup = beginning(options, library);
       if (run.trains) {
         const TrainingRequest training = training_request_of(run.given, library.presets.find(run.id));
-        QVariantMap choices;
-        for (const TrainingField& field : training_fields())
-          choices.insert(QString::fromStdString(field.row.key), savedOf(field.get(training)));
-        frame_->lab()->putPart("training", choices);
+        frame_->lab()->putPart("training", savedOf(training_fields(), training));
       }
       emit frame_->runWanted(setup, beginningSequence(options, library), tr("a cell of a sweep"));
     } catch (const Error& error) {

@@ -338,6 +338,7 @@ void ResultsWindow::open(const QString& place) {
   if (!atlas_) QSettings().setValue(lastPlace, place);
   if (another) {
     ++asked_;
+    begins_ = atlas_ ? std::optional(atlas_->choice) : std::nullopt;
     from_ = atlas_ ? atlas_->choice.measure : std::string();
     table_.reset();
     status_.reset();
@@ -364,7 +365,7 @@ void ResultsWindow::read() {
   watch_.stop();
   if (place_.isEmpty() || reading_) return;
   reading_ = true;
-  worker_.replace([this, number = asked_, place = place_, from = from_](const std::stop_token&) {
+  worker_.replace([this, number = asked_, place = place_, from = from_, before = table_ ? status_ : std::nullopt](const std::stop_token&) {
     Came came;
     came.place = place;
     QElapsedTimer timer;
@@ -375,8 +376,9 @@ void ResultsWindow::read() {
         const SweepFolder folder(place.toStdString());
         came.cells = folder.size();
         came.status = status_of(folder);
+        came.same = before && before->count == came.status->count && before->seconds == came.status->seconds;
       }
-      came.table = std::make_shared<const ResultTable>(read_results(place.toStdString(), from, true));
+      if (!came.same) came.table = std::make_shared<const ResultTable>(read_results(place.toStdString(), from, true));
     } catch (const std::exception&) {
       came.problem = sentenceOf(std::current_exception());
     }
@@ -395,14 +397,14 @@ void ResultsWindow::take(const Came& came) {
   if (came.table) {
     const bool first = !table_;
     table_ = came.table;
-    choice_ = fitted(!first ? choice_ : atlas_ ? atlas_->choice : usual_choice(*table_), *table_);
+    choice_ = fitted(first ? begins_.value_or(usual_choice(*table_)) : choice_, *table_);
     if (first) fillControls();
-  } else {
+  } else if (!came.same) {
     table_.reset();
     note(came.problem, true);
   }
   tellSweep();
-  draw();
+  if (!came.same) draw();
   // Others may compute its cells too.
   const auto open = [&](CellState state) { return status_->of(state) > 0; };
   if (isSweep_ && (runner_.running() || open(CellState::waiting) || open(CellState::running) || open(CellState::interrupted)) &&
@@ -465,6 +467,7 @@ void ResultsWindow::chosen() {
   if (std::ranges::find(table_->measures, next.measure, &ResultMeasure::name) == table_->measures.end()) {
     ++asked_;
     from_ = next.measure;
+    begins_ = next;
     reading_ = false;
     table_.reset();  // with other axes
     return read();

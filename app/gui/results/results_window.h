@@ -72,6 +72,7 @@ class ResultsWindow : public QWidget {
     ResultTablePtr table;
     std::optional<SweepStatus> status;
     std::int64_t cells = 0;
+    bool same = false;     ///< as many cells are in each state as when the table was read that is shown
     double seconds = 0.0;  ///< that reading took
   };
   QWidget* makeControls();
@@ -100,6 +101,7 @@ class ResultsWindow : public QWidget {
   std::uint64_t asked_ = 0;  ///< a number for each place that was asked for
   ResultTablePtr table_;
   ResultChoice choice_;
+  std::optional<ResultChoice> begins_;  ///< the picture that a table begins with when it has been read; else the usual one
   std::optional<SweepStatus> status_;
   std::int64_t cells_ = 0;
   QTimer watch_;

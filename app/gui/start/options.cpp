@@ -183,6 +183,13 @@ Options readOptions(const QStringList& arguments) {
   return options;
 }
 
+Options optionsOf(const TypedRun& run) {
+  Options options;
+  options.model = QString::fromStdString(run.id);
+  options.given = run.given;
+  return options;
+}
+
 void checkLayout(const Options& options) {
   QStringList layouts;
   for (const PanelLayout& one : panelLayouts()) layouts << one.name;

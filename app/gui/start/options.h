@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "experiment/command/typed_run.h"
 #include "gui/look/look.h"
 #include "gui/session/setup.h"
 #include "panel.h"
@@ -35,6 +36,9 @@ struct Options {
 /// Reads the arguments (the first is the program): options, or a link or session alone. Throws Error with one sentence for arguments that
 /// are not understood.
 Options readOptions(const QStringList& arguments);
+
+/// Those of a line of `reclab` that is taken apart.
+Options optionsOf(const TypedRun& run);
 
 /// Throws Error for a layout that there is not. The layouts are those of panels, so there is an application already.
 void checkLayout(const Options& options);

@@ -14,6 +14,7 @@
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSpinBox>
+#include <QXmlStreamReader>
 #include <algorithm>
 
 #include "array/error.h"
@@ -25,6 +26,7 @@
 #include "gui/results/results_feature.h"
 #include "gui/results/results_window.h"
 #include "gui/results/sweep_form.h"
+#include "gui/views/status_line.h"
 #include "window_test.h"
 
 using namespace reclab;
@@ -244,6 +246,49 @@ class TestResults : public test::WindowTest {
     const ResultTable again = read_results((folder + "/evaluation.csv").toStdString());
     QCOMPARE(again.measure("loss").values, results()->table()->measure("loss").values);
     QCOMPARE(again.measure("metric_high").values.size(), results()->table()->measure("metric_high").values.size());
+  }
+
+  /// Every picture as vectors that can be read back, with the names of a table as they are, and its numbers as a table.
+  void itsFiguresAndNumbersAreFiles() {
+    openSmall();
+    QByteArray text = "\"a & <b>\",other,score\n";
+    for (int a = 1; a <= 3; ++a)
+      for (int b = 1; b <= 2; ++b)
+        text += QByteArray::number(a) + ',' + QByteArray::number(b) + ',' + QByteArray::number(10.5 * a + b) + '\n';
+    openTable(written("odd.csv", text));
+    FigureAnswer answer{folder_.filePath("figures/new"), "picture", Panel::Format::svg, {}};
+    const QString table = folder_.filePath("numbers.csv");
+    FileChooser chooser;
+    chooser.save = [&](QWidget*, const QString&, const QString&, const QString&) { return table; };
+    chooser.figure = [&](QWidget*, const FigureQuestion&) { return std::optional(answer); };
+    window_->setFileChooser(chooser);
+    for (const char* view : {"map", "curves", "ranking", "points", "parallel"}) {
+      choose("results.view", view);
+      for (const Panel::Format format : {Panel::Format::svg, Panel::Format::pdf}) {
+        answer.stem = view;
+        answer.format = format;
+        find<QAction>(results(), "results.saveFigure")->trigger();
+        QFile file(answer.file());
+        QVERIFY2(file.open(QIODevice::ReadOnly), qPrintable(window_->statusLine()->sentence()));
+        const QByteArray written = file.readAll();
+        if (format == Panel::Format::pdf) {
+          QVERIFY(written.startsWith("%PDF") && written.size() > 1000);
+          continue;
+        }
+        QXmlStreamReader svg(written);
+        QString all;
+        while (!svg.atEnd())
+          if (svg.readNext() == QXmlStreamReader::Characters) all += svg.text();
+        QVERIFY2(!svg.hasError(), qPrintable(svg.errorString()));
+        QVERIFY2(all.contains("score"), view);
+        QVERIFY2(QByteArray(view) == "points" || all.contains("a & <b>"), view);
+      }
+      find<QAction>(results(), "results.saveTable")->trigger();
+      QFile numbers(table);
+      QVERIFY(numbers.open(QIODevice::ReadOnly));
+      QCOMPARE(QString::fromUtf8(numbers.readAll()), picture()->csv());
+    }
+    QVERIFY(picture()->csv().startsWith("a & <b>,other,"));
   }
 
   void aTableThatIsNoneIsSaid() {

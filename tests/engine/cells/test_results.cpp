@@ -69,6 +69,7 @@ TEST_CASE("of a table without a known measure the first column of numbers is tak
   const auto guessed = [&](const std::string& text) { return names_of(read_results(scratch.file("t.csv", text), {}, true).measures); };
   CHECK(guessed("map,n,error,low\na,1,0.1,0\na,2,0.2,0\nb,1,0.3,0\nb,2,0.4,0.1\n") == (Names{"error", "low"}));
   CHECK(guessed("map,n\na,1\na,1\na,2\n") == (Names{"n"}));
+  CHECK(guessed("\"a & <b>\",n,score\n1,1,0.1\n1,2,0.2\n2,1,0.3\n2,2,0.4\n") == (Names{"score"}));
   CHECK(guessed("n,loss,m\n1,0.5,2\n2,0.5,3\n3,0.5,4\n") == (Names{"loss", "m"}));
 }
 

@@ -29,6 +29,14 @@ bool expandTo(QCPRange& range, const QCPGraph* graph) {
   return found;
 }
 
+void expandTo(std::optional<QCPRange>& range, double value) {
+  if (!std::isfinite(value)) return;
+  if (range)
+    range->expand(value);
+  else
+    range = QCPRange(value, value);
+}
+
 QCPRange padded(const QCPRange& range, double part, double least) {
   const double pad = std::max(part * range.size(), least);
   return {range.lower - pad, range.upper + pad};

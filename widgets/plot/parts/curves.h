@@ -62,6 +62,8 @@ void fillCurve(QCPGraph* graph, const Trace& trace, const TraceArray& array, std
 std::optional<QCPRange> spanOf(const QCPAxisRect* rect, const std::optional<QCPRange>& keys = {});
 /// Makes a range hold a curve too. False where the curve has no point.
 bool expandTo(QCPRange& range, const QCPGraph* graph);
+/// Makes a range, which may be none yet, hold a value too, unless that is not finite.
+void expandTo(std::optional<QCPRange>& range, double value);
 /// The range with a part of it more at both ends, and at least so much.
 QCPRange padded(const QCPRange& range, double part, double least);
 /// The range with a part of it more at both ends; where it is one value, a part of that.

@@ -6,18 +6,6 @@
 
 namespace reclab {
 
-CellNumbers::CellNumbers(QCPAxis* keyAxis, QCPAxis* valueAxis) : QCPAbstractPlottable(keyAxis, valueAxis) { setSelectable(QCP::stNone); }
-
-QCPRange CellNumbers::getKeyRange(bool& found, QCP::SignDomain) const {
-  found = false;
-  return {};
-}
-
-QCPRange CellNumbers::getValueRange(bool& found, QCP::SignDomain, const QCPRange&) const {
-  found = false;
-  return {};
-}
-
 void CellNumbers::draw(QCPPainter* painter) {
   const QFont& font = themeOf(mParentPlot).small;
   const QFontMetrics metrics(font, mParentPlot);

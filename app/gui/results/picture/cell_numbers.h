@@ -3,15 +3,14 @@
 
 #include <vector>
 
-#include "plot/plot.h"
+#include "gui/results/picture/plain_plottable.h"
 
 namespace reclab {
 
 /// The numbers of the cells of a map, written into them where all have room.
-class CellNumbers : public QCPAbstractPlottable {
-  Q_OBJECT
+class CellNumbers : public PlainPlottable {
  public:
-  CellNumbers(QCPAxis* keyAxis, QCPAxis* valueAxis);
+  using PlainPlottable::PlainPlottable;
   struct Number {
     int column, row;
     QString text;
@@ -19,13 +18,8 @@ class CellNumbers : public QCPAbstractPlottable {
   };
   void setNumbers(std::vector<Number> numbers) { numbers_ = std::move(numbers); }
 
-  double selectTest(const QPointF&, bool, QVariant* = nullptr) const override { return -1; }
-  QCPRange getKeyRange(bool& found, QCP::SignDomain) const override;
-  QCPRange getValueRange(bool& found, QCP::SignDomain, const QCPRange&) const override;
-
  protected:
   void draw(QCPPainter* painter) override;
-  void drawLegendIcon(QCPPainter*, const QRectF&) const override {}
 
  private:
   std::vector<Number> numbers_;

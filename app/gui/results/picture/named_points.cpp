@@ -12,21 +12,9 @@ constexpr int gap = 3;          // between a point and its name
 
 }  // namespace
 
-NamedPoints::NamedPoints(QCPAxis* keyAxis, QCPAxis* valueAxis) : QCPAbstractPlottable(keyAxis, valueAxis) { setSelectable(QCP::stNone); }
-
 void NamedPoints::setPoints(std::vector<Point> points) {
   points_ = std::move(points);
   std::ranges::stable_sort(points_, std::ranges::greater{}, &Point::y);
-}
-
-QCPRange NamedPoints::getKeyRange(bool& found, QCP::SignDomain) const {
-  found = false;
-  return {};
-}
-
-QCPRange NamedPoints::getValueRange(bool& found, QCP::SignDomain, const QCPRange&) const {
-  found = false;
-  return {};
 }
 
 void NamedPoints::draw(QCPPainter* painter) {

@@ -108,12 +108,10 @@ void ResultPicture::clearResults() {
 QString ResultPicture::subject() const {
   if (!table_) return {};
   if (choice_.view == ResultView::points) return tr("%1 against %2").arg(text(summary_.measure), text(choice_.against));
-  QStringList parts{tr("%1 over %2")
-                        .arg(text(summary_.measure), choice_.view == ResultView::map || choice_.view == ResultView::curves
-                                                         ? text(choice_.across)
-                                                         : tr("all settings"))};
-  if (choice_.view == ResultView::map && !choice_.upright.empty()) parts << tr("and %1").arg(text(choice_.upright));
-  if (choice_.view == ResultView::curves && !choice_.upright.empty()) parts << tr("by %1").arg(text(choice_.upright));
+  const bool over = choice_.view == ResultView::map || choice_.view == ResultView::curves;
+  if (!over) return tr("%1 over all settings").arg(text(summary_.measure));
+  QStringList parts{choice_.across.empty() ? text(summary_.measure) : tr("%1 over %2").arg(text(summary_.measure), text(choice_.across))};
+  if (!choice_.upright.empty()) parts << (choice_.view == ResultView::map ? tr("and %1") : tr("by %1")).arg(text(choice_.upright));
   return parts.join(' ');
 }
 
@@ -126,8 +124,9 @@ double ResultPicture::drawn(double value) const {
   return value > 0.0 && std::isfinite(value) ? std::log10(value) : no_value;
 }
 
-void ResultPicture::tickValues(QCPAxis* axis) const {
-  axis->setTicker(choice_.logarithmic ? QSharedPointer<QCPAxisTicker>(new PowerTicker) : QSharedPointer<QCPAxisTicker>(new NumberTicker));
+QSharedPointer<QCPAxisTicker> ResultPicture::valueTicker(bool powers) {
+  if (powers) return QSharedPointer<QCPAxisTicker>(new PowerTicker);
+  return QSharedPointer<QCPAxisTicker>(new NumberTicker);
 }
 
 /// The settings over which means are taken: those of which a group has more than one level.
@@ -301,7 +300,9 @@ void ResultPicture::drawMap() {
     if (across) bottom->setTicker(levelTicker(bottom, *across, positionsOf(*across, true)));
     if (upright) left->setTicker(levelTicker(left, *upright, positionsOf(*upright, true)));
     left->setTickLabels(upright != nullptr);
+    left->setTicks(upright != nullptr);
     bottom->setTickLabels(across != nullptr);
+    bottom->setTicks(across != nullptr);
     bottom->setLabel(text(choice_.across));
     left->setLabel(text(choice_.upright));
     if (!choice_.apart.empty()) cell.title->setText(tr("%1 = %2").arg(text(choice_.apart), level(table_->axis(choice_.apart), apart[i])));
@@ -317,8 +318,7 @@ void ResultPicture::drawMap() {
     auto* numbers = new CellNumbers(maps[i]->keyAxis(), maps[i]->valueAxis());
     numbers->setNumbers(std::move(written[i]));
   }
-  bar_->axis()->setTicker(choice_.logarithmic ? QSharedPointer<QCPAxisTicker>(new PowerTicker)
-                                              : QSharedPointer<QCPAxisTicker>(new NumberTicker));
+  bar_->axis()->setTicker(valueTicker(choice_.logarithmic));
   bar_->show(*maps.front(), tr("mean of %1").arg(text(summary_.measure)));
   QStringList notes;
   if (diverged) notes << tr("× diverged.");
@@ -336,13 +336,6 @@ void ResultPicture::drawCurves() {
   const std::size_t levels = by ? by->levels.size() : 1;
   std::map<std::size_t, QList<QCPLayerable*>> shows;
   std::optional<QCPRange> span;
-  const auto reach = [&](double value) {
-    if (!std::isfinite(value)) return;
-    if (!span)
-      span = QCPRange(value, value);
-    else
-      span->expand(value);
-  };
   bool bands = false;
   for (std::size_t i = 0; i < pictures; ++i) {
     const Cell& cell = cells_[i];
@@ -379,23 +372,23 @@ void ResultPicture::drawCurves() {
       curve.low->addData(x, ends ? low : mean);
       curve.high->addData(x, ends ? high : mean);
       bands = bands || ends;
-      reach(mean);
-      reach(low);
-      reach(high);
+      expandTo(span, mean);
+      expandTo(span, low);
+      expandTo(span, high);
       marks_.push_back({cell.rect, x, mean, g});
     }
     if (across) bottom->setTicker(levelTicker(bottom, *across, places));
     bottom->setTickLabels(across != nullptr);
     bottom->setLabel(text(choice_.across));
     left->setLabel(text(summary_.measure));
-    tickValues(left);
+    left->setTicker(valueTicker(choice_.logarithmic));
     if (!choice_.apart.empty()) cell.title->setText(tr("%1 = %2").arg(text(choice_.apart), level(table_->axis(choice_.apart), apart[i])));
   }
   const auto [least, greatest] = std::ranges::minmax(places);
-  const QCPRange keys = padded({least, greatest}, 0.04, is_scale(across ? *across : ResultAxis()) ? 1e-9 : 0.3);
+  const QCPRange keys = across && is_scale(*across) ? widened({least, greatest}, 0.04) : padded({least, greatest}, 0.04, 0.3);
   for (std::size_t i = 0; i < pictures; ++i) {
     cells_[i].rect->axis(QCPAxis::atBottom)->setRange(keys);
-    if (span) cells_[i].rect->axis(QCPAxis::atLeft)->setRange(padded(*span, 0.06, 1e-9));
+    if (span) cells_[i].rect->axis(QCPAxis::atLeft)->setRange(widened(*span, 0.06));
   }
   if (by)
     for (const auto& [of, parts] : shows)
@@ -416,13 +409,6 @@ void ResultPicture::drawRanking() {
   means->setLineStyle(QCPGraph::lsNone);
   means->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, theme().shown(), theme().shown(), 7));
   std::optional<QCPRange> span;
-  const auto reach = [&](double value) {
-    if (!std::isfinite(value)) return;
-    if (!span)
-      span = QCPRange(value, value);
-    else
-      span->expand(value);
-  };
   std::vector<double> places;
   QStringList names;
   bool bars = false;
@@ -437,7 +423,7 @@ void ResultPicture::drawRanking() {
     marks_.push_back({rect, std::isfinite(mean) ? mean : no_value, y, g});
     if (!std::isfinite(mean)) continue;
     means->addData(mean, y);
-    reach(mean);
+    expandTo(span, mean);
     if (!std::isfinite(low) || !std::isfinite(high)) continue;
     auto* bar = new QCPItemLine(this);
     bar->setSelectable(false);
@@ -448,20 +434,20 @@ void ResultPicture::drawRanking() {
     bar->setPen(QPen(theme().shown(), 1.4));
     bar->setHead({QCPLineEnding::esBar, 6, 0});
     bar->setTail({QCPLineEnding::esBar, 6, 0});
-    reach(low);
-    reach(high);
+    expandTo(span, low);
+    expandTo(span, high);
     bars = true;
   }
   left->setTicker(QSharedPointer<QCPAxisTicker>(new LevelTicker(left, places, names)));
   left->setRange(-0.6, static_cast<double>(rows) - 0.4);
   left->setRangeReversed(true);
   left->grid()->setVisible(false);
-  tickValues(bottom);
+  bottom->setTicker(valueTicker(choice_.logarithmic));
   bottom->setLabel(tr("mean of %1").arg(text(summary_.measure)));
-  if (span) bottom->setRange(padded(*span, 0.05, 1e-9));
+  if (span) bottom->setRange(widened(*span, 0.05));
   QStringList by, notes;
   for (const std::string& name : summary_.by) by << text(name);
-  notes << tr("By %1.").arg(by.join(QStringLiteral(", ")));
+  left->setLabel(by.join(QStringLiteral(", ")));
   if (bars) notes << intervals(tr("Bars"));
   if (rows < summary_.groups.size())
     notes << tr("The first %1 of %2.").arg(grouped(std::ssize(places)), grouped(std::ssize(summary_.groups)));
@@ -547,8 +533,7 @@ void ResultPicture::drawParallel() {
     if (low < high) name(columns - 1, 1.0, written(high));
     auto* scale = new Heatmap(bottom, left);  // for the bar alone
     scale->setScale(low, low == high ? low + 1.0 : high);
-    bar_->axis()->setTicker(choice_.logarithmic ? QSharedPointer<QCPAxisTicker>(new PowerTicker)
-                                                : QSharedPointer<QCPAxisTicker>(new NumberTicker));
+    bar_->axis()->setTicker(valueTicker(choice_.logarithmic));
     bar_->show(*scale, text(measure.name));
     removePlottable(scale);
   }

@@ -62,9 +62,9 @@ class ResultPicture : public Plot {
   void drawRanking();
   void drawPoints();
   void drawParallel();
-  QPen penOf(std::size_t level, std::size_t levels) const;  ///< of a level of the axis of curves and colours
-  double drawn(double value) const;                         ///< its logarithm where that is asked for
-  void tickValues(QCPAxis* axis) const;
+  QPen penOf(std::size_t level, std::size_t levels) const;        ///< of a level of the axis of curves and colours
+  double drawn(double value) const;                               ///< its logarithm where that is asked for
+  static QSharedPointer<QCPAxisTicker> valueTicker(bool powers);  ///< of an axis of values, or of their logarithms
   std::vector<std::uint32_t> apartLevels() const;
   std::optional<std::size_t> groupAt(const QPointF& position) const;
   QString tipOf(std::size_t group) const;

@@ -36,12 +36,6 @@ void ResultPicture::drawPoints() {
   const std::size_t levels = coloured ? table_->axis(choice_.upright).levels.size() : 1;
   std::vector<NamedPoints::Point> points;
   std::optional<QCPRange> x, y;
-  const auto reach = [](std::optional<QCPRange>& range, double value) {
-    if (!range)
-      range = QCPRange(value, value);
-    else
-      range->expand(value);
-  };
   std::set<std::size_t> seen;
   for (std::size_t g = 0; g < summary_.groups.size(); ++g) {
     const ResultGroup& group = summary_.groups[g];
@@ -54,8 +48,8 @@ void ResultPicture::drawPoints() {
     seen.insert(level);
     points.push_back({key, value, words.join(QStringLiteral(", ")), coloured ? penOf(level, levels).color() : theme().shown()});
     marks_.push_back({rect, key, value, g});
-    reach(x, key);
-    reach(y, value);
+    expandTo(x, key);
+    expandTo(y, value);
   }
   if (coloured) {
     const ResultAxis& axis = table_->axis(choice_.upright);
@@ -66,15 +60,15 @@ void ResultPicture::drawPoints() {
   }
   auto* drawn_points = new NamedPoints(bottom, left);
   drawn_points->setPoints(std::move(points));
-  bottom->setTicker(powers ? QSharedPointer<QCPAxisTicker>(new PowerTicker) : QSharedPointer<QCPAxisTicker>(new NumberTicker));
-  tickValues(left);
+  bottom->setTicker(valueTicker(powers));
+  left->setTicker(valueTicker(choice_.logarithmic));
   bottom->setLabel(QString::fromStdString(choice_.against));
   left->setLabel(QString::fromStdString(summary_.measure));
   const bool bounded = x && y && choice_.measure == "bits" && choice_.against == "state_bits";
   if (bounded)
     x->expand(across(std::max(1.0, choice_.logarithmic ? std::pow(10.0, y->upper) : y->upper)));  // so that the bound is in sight
-  if (x) bottom->setRange(padded(*x, 0.06, 1e-9));
-  if (y) left->setRange(padded(*y, 0.08, 1e-9));
+  if (x) bottom->setRange(widened(*x, 0.06));
+  if (y) left->setRange(widened(*y, 0.08));
   QStringList notes;
   if (bounded) {
     auto* bound = addCurve(rect, theme().axis, 1.2, Qt::DashLine);

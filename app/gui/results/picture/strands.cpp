@@ -8,8 +8,6 @@
 
 namespace reclab {
 
-Strands::Strands(QCPAxis* keyAxis, QCPAxis* valueAxis) : QCPAbstractPlottable(keyAxis, valueAxis) { setSelectable(QCP::stNone); }
-
 void Strands::setData(std::vector<double> heights, int columns, std::vector<double> shades) {
   heights_ = std::move(heights);
   shades_ = std::move(shades);
@@ -34,16 +32,6 @@ int Strands::rowAt(const QPointF& position, double reach) const {
       }
     }
   return found;
-}
-
-QCPRange Strands::getKeyRange(bool& found, QCP::SignDomain) const {
-  found = columns_ > 0;
-  return {-0.5, columns_ - 0.5};
-}
-
-QCPRange Strands::getValueRange(bool& found, QCP::SignDomain, const QCPRange&) const {
-  found = columns_ > 0;
-  return {0.0, 1.0};
 }
 
 void Strands::draw(QCPPainter* painter) {

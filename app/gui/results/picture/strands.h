@@ -4,14 +4,13 @@
 
 #include <vector>
 
-#include "plot/plot.h"
+#include "gui/results/picture/plain_plottable.h"
 
 namespace reclab {
 
-class Strands : public QCPAbstractPlottable {
-  Q_OBJECT
+class Strands : public PlainPlottable {
  public:
-  Strands(QCPAxis* keyAxis, QCPAxis* valueAxis);
+  using PlainPlottable::PlainPlottable;
   /// Heights [rows, columns] from 0 to 1, row-major; a line has a gap where one is NaN. A shade from 0 to 1 of each row picks its colour;
   /// a row without one, NaN, is drawn in grey, under the others.
   void setData(std::vector<double> heights, int columns, std::vector<double> shades);
@@ -19,13 +18,8 @@ class Strands : public QCPAbstractPlottable {
   /// The row whose line is nearest to a position in the plot's pixels, at most `reach` away; -1: none.
   int rowAt(const QPointF& position, double reach = 6.0) const;
 
-  double selectTest(const QPointF&, bool, QVariant* = nullptr) const override { return -1; }
-  QCPRange getKeyRange(bool& found, QCP::SignDomain) const override;
-  QCPRange getValueRange(bool& found, QCP::SignDomain, const QCPRange&) const override;
-
  protected:
   void draw(QCPPainter* painter) override;
-  void drawLegendIcon(QCPPainter*, const QRectF&) const override {}
 
  private:
   double heightOf(int row, int column) const {
