@@ -39,7 +39,7 @@ bool RidgeRegression::solve(double lambda, std::span<double> weight, std::span<d
     std::copy_n(products_.begin() + k * size_, n, x.begin());
     solve_cholesky(l, x);
     bias[static_cast<std::size_t>(k)] = x[0];
-    std::copy(x.begin() + 1, x.end(), weight.begin() + k * (size_ - 1));
+    for (std::int64_t j = 1; j < size_; ++j) weight[static_cast<std::size_t>(k * (size_ - 1) + j - 1)] = x[static_cast<std::size_t>(j)];
   }
   return true;
 }
