@@ -15,12 +15,14 @@
 #include <system_error>
 #include <vector>
 
+#include "array/cpu/processor/threads.h"
 #include "array/error.h"
 #include "commands.h"
 #include "experiment/experiment.h"
 #include "files/files.h"
 #include "options.h"
 #include "parameters/nearest.h"
+#include "parameters/typed.h"
 #include "sequence/format.h"
 #include "serve/serve.h"
 #include "study/subcommand.h"
@@ -144,10 +146,14 @@ int reclab_main(const std::vector<std::string>& arguments, Interrupt& interrupt,
   app.get_formatter()->column_width(28);
 
   int status = 0;
+  std::string threads;
   const auto computing = [&]<class Options>(const std::string& name, const std::string& text, int (*compute)(const Options&, Interrupt&),
                                             const Options& options) {
     CLI::App* made = app.add_subcommand(name, text);
-    made->callback([&status, &interrupt, &options, compute] {
+    made->add_option("--threads", threads, "Threads that compute; results have the same bits with any number (one a processor)")
+        ->type_name("N");
+    made->callback([&status, &interrupt, &options, &threads, compute] {
+      if (!threads.empty()) cpu::use_threads(static_cast<int>(*integer("--threads", threads, 1, cpu::most_threads)));
       interrupt.watch();
       status = compute(options, interrupt);
     });

@@ -32,6 +32,10 @@ int count_of(const std::string& option, const std::string& text, int usual) {
   return static_cast<int>(integer(option, text, 1, 1'000'000).value_or(usual));
 }
 
+int threads_of(const SweepOptions& options) {
+  return static_cast<int>(integer("--threads", options.threads, 1, cpu::most_threads).value_or(1));
+}
+
 int plan_sweep(const SweepOptions& options, Interrupt& interrupt) {
   if (options.plan.empty())
     usage_error("sweep", "needs a plan, or one of: run, cell, status, collect, summary, emit; see `reclab sweep --help`.");
@@ -63,7 +67,7 @@ int processors() {
 
 int run_sweep(const SweepOptions& options, Interrupt& interrupt) {
   const SweepFolder folder(options.folder);
-  const int threads = count_of("--threads", options.threads, 1);
+  const int threads = threads_of(options);
   const int jobs = count_of("--jobs", options.jobs, std::max(1, processors() / threads));
   const RunCounts counts = run_cells(folder, jobs, threads, interrupt.token());
   tidy(folder);
@@ -82,7 +86,7 @@ int run_sweep(const SweepOptions& options, Interrupt& interrupt) {
 int compute_cells(const SweepOptions& options, Interrupt& interrupt) {
   const SweepFolder folder(options.folder);
   const PresetLibrary all = library();
-  cpu::limit_threads(count_of("--threads", options.threads, 1));
+  cpu::use_threads(threads_of(options));
   if (options.cell == "-") {
     serve_cells(folder, all, interrupt.token());
     return 0;
@@ -141,7 +145,7 @@ int emit_script(const SweepOptions& options) {
   EmitOptions emit{.program = fs::read_symlink("/proc/self/exe").string()};
   emit.chunk = integer("--chunk", options.chunk, 1, 1'000'000).value_or(0);
   emit.at_once = integer("--jobs", options.jobs, 1, 1'000'000).value_or(0);
-  emit.threads = count_of("--threads", options.threads, 1);
+  emit.threads = threads_of(options);
   std::cout << emitted(folder, options.target, emit);
   return 0;
 }

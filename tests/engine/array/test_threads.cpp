@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "array/cpu/processor/threads.h"
+#include "one_processor.h"
 #include "test.h"
 
 using namespace reclab;
@@ -27,7 +28,25 @@ std::string round_of(std::vector<std::atomic<int>>& counts, std::int64_t n) {
   return {};
 }
 
+/// The calls of each round that did not happen once, of rounds of many sizes.
+std::vector<double> missed_rounds() {
+  std::vector<std::atomic<int>> counts(600);
+  std::vector<double> wrong;
+  for (int repeat = 0; repeat < 20; ++repeat)
+    for (std::int64_t n = 2; n < 600; n += 1 + n / 7) wrong.push_back(round_of(counts, repeat % 2 ? n : 602 - n).empty() ? 0.0 : 1.0);
+  return wrong;
+}
+
 }  // namespace
+
+TEST_CASE("many more threads than processors: every call happens once") {
+  for (const int threads : {5, 64, cpu::most_threads}) {
+    const std::vector<double> found = test::on_threads(threads, "writes which rounds were wrong");
+    CHECK_SAYS(std::accumulate(found.begin(), found.end(), 0.0) == 0.0, std::to_string(threads));
+  }
+}
+
+TEST_CASE("writes which rounds were wrong") { test::write_numbers(missed_rounds); }
 
 TEST_CASE("small rounds in quick succession: every call happens once") {
   // A thread that comes late from a round of few parts must take nothing of the next one, which has more.

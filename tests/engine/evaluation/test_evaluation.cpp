@@ -210,7 +210,7 @@ TEST_CASE("results do not depend on how many sequences are side by side, nor on 
   };
   const auto whole = of(16);
   for (const std::int64_t batch : {1, 3, 37, 1000}) CHECK_SAYS(of(batch) == whole, std::to_string(batch));
-  CHECK(on_one_processor("numbers of an evaluation") == whole);
+  for (const int threads : {1, 3, 64}) CHECK_SAYS(on_threads(threads, "numbers of an evaluation") == whole, std::to_string(threads));
 }
 TEST_CASE("numbers of an evaluation") {
   write_numbers([] {

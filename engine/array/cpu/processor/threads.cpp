@@ -6,7 +6,6 @@
 #include <bit>
 #include <chrono>
 #include <exception>
-#include <limits>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -50,13 +49,12 @@ unsigned processors() {
   return std::thread::hardware_concurrency();
 }
 
-int most_threads = std::numeric_limits<int>::max();  // of limit_threads()
+int chosen_threads = 0;  // by use_threads(); 0: as many as there are processors
 
 class ThreadPool {
  public:
   ThreadPool() {
-    const unsigned all = std::clamp(processors(), 1u, static_cast<unsigned>(most_threads));
-    of_ = static_cast<int>(std::min<unsigned>(all, most_parts));
+    of_ = std::clamp(chosen_threads > 0 ? chosen_threads : static_cast<int>(processors()), 1, most_threads);
     for (int i = 1; i < of_; ++i) try {
         threads_.emplace_back([this, i] { serve(i); });
       } catch (const std::system_error&) {  // a limit on threads or memory: fewer do
@@ -78,7 +76,7 @@ class ThreadPool {
       }
       return;
     }
-    const int parts = static_cast<int>(std::min<std::int64_t>(n, most_parts));
+    const int parts = static_cast<int>(std::min<std::int64_t>(n, std::clamp(4 * of_, of_word, most_parts)));
     work_.store(&f, std::memory_order_relaxed);
     count_.store(n, std::memory_order_relaxed);
     stop_.store(StopScope::current(), std::memory_order_relaxed);
@@ -86,7 +84,8 @@ class ThreadPool {
     open_.store(parts, std::memory_order_relaxed);
     failed_ = nullptr;
     const std::uint32_t round = round_.load(std::memory_order_relaxed) + 1;
-    claims_.store(std::uint64_t{round} << 32 | ~below(parts), std::memory_order_release);
+    for (int word = words_of(parts); word-- > 0;)
+      claims_[word].of.store(std::uint64_t{round} << 32 | ~below(parts - word * of_word), std::memory_order_release);
     round_.store(round, std::memory_order_release);
     round_.notify_all();
     take(0, round);
@@ -100,10 +99,14 @@ class ThreadPool {
   int threads() const { return of_; }
 
  private:
-  static constexpr int most_parts = 32;
-  // The number of the round and a clear bit for each of its parts that no thread has taken, as one word: that of a round that has ended
-  // offers nothing, so a thread that comes late takes nothing, whichever values it reads of the work, count and parts of the next round.
-  alignas(64) std::atomic<std::uint64_t> claims_{0};
+  static constexpr int of_word = 32, most_parts = most_threads;
+  /// The number of the round and a clear bit for each of its parts that no thread has taken, as one word for 32 parts: that of a round that
+  /// has ended offers nothing, so a thread that comes late takes nothing, whichever values it reads of the work, count and parts of the
+  /// next round.
+  struct alignas(64) Claims {
+    std::atomic<std::uint64_t> of{0};
+  };
+  Claims claims_[most_parts / of_word];
   std::atomic<const std::function<void(std::int64_t)>*> work_{nullptr};
   std::atomic<std::int64_t> count_{0};
   std::atomic<const std::stop_token*> stop_{nullptr};  ///< of the thread that called
@@ -116,24 +119,42 @@ class ThreadPool {
   int of_ = 1;
   std::vector<std::jthread> threads_;  // last: they end before the members that they use are destroyed
 
-  /// The lowest `bits` of 32 bits.
-  static constexpr std::uint32_t below(int bits) { return bits >= 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << bits) - 1; }
+  /// The lowest `bits` of 32 bits: none of them for numbers below 0, all for those above 32.
+  static constexpr std::uint32_t below(int bits) {
+    return bits >= of_word ? ~std::uint32_t{0} : bits <= 0 ? 0 : (std::uint32_t{1} << bits) - 1;
+  }
+
+  static constexpr int words_of(int parts) { return (parts + of_word - 1) / of_word; }
 
   /// Parts of a round until none is left: first those of this thread, which are the same ones from call to call, so that their data are in
   /// its caches; then those that others have not begun.
   void take(int thread, std::uint32_t round) {
-    for (;;) {
-      std::uint64_t claims = claims_.load(std::memory_order_acquire);
+    int word = 0;
+    for (int empty = -1;;) {  // the words that were found empty one after another; -1: the first word has not been looked at
+      std::uint64_t claims = claims_[word].of.load(std::memory_order_acquire);
       if (claims >> 32 != round) return;
       const auto* work = work_.load(std::memory_order_relaxed);
       const std::int64_t n = count_.load(std::memory_order_relaxed);
-      const int parts = parts_.load(std::memory_order_relaxed);
+      const int parts = parts_.load(std::memory_order_relaxed), words = words_of(parts);
       const auto* stop = stop_.load(std::memory_order_relaxed);
+      const int first = parts * thread / of_, end = parts * (thread + 1) / of_;
+      if (const int own = std::min(first, parts - 1) / of_word; empty < 0 && own != word) {
+        word = own;
+        empty = 0;
+        continue;
+      }
       const std::uint32_t left = ~static_cast<std::uint32_t>(claims);
-      if (left == 0) return;
-      const std::uint32_t own = left & below(parts * (thread + 1) / of_) & ~below(parts * thread / of_);
-      const int part = own ? std::countr_zero(own) : 31 - std::countl_zero(left);
-      if (!claims_.compare_exchange_weak(claims, claims | std::uint64_t{1} << part, std::memory_order_acq_rel)) continue;
+      if (left == 0) {
+        empty = std::max(empty, 0) + 1;
+        if (empty >= words) return;
+        word = (word + 1) % words;
+        continue;
+      }
+      empty = 0;
+      const int base = word * of_word;
+      const std::uint32_t own = left & below(end - base) & ~below(first - base);
+      const int bit = own ? std::countr_zero(own) : 31 - std::countl_zero(left), part = base + bit;
+      if (!claims_[word].of.compare_exchange_weak(claims, claims | std::uint64_t{1} << bit, std::memory_order_acq_rel)) continue;
       try {
         const StopScope scope(stop);
         for (std::int64_t i = n * part / parts; i < n * (part + 1) / parts; ++i) {
@@ -167,7 +188,7 @@ ThreadPool& pool() {
 }  // namespace
 
 int thread_count() { return pool().threads(); }
-void limit_threads(int most) { most_threads = std::max(1, most); }
+void use_threads(int count) { chosen_threads = count; }
 void parallel(std::int64_t n, const std::function<void(std::int64_t)>& f) { pool().run(n, f); }
 
 }  // namespace reclab::cpu

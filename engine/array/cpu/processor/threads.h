@@ -12,7 +12,8 @@ namespace reclab::cpu {
 void parallel(std::int64_t n, const std::function<void(std::int64_t)>& f);
 /// The number of threads, the caller's included.
 int thread_count();
-/// No more threads than these, the caller's included; before anything is computed.
-void limit_threads(int most);
+inline constexpr int most_threads = 256;
+/// As many threads, the caller's included, however many processors there are; before anything is computed. 0, as at first: one a processor.
+void use_threads(int count);
 
 }  // namespace reclab::cpu
