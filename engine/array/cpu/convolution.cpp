@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-#include "array/cpu/fourier.h"
+#include "array/cpu/fourier/fourier.h"
 #include "array/cpu/processor/pairs.h"
 #include "array/cpu/processor/scratch.h"
 #include "array/stop.h"
@@ -144,21 +144,27 @@ std::size_t CpuBackend::convolve_scratch(DType type, std::int64_t steps, bool ad
     while (size < 2 * static_cast<std::size_t>(steps)) size *= 2;
     return (adjoint ? 4 : 2) * size * sizeof(std::complex<double>);
   }
-  return static_cast<std::size_t>(type == DType::f32 ? cpu::convolve_scratch<float>(steps, adjoint)
-                                                     : cpu::convolve_scratch<double>(steps, adjoint)) *
-         bytes_of(type);
+  std::int64_t most = 0;
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    for (const auto* way : {&convolution_by_rows<T>(), &convolution_by_lanes<T>()}) most = std::max(most, way->scratch(steps, adjoint));
+  });
+  return static_cast<std::size_t>(most) * bytes_of(type);
 }
 
 std::size_t CpuBackend::spectrum_size(DType type, std::int64_t steps, std::int64_t channels) {
   if (is_complex(type)) return 0;
-  return static_cast<std::size_t>(type == DType::f32 ? cpu::spectrum_size<float>(steps, channels)
-                                                     : cpu::spectrum_size<double>(steps, channels)) *
-         bytes_of(type);
+  std::int64_t size = 0;
+  with_real(type, [&](auto zero) { size = Convolution<decltype(zero)>::of(steps, channels).spectrum_size(steps, channels); });
+  return static_cast<std::size_t>(size) * bytes_of(type);
 }
 
 void CpuBackend::spectrum(DType type, std::int64_t steps, std::int64_t channels, const void* kernel, void* spectrum) {
   if (is_complex(type)) return;
-  with_real(type, [&](auto zero) { cpu::spectrum(steps, channels, as<decltype(zero)>(kernel), as<decltype(zero)>(spectrum)); });
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    Convolution<T>::of(steps, channels).spectrum(steps, channels, as<T>(kernel), as<T>(spectrum));
+  });
 }
 
 void CpuBackend::convolve_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel,
@@ -166,7 +172,7 @@ void CpuBackend::convolve_with(DType type, std::int64_t steps, std::int64_t batc
   if (is_complex(type)) return convolve(type, steps, batch, channels, kernel, u, y);
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
-    cpu::convolve(steps, batch, channels, as<T>(kernel), as<T>(spectrum), as<T>(u), as<T>(y));
+    Convolution<T>::of(steps, channels).convolve(steps, batch, channels, as<T>(kernel), as<T>(spectrum), as<T>(u), as<T>(y));
   });
 }
 
@@ -175,7 +181,8 @@ void CpuBackend::convolve_adjoint_with(DType type, std::int64_t steps, std::int6
   if (is_complex(type)) return convolve_adjoint(type, steps, batch, channels, kernel, u, gy, gkernel, gu);
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
-    cpu::convolve_adjoint(steps, batch, channels, as<T>(kernel), as<T>(spectrum), as<T>(u), as<T>(gy), as<T>(gkernel), as<T>(gu));
+    Convolution<T>::of(steps, channels)
+        .adjoint(steps, batch, channels, as<T>(kernel), as<T>(spectrum), as<T>(u), as<T>(gy), as<T>(gkernel), as<T>(gu));
   });
 }
 
@@ -184,7 +191,7 @@ void CpuBackend::convolve(DType type, std::int64_t steps, std::int64_t batch, st
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (!complex_v<T>) {
-      cpu::convolve<T>(steps, batch, channels, as<T>(kernel), nullptr, as<T>(u), as<T>(y));
+      Convolution<T>::of(steps, channels).convolve(steps, batch, channels, as<T>(kernel), nullptr, as<T>(u), as<T>(y));
     } else {
       cpu::Scratch<std::complex<double>> k, x;
       const Fourier& fft = fourier(steps);
@@ -209,7 +216,8 @@ void CpuBackend::convolve_adjoint(DType type, std::int64_t steps, std::int64_t b
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     if constexpr (!complex_v<T>) {
-      cpu::convolve_adjoint<T>(steps, batch, channels, as<T>(kernel), nullptr, as<T>(u), as<T>(gy), as<T>(gkernel), as<T>(gu));
+      Convolution<T>::of(steps, channels)
+          .adjoint(steps, batch, channels, as<T>(kernel), nullptr, as<T>(u), as<T>(gy), as<T>(gkernel), as<T>(gu));
     } else {
       cpu::Scratch<std::complex<double>> k, x, g, sum;
       const Fourier& fft = fourier(steps);

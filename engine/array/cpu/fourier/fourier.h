@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Causal convolution of real sequences by FFTs of twice their length, in the precision of the arrays.
+// Causal convolution of real sequences by FFTs of twice their length, in the precision of the arrays. T is float or double.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,31 @@ namespace reclab::cpu {
 /// Locked while an FFTW plan is made: the planner is not thread-safe, the execution of plans is.
 std::mutex& planner();
 
-/// The transform of a kernel [channels, steps], spectrum_size() numbers, for convolutions with it. T is float or double.
+/// y[t, b, c] = sum_{j <= t} kernel[c, j] u[t - j, b, c], t < steps. Of the kernel [channels, steps] either itself or its spectrum is read,
+/// the other may be null.
 template <class T>
-std::int64_t spectrum_size(std::int64_t steps, std::int64_t channels);
-template <class T>
-void spectrum(std::int64_t steps, std::int64_t channels, const T* kernel, T* spectrum);
-/// y[t, b, c] = sum_{j <= t} kernel[c, j] u[t - j, b, c]; of the kernel either itself or its spectrum is read, the other may be null.
-template <class T>
-void convolve(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u, T* y);
-/// Adds the adjoints of that; gkernel or gu may be null.
-template <class T>
-void convolve_adjoint(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u,
-                      const T* gy, T* gkernel, T* gu);
+class Convolution {
+ public:
+  virtual ~Convolution() = default;
+  /// The way that is faster for arrays of these sizes, whatever the batch: its numbers do not depend on what is beside a sequence.
+  static const Convolution& of(std::int64_t steps, std::int64_t channels);
 
-/// The scratch of either, in numbers.
+  /// The numbers of a kernel's transform, for convolutions with it, and of the scratch of all threads.
+  virtual std::int64_t spectrum_size(std::int64_t steps, std::int64_t channels) const = 0;
+  virtual std::int64_t scratch(std::int64_t steps, bool adjoint) const = 0;
+  virtual void spectrum(std::int64_t steps, std::int64_t channels, const T* kernel, T* spectrum) const = 0;
+  virtual void convolve(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u,
+                        T* y) const = 0;
+  /// Adds the adjoints of that; gkernel or gu may be null.
+  virtual void adjoint(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u,
+                       const T* gy, T* gkernel, T* gu) const = 0;
+};
+
+/// Each channel by itself, by FFTW: for few channels and for short sequences.
 template <class T>
-std::int64_t convolve_scratch(std::int64_t steps, bool adjoint);
+const Convolution<T>& convolution_by_rows();
+/// As many channels side by side as a register has lanes.
+template <class T>
+const Convolution<T>& convolution_by_lanes();
 
 }  // namespace reclab::cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "array/cpu/fourier.h"
+#include "array/cpu/fourier/fourier.h"
 
 #include <fftw3.h>
 
@@ -143,30 +143,6 @@ class PairedRows {
   Array<T> data_;
 };
 
-}  // namespace
-
-std::mutex& planner() {
-  static std::mutex mutex;
-  return mutex;
-}
-
-template <class T>
-std::int64_t spectrum_size(std::int64_t steps, std::int64_t channels) {
-  return channels * transform<T>(steps).row;
-}
-template <class T>
-void spectrum(std::int64_t steps, std::int64_t channels, const T* kernel, T* spectrum) {
-  const Transform<T>& t = transform<T>(steps);
-  parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
-    const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
-    PairedRows<T> k(t);
-    k.load(kernel + c * steps, n, steps, 1, steps);
-    std::copy_n(reinterpret_cast<const T*>(k.row(0)), n * t.row, spectrum + c * t.row);
-  });
-}
-
-namespace {
-
 /// The spectra of some channels: those that are there, or made here.
 template <class T>
 class Kernel {
@@ -190,66 +166,76 @@ class Kernel {
   std::optional<PairedRows<T>> made_;
 };
 
+template <class T>
+class ByRows final : public Convolution<T> {
+ public:
+  std::int64_t spectrum_size(std::int64_t steps, std::int64_t channels) const override { return channels * transform<T>(steps).row; }
+  std::int64_t scratch(std::int64_t steps, bool adjoint) const override {
+    std::int64_t size = 1;
+    while (size < 2 * steps) size *= 2;
+    return thread_count() * (adjoint ? 4 : 2) * together<T> * row_of(size);
+  }
+  void spectrum(std::int64_t steps, std::int64_t channels, const T* kernel, T* spectrum) const override {
+    const Transform<T>& t = transform<T>(steps);
+    parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
+      const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
+      PairedRows<T> k(t);
+      k.load(kernel + c * steps, n, steps, 1, steps);
+      std::copy_n(reinterpret_cast<const T*>(k.row(0)), n * t.row, spectrum + c * t.row);
+    });
+  }
+  void convolve(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u,
+                T* y) const override {
+    const Transform<T>& t = transform<T>(steps);
+    parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
+      const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
+      const Kernel<T> k(t, kernel, spectrum, steps, c, n);
+      PairedRows<T> x(t);
+      for (std::int64_t b = 0; b < batch; ++b) {
+        x.load(u + b * channels + c, n, steps, batch * channels, 1);
+        for (std::int64_t w = 0; w < n; ++w) multiply(t.modes(), x.row(w), k.row(w), false);
+        x.store(y + b * channels + c, n, steps, batch * channels, 1, false);
+      }
+    });
+  }
+  void adjoint(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u, const T* gy,
+               T* gkernel, T* gu) const override {
+    const Transform<T>& t = transform<T>(steps);
+    parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
+      const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
+      const Kernel<T> k(t, kernel, spectrum, steps, c, n);
+      PairedRows<T> x(t), g(t), sum(t);
+      sum.clear();
+      for (std::int64_t b = 0; b < batch; ++b) {
+        g.load(gy + b * channels + c, n, steps, batch * channels, 1);
+        if (gkernel) {
+          x.load(u + b * channels + c, n, steps, batch * channels, 1);
+          for (std::int64_t w = 0; w < n; ++w)
+            for (std::int64_t i = 0; i < t.modes(); ++i) sum.row(w)[i] += g.row(w)[i] * std::conj(x.row(w)[i]);
+        }
+        if (gu) {
+          for (std::int64_t w = 0; w < n; ++w) multiply(t.modes(), g.row(w), k.row(w), true);
+          g.store(gu + b * channels + c, n, steps, batch * channels, 1, true);
+        }
+      }
+      if (gkernel) sum.store(gkernel + c * steps, n, steps, 1, steps, true);
+    });
+  }
+};
+
 }  // namespace
 
-template <class T>
-std::int64_t convolve_scratch(std::int64_t steps, bool adjoint) {
-  std::int64_t size = 1;
-  while (size < 2 * steps) size *= 2;
-  return thread_count() * (adjoint ? 4 : 2) * together<T> * row_of(size);
+std::mutex& planner() {
+  static std::mutex mutex;
+  return mutex;
 }
 
 template <class T>
-void convolve(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u, T* y) {
-  const Transform<T>& t = transform<T>(steps);
-  parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
-    const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
-    const Kernel<T> k(t, kernel, spectrum, steps, c, n);
-    PairedRows<T> x(t);
-    for (std::int64_t b = 0; b < batch; ++b) {
-      x.load(u + b * channels + c, n, steps, batch * channels, 1);
-      for (std::int64_t w = 0; w < n; ++w) multiply(t.modes(), x.row(w), k.row(w), false);
-      x.store(y + b * channels + c, n, steps, batch * channels, 1, false);
-    }
-  });
+const Convolution<T>& convolution_by_rows() {
+  static const ByRows<T> only;
+  return only;
 }
-
-template <class T>
-void convolve_adjoint(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u,
-                      const T* gy, T* gkernel, T* gu) {
-  const Transform<T>& t = transform<T>(steps);
-  parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
-    const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
-    const Kernel<T> k(t, kernel, spectrum, steps, c, n);
-    PairedRows<T> x(t), g(t), sum(t);
-    sum.clear();
-    for (std::int64_t b = 0; b < batch; ++b) {
-      g.load(gy + b * channels + c, n, steps, batch * channels, 1);
-      if (gkernel) {
-        x.load(u + b * channels + c, n, steps, batch * channels, 1);
-        for (std::int64_t w = 0; w < n; ++w)
-          for (std::int64_t i = 0; i < t.modes(); ++i) sum.row(w)[i] += g.row(w)[i] * std::conj(x.row(w)[i]);
-      }
-      if (gu) {
-        for (std::int64_t w = 0; w < n; ++w) multiply(t.modes(), g.row(w), k.row(w), true);
-        g.store(gu + b * channels + c, n, steps, batch * channels, 1, true);
-      }
-    }
-    if (gkernel) sum.store(gkernel + c * steps, n, steps, 1, steps, true);
-  });
-}
-
-template std::int64_t convolve_scratch<float>(std::int64_t, bool);
-template std::int64_t convolve_scratch<double>(std::int64_t, bool);
-template std::int64_t spectrum_size<float>(std::int64_t, std::int64_t);
-template void spectrum<float>(std::int64_t, std::int64_t, const float*, float*);
-template void convolve<float>(std::int64_t, std::int64_t, std::int64_t, const float*, const float*, const float*, float*);
-template void convolve_adjoint<float>(std::int64_t, std::int64_t, std::int64_t, const float*, const float*, const float*, const float*,
-                                      float*, float*);
-template std::int64_t spectrum_size<double>(std::int64_t, std::int64_t);
-template void spectrum<double>(std::int64_t, std::int64_t, const double*, double*);
-template void convolve<double>(std::int64_t, std::int64_t, std::int64_t, const double*, const double*, const double*, double*);
-template void convolve_adjoint<double>(std::int64_t, std::int64_t, std::int64_t, const double*, const double*, const double*, const double*,
-                                       double*, double*);
+template const Convolution<float>& convolution_by_rows();
+template const Convolution<double>& convolution_by_rows();
 
 }  // namespace reclab::cpu
