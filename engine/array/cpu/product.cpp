@@ -18,6 +18,11 @@ namespace {
 bool is_large(const MatMul& shape) { return shape.batch * shape.m * shape.n * shape.k >= std::int64_t{1} << 17; }  // worth threads
 /// Whether the right-hand matrix is packed as a whole before it is multiplied with.
 bool is_packed(const MatMul& shape) { return is_large(shape) && shape.batch == 1 && shape.m >= 16; }
+/// The terms of the sums that are packed at once: of a product over all steps of a sequence, as the gradient of weights is, some of them.
+std::int64_t packed_depth(const MatMul& shape) {
+  constexpr std::int64_t some = 1024;
+  return shape.transpose_a && !shape.transpose_b ? std::min(shape.k, some) : shape.k;
+}
 /// A tall matrix, transposed, times a narrow one, as in the gradient of the weights of few inputs: nothing need be transposed or packed.
 bool is_narrow(const MatMul& shape) { return shape.transpose_a && !shape.transpose_b && shape.batch == 1 && shape.n <= 8 && shape.m >= 16; }
 
@@ -68,7 +73,8 @@ std::size_t CpuBackend::matmul_scratch(DType type, const MatMul& shape) const {
   const bool turned = shape.transpose_a && (type == DType::f32 ? cpu::gemm_turns<float>(shape.n) : cpu::gemm_turns<double>(shape.n));
   std::int64_t entries = 0;
   if (is_packed(shape) && !is_narrow(shape))
-    entries = cpu::packed_size(shape.k, shape.n) + (shape.transpose_a ? cpu::packed_rows_size(shape.m, shape.k) : 0);
+    entries =
+        cpu::packed_size(packed_depth(shape), shape.n) + (shape.transpose_a ? cpu::packed_rows_size(shape.m, packed_depth(shape)) : 0);
   else if (turned && !is_narrow(shape))
     entries = cpu::thread_count() * shape.m * std::min(shape.k, cpu::gemm_depth);
   return static_cast<std::size_t>(entries) * bytes_of(type);
@@ -102,12 +108,16 @@ void CpuBackend::matmul(DType type, const MatMul& shape, const void* a, const vo
       return;
     }
     if (is_packed(shape)) {
-      const cpu::UnsetScratch<T> packed(cpu::packed_size(shape.k, shape.n)),
-          rows(shape.transpose_a ? cpu::packed_rows_size(shape.m, shape.k) : 0);
-      cpu::pack(shape.transpose_b, shape.k, shape.n, as<T>(b), packed.data());
-      if (shape.transpose_a) cpu::pack_rows(shape.m, shape.k, as<T>(a), rows.data());
-      cpu::gemm_packed<T>(shape.m, shape.n, shape.k, shape.transpose_a ? rows.data() : as<T>(a), shape.transpose_a, packed.data(), nullptr,
-                          0, as<T>(c), accumulate);
+      const std::int64_t deep = packed_depth(shape);
+      const cpu::UnsetScratch<T> packed(cpu::packed_size(deep, shape.n)),
+          rows(shape.transpose_a ? cpu::packed_rows_size(shape.m, deep) : 0);
+      for (std::int64_t from = 0; from < shape.k || from == 0; from += deep) {
+        const std::int64_t depth = std::min(deep, shape.k - from);
+        cpu::pack(shape.transpose_b, depth, shape.n, as<T>(b) + from * shape.n, packed.data());
+        if (shape.transpose_a) cpu::pack_rows(shape.m, depth, as<T>(a) + from * shape.m, rows.data());
+        cpu::gemm_packed<T>(shape.m, shape.n, depth, shape.transpose_a ? rows.data() : as<T>(a), shape.transpose_a, packed.data(), nullptr,
+                            0, as<T>(c), accumulate || from > 0);
+      }
       return;
     }
     if (large && shape.batch >= 4 && shape.stride_c) {
