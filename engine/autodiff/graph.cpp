@@ -15,7 +15,8 @@ struct Graph::Node {
   int step = -1;  // the operation that makes it; -1: a leaf or an alias
   int base = -1;  // of an alias
   std::int64_t offset = 0;
-  bool leaf = false, differentiable = false, varying = false;
+  bool leaf = false, differentiable = false, varying = false, placed = false;
+  std::size_t output = 0;  // of the operation that makes it
   LeafKind kind = LeafKind::constant;
   std::vector<double> constant;
   void* value = nullptr;
@@ -117,6 +118,7 @@ std::vector<Var> Graph::apply(std::unique_ptr<Operation> operation, std::vector<
     node.step = static_cast<int>(steps_.size());
     node.differentiable = step.differentiable;
     node.varying = step.varying;
+    node.output = made.size();
     nodes_.push_back(std::move(node));
     made.push_back({this, static_cast<int>(nodes_.size()) - 1});
     step.out.push_back(made.back().id);
@@ -164,8 +166,9 @@ bool Graph::wants_gradient(Var var) const { return nodes_[static_cast<std::size_
 
 std::size_t Graph::size_of(const Node& node) { return (static_cast<std::size_t>(count(node.shape)) * bytes_of(node.dtype) + 63) / 64 * 64; }
 
-// Constants and results have memory of their own; variables and captured leaves read the arrays that are bound to them.
-bool Graph::owns_value(const Node& node) { return node.base < 0 && !(node.leaf && node.kind != LeafKind::constant); }
+// Constants and results have memory of their own; variables and captured leaves read the arrays that are bound to them, and what is placed
+// is the caller's.
+bool Graph::owns_value(const Node& node) { return node.base < 0 && !node.placed && !(node.leaf && node.kind != LeafKind::constant); }
 
 std::int64_t Graph::planned_bytes(bool gradients) const {
   std::size_t bytes = 0;
@@ -249,6 +252,21 @@ void Graph::bind(Var leaf, const void* data) {
   RECLAB_DEMAND(leaf.graph == this && node.leaf);
   node.bound = data;
 }
+bool Graph::let_be_placed(Var made) {
+  Node& node = nodes_[static_cast<std::size_t>(made.id)];
+  RECLAB_DEMAND(made.graph == this && !backend_);
+  if (node.step < 0 || !node.varying) return false;
+  node.placed = true;
+  return true;
+}
+void Graph::place(Var made, void* to) {
+  Node& node = nodes_[static_cast<std::size_t>(made.id)];
+  Step& step = steps_[static_cast<std::size_t>(node.step)];
+  RECLAB_DEMAND(made.graph == this && node.placed);
+  node.value = to;
+  step.out_data[node.output] = to;
+  step.out_const[node.output] = to;
+}
 const void* Graph::value(Var var) const { return data(var.id); }
 void* Graph::gradient(Var var) const {
   Node::settle(*this, var.id);
@@ -259,7 +277,6 @@ struct Graph::Kept {
   int node;
   void* always;        // its memory outside of all runs
   std::size_t offset;  // in a run
-  std::size_t output;  // of the step that makes it
 };
 
 void Graph::lay_out_runs() {
@@ -275,10 +292,8 @@ void Graph::lay_out_runs() {
   }
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Node& node = nodes_[i];
-    if (!read[i] || !node.varying || node.step < 0) continue;
-    const auto& made = steps_[static_cast<std::size_t>(node.step)].out;
-    kept_.push_back({static_cast<int>(i), node.value, run_bytes_,
-                     static_cast<std::size_t>(std::ranges::find(made, static_cast<int>(i)) - made.begin())});
+    if (!read[i] || !node.varying || node.step < 0 || node.placed) continue;
+    kept_.push_back({static_cast<int>(i), node.value, run_bytes_});
     run_bytes_ += size_of(node);
   }
 }
@@ -302,7 +317,7 @@ void Graph::select_run(std::int64_t run) {
     Node& node = nodes_[static_cast<std::size_t>(kept.node)];
     Step& step = steps_[static_cast<std::size_t>(node.step)];
     node.value = begin ? begin + kept.offset : kept.always;
-    step.out_const[kept.output] = step.out_data[kept.output] = node.value;
+    step.out_const[node.output] = step.out_data[node.output] = node.value;
   }
   // On the way back the run before comes next, and no processor foresees that.
   constexpr std::size_t line = 64;

@@ -130,6 +130,11 @@ class Graph {
 
   /// Makes a leaf read from the caller's memory (kept until bound again).
   void bind(Var leaf, const void* data);
+  /// Makes an operation write this output to the caller's memory, at each run to where place() said last; before allocate(). Such a value
+  /// is not kept with keep_runs(): the caller places it again. False, and nothing changes, for leaves, parts of other arrays and what does
+  /// not vary.
+  bool let_be_placed(Var made);
+  void place(Var made, void* to);
   const void* value(Var var) const;
   void* gradient(Var var) const;  ///< null without one
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <set>
 
 #include "array/demand.h"
 #include "array/device_array.h"
@@ -72,7 +73,12 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     return built;
   }
   CellGraph& cell() { return cell_; }
-  void set_cell(CellGraph built) { cell_ = std::move(built); }
+  void set_cell(CellGraph built) {
+    cell_ = std::move(built);
+    // An output of the step is written where it belongs; one that is an output twice, or a part of an array, is copied there.
+    std::set<int> taken;
+    for_outputs([&](std::size_t, Var made) { placed_.push_back(taken.insert(made.id).second && cell_.graph->let_be_placed(made)); });
+  }
 
   void let_see(Sees sees) {
     sees_ = sees;
@@ -388,6 +394,7 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
   std::vector<Shape> token_shapes_;
   CellFunction function_;
   CellGraph cell_, tile_, single_;
+  std::vector<char> placed_;  ///< of the outputs: whether the cell writes them where they belong
   std::unique_ptr<AdjointParts> parts_of_;
   bool newton_ = false;
   NewtonReport report_;
@@ -444,8 +451,9 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
       bind_step(in, out, t);
       if (keeps) cell_.graph->select_run(t);
       cell_.graph->forward({}, Graph::Part::varying);
-      for_outputs(
-          [&](std::size_t i, Var made) { backend_->copy(row(out[i], made.shape(), t), cell_.graph->value(made), bytes(made.shape())); });
+      for_outputs([&](std::size_t i, Var made) {
+        if (!placed_[i]) backend_->copy(row(out[i], made.shape(), t), cell_.graph->value(made), bytes(made.shape()));
+      });
     }
   }
 
@@ -501,6 +509,9 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
   void bind_step(std::span<const void* const> in, std::span<void* const> out, std::int64_t t) {
     for (std::size_t i = 0; i < cell_.tokens.size(); ++i) cell_.graph->bind(cell_.tokens[i], row(in[i], cell_.tokens[i].shape(), t));
     for (std::size_t i = 0; i < cell_.states.size(); ++i) cell_.graph->bind(cell_.states[i], state_before(in, out, i, t));
+    for_outputs([&](std::size_t i, Var made) {
+      if (placed_[i]) cell_.graph->place(made, row(out[i], made.shape(), t));
+    });
   }
 };
 
