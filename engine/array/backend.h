@@ -213,6 +213,10 @@ class Backend {
     matmul(type, {1, m, n, k, false, transpose}, a, b, c, accumulate);
     if (added) add_to_rows(type, m, n, added, by_rows, c);
   }
+  /// Entries [from, to) of that for one row, both multiples of 32 or `to` the last: the same bits, on the calling thread alone. Of a host's
+  /// memory.
+  virtual void row_times_packed(DType, std::int64_t /*n*/, std::int64_t /*k*/, const void* /*a*/, const void* /*packed*/,
+                                const void* /*added*/, void* /*c*/, std::int64_t /*from*/, std::int64_t /*to*/) {}
 
   /// complex from two real arrays, and its adjoint: greal += Re g, gimag += Im g (either may be null).
   virtual void join(DType complex, std::int64_t n, const void* real, const void* imag, void* z) = 0;

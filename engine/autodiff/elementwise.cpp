@@ -5,6 +5,7 @@
 #include "autodiff/fresh.h"
 #include "autodiff/operands.h"
 #include "autodiff/ops.h"
+#include "autodiff/units.h"
 
 namespace reclab {
 namespace {
@@ -19,10 +20,17 @@ void conjugate(const TangentCall& c, DType type, std::int64_t n, const void* z, 
   c.backend.join(type, n, re, im, to);
 }
 
-class UnaryOperation final : public Operation, public OverwritesGradient {
+const void* entry(const void* array, DType type, std::int64_t i) { return static_cast<const char*>(array) + bytes(type, i); }
+void* entry(void* array, DType type, std::int64_t i) { return static_cast<char*>(array) + bytes(type, i); }
+
+class UnaryOperation final : public Operation, public OverwritesGradient, public RunsByUnits {
  public:
   UnaryOperation(Unary op, DType type, std::int64_t n, double p, double q) : op_(op), type_(type), n_(n), p_(p), q_(q) {}
   void forward(const ForwardCall& c) override { c.backend.unary(op_, type_, n_, c.in[0], c.out[0], p_, q_); }
+  Entries entries() const override { return Entries::pointwise; }
+  void forward(const ForwardCall& c, std::int64_t from, std::int64_t to) override {
+    c.backend.unary(op_, type_, to - from, entry(c.in[0], type_, from), entry(c.out[0], type_, from), p_, q_);
+  }
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.unary_adjoint(op_, type_, n_, c.in[0], c.out[0], c.grad_out[0], c.grad_in[0], p_, q_);
   }
@@ -64,10 +72,19 @@ Var unary(Unary op, Var x, double p = 0.0, double q = 0.0) {
   return x.graph->apply(std::make_unique<UnaryOperation>(op, x.dtype(), count(x.shape()), p, q), {x}, {{x.shape(), x.dtype()}})[0];
 }
 
-class BinaryOperation final : public Operation, public OverwritesGradient {
+class BinaryOperation final : public Operation, public OverwritesGradient, public RunsByUnits {
  public:
   BinaryOperation(Binary op, DType type, const Broadcast& shape) : op_(op), type_(type), shape_(shape) {}
   void forward(const ForwardCall& c) override { c.backend.binary(op_, type_, shape_, c.in[0], c.in[1], c.out[0]); }
+  Entries entries() const override {
+    return shape_.rank == 1 && shape_.stride_x[0] + shape_.stride_y[0] > 0 ? Entries::pointwise : Entries::none;
+  }
+  void forward(const ForwardCall& c, std::int64_t from, std::int64_t to) override {
+    Broadcast part = shape_;
+    part.size[0] = part.elements = to - from;
+    c.backend.binary(op_, type_, part, entry(c.in[0], type_, from * shape_.stride_x[0]), entry(c.in[1], type_, from * shape_.stride_y[0]),
+                     entry(c.out[0], type_, from));
+  }
   void backward(const BackwardCall& c) override {
     c.backend.binary_adjoint(op_, type_, shape_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
   }

@@ -6,6 +6,7 @@
 #include "array/demand.h"
 #include "array/error.h"
 #include "autodiff/fresh.h"
+#include "autodiff/units.h"
 
 namespace reclab {
 
@@ -336,6 +337,89 @@ void Graph::forward(std::stop_token stop, Part part, bool backward_follows) {
     if (part != Part::all && step.varying != (part == Part::varying)) continue;
     if (stop.stop_requested()) throw Cancelled();
     run_step(step, stop, backward_follows);
+  }
+}
+
+/// An operation of a phase, close together in memory: a step comes back to all of them when the weights have gone through the nearest
+/// caches.
+struct Graph::UnitStep {
+  static constexpr std::size_t most_inputs = 5;
+  RunsByUnits* by_units;
+  std::int64_t times;  // the output's entries, in units
+  std::int64_t work;   // multiply-adds
+  std::size_t inputs;
+  const void* in[most_inputs];
+  void* out;
+  int in_ids[most_inputs], out_id;
+  bool moves[most_inputs], out_moves;  // from run to run
+};
+
+std::size_t Graph::plan_units(std::int64_t units) {
+  unit_phases_.assign(1, {});
+  units_ = units;
+  std::vector<std::ptrdiff_t> phase_of(nodes_.size(), -1);  // of the nodes that operations make here
+  const auto none = [&] {
+    unit_phases_.clear();
+    return std::size_t{0};
+  };
+  for (Step& step : steps_) {
+    if (!step.varying) continue;
+    auto* by_units = dynamic_cast<RunsByUnits*>(step.operation.get());
+    if (!by_units || by_units->entries() == RunsByUnits::Entries::none) return none();
+    if (step.out.size() != 1 || step.in.size() > UnitStep::most_inputs) return none();
+    const bool product = by_units->entries() == RunsByUnits::Entries::product;
+    const std::int64_t entries = count(nodes_[static_cast<std::size_t>(step.out[0])].shape);
+    if (product ? entries % units != 0 : entries != units) return none();
+    std::ptrdiff_t phase = std::ssize(unit_phases_) - 1;
+    UnitStep own{by_units, entries / units, 0, step.in.size(), {}, nullptr, {}, step.out[0], {}, false};
+    own.out_moves = nodes_[static_cast<std::size_t>(step.out[0])].placed;
+    for (std::size_t i = 0; i < step.in.size(); ++i) {
+      const Node &node = nodes_[static_cast<std::size_t>(step.in[i])], &base = Node::owner(*this, step.in[i]);
+      own.in_ids[i] = step.in[i];
+      own.moves[i] = base.placed || (base.leaf && base.varying);
+      const std::int64_t size = count(node.shape);
+      const std::ptrdiff_t made = phase_of[node.base >= 0 ? static_cast<std::size_t>(node.base) : static_cast<std::size_t>(step.in[i])];
+      if (product && i == 0) {
+        own.work = size * entries;
+        if (made == phase) ++phase;
+      } else if (made == phase && (size != entries || node.offset % units != 0)) {
+        return none();  // entries of other units
+      }
+    }
+    if (phase == std::ssize(unit_phases_)) unit_phases_.emplace_back();
+    unit_phases_.back().push_back(own);
+    phase_of[static_cast<std::size_t>(step.out[0])] = phase;
+  }
+  return unit_phases_[0].empty() ? none() : unit_phases_.size();
+}
+std::int64_t Graph::unit_work(std::size_t phase) const {
+  std::int64_t work = 0;
+  for (const UnitStep& one : unit_phases_[phase]) work += one.work;
+  return work;
+}
+void Graph::prepare_units() {
+  for (auto& phase : unit_phases_)
+    for (UnitStep& one : phase) {
+      for (std::size_t i = 0; i < one.inputs; ++i)
+        if (!one.moves[i]) one.in[i] = data(one.in_ids[i]);
+      if (!one.out_moves) one.out = data(one.out_id);
+    }
+}
+void Graph::begin_units() {
+  for (auto& phase : unit_phases_)
+    for (UnitStep& one : phase) {
+      for (std::size_t i = 0; i < one.inputs; ++i)
+        if (one.moves[i]) one.in[i] = data(one.in_ids[i]);
+      if (one.out_moves) one.out = data(one.out_id);
+    }
+}
+void Graph::run_units(std::size_t phase, std::int64_t from, std::int64_t to) {
+  for (UnitStep& one : unit_phases_[phase]) {
+    const ForwardCall call{*backend_, {one.in, one.inputs}, {&one.out, 1}, {}, false};
+    if (from == 0 && to == units_)
+      one.by_units->forward(call, 0, one.times * units_);
+    else
+      for (std::int64_t i = 0; i < one.times; ++i) one.by_units->forward(call, i * units_ + from, i * units_ + to);
   }
 }
 

@@ -156,6 +156,17 @@ class Graph {
   /// Whether all operations that vary are.
   bool is_pure() const;
 
+  /// Plans the varying operations for vectors of so many units: in phases, one after the other, within which the entries of any units can
+  /// be computed beside those of others. The number of phases; 0 where there is no such plan. On a host's memory.
+  std::size_t plan_units(std::int64_t units);
+  /// The multiply-adds of the products of a phase.
+  std::int64_t unit_work(std::size_t phase) const;
+  /// forward() of what varies, but by units: prepare_units() after the forward of what does not vary, then for each run begin_units() once
+  /// all is bound and placed, and run_units() for each phase, from any threads.
+  void prepare_units();
+  void begin_units();
+  void run_units(std::size_t phase, std::int64_t from, std::int64_t to);
+
   /// Forward mode, after forward(): how all arrays move when leaves do. A leaf moves as the caller's memory says, which is kept until bound
   /// again; null, as at first: it stands still. Memory is taken at the first push, for the arrays that move alone.
   void bind_tangent(Var leaf, const void* tangent);
@@ -180,6 +191,7 @@ class Graph {
  private:
   struct Node;
   struct Step;
+  struct UnitStep;
   struct Tangent;
   DType real_;
   Graph* enclosing_;
@@ -196,6 +208,8 @@ class Graph {
   DeviceArray runs_;
   std::int64_t run_ = -1;
   bool with_gradients_ = false;
+  std::vector<std::vector<UnitStep>> unit_phases_;
+  std::int64_t units_ = 0;
   std::vector<Tangent> tangents_;  // of the nodes; empty until a leaf moves
   std::vector<DeviceArray> tangent_scratch_;
 

@@ -7,6 +7,7 @@
 #include "autodiff/fresh.h"
 #include "autodiff/operands.h"
 #include "autodiff/ops.h"
+#include "autodiff/units.h"
 
 namespace reclab {
 namespace {
@@ -73,7 +74,7 @@ void bias_tangent(const TangentCall& c, DType type, std::int64_t rows, std::int6
 
 /// x W^T + b with a packed W. Inputs x, W, W packed for each way, and b, if there is one, of one row or (by_rows) of as many as x; all of
 /// W's gradient goes to W.
-class PackedLinear final : public Operation, public OverwritesGradient {
+class PackedLinear final : public Operation, public OverwritesGradient, public RunsByUnits {
  public:
   PackedLinear(DType type, std::int64_t rows, std::int64_t out, std::int64_t in, std::shared_ptr<DeferredWeightGradient> outstanding,
                bool by_rows)
@@ -81,6 +82,10 @@ class PackedLinear final : public Operation, public OverwritesGradient {
   void forward(const ForwardCall& c) override {
     c.backend.matmul_packed(type_, rows_, out_, in_, true, c.in[0], c.in[1], c.in[2], c.in.size() > 4 ? c.in[4] : nullptr, by_rows_,
                             c.out[0], false);
+  }
+  Entries entries() const override { return rows_ == 1 ? Entries::product : Entries::none; }
+  void forward(const ForwardCall& c, std::int64_t from, std::int64_t to) override {
+    c.backend.row_times_packed(type_, out_, in_, c.in[0], c.in[2], c.in.size() > 4 ? c.in[4] : nullptr, c.out[0], from, to);
   }
   void backward(const BackwardCall& c) override { backward(c, std::vector<char>(c.in.size())); }
   bool writes(std::size_t input) const override { return input == 0 || (input == 4 && by_rows_); }

@@ -156,8 +156,8 @@ template <class T, int Rows, int Panels, bool SideBySide>
 void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packed, std::int64_t panel, T* c, std::int64_t ldc,
                 std::int64_t columns, bool accumulate, const T* added, std::int64_t added_row) {
   using V = typename Lanes<T>::type;
-  constexpr int lanes = vector_bytes / sizeof(T), nr = column_tile<T>, vectors = nr / lanes;  // of a panel
-  constexpr int parts = Panels == 0 ? 1 : Panels == 1 ? 2 : 8, wide = parts * lanes;          // a part of a panel, or of several
+  constexpr int lanes = vector_bytes / sizeof(T), nr = column_tile<T>, vectors = nr / lanes;   // of a panel
+  constexpr int parts = Panels == 0 ? 1 : Panels == 4 ? 8 : 2 * Panels, wide = parts * lanes;  // a part of a panel, or of several
   for (std::int64_t j0 = 0; j0 < columns; j0 += wide) {
     V sum[Rows][parts];
     T* to = c + j0;
@@ -312,6 +312,38 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, boo
   }
 }
 
+template <class T>
+void row_times_packed(std::int64_t n, std::int64_t k, const T* a, const T* packed, const T* added, T* c, std::int64_t from,
+                      std::int64_t to) {
+  constexpr std::int64_t nr = column_tile<T>, deep = 512;
+  const std::int64_t first = from / nr, last = (to + nr - 1) / nr;
+  for (std::int64_t p0 = 0; p0 < k || p0 == 0; p0 += deep) {
+    check_stop();
+    const std::int64_t depth = std::min(deep, k - p0);
+    const T* to_add = p0 + depth == k ? added : nullptr;
+    for (std::int64_t done = 0; done < last - first;) {
+      const auto some = [&](auto panels) {
+        const std::int64_t panel = first + done;
+        panel_tile<T, 1, panels, false>(depth, a + p0, k, packed + panel * k * nr + p0 * nr, k * nr, c + panel * nr, n,
+                                        std::min<std::int64_t>(n - panel * nr, panels * nr), p0 > 0, to_add ? to_add + panel * nr : nullptr,
+                                        0);
+        done += panels;
+      };
+      // No sum waits for the one before it.
+      if (last - first - done >= 4)
+        some(std::integral_constant<int, 4>{});
+      else if (last - first - done >= 2)
+        some(std::integral_constant<int, 2>{});
+      else
+        some(std::integral_constant<int, 1>{});
+    }
+  }
+}
+
+template void row_times_packed<float>(std::int64_t, std::int64_t, const float*, const float*, const float*, float*, std::int64_t,
+                                      std::int64_t);
+template void row_times_packed<double>(std::int64_t, std::int64_t, const double*, const double*, const double*, double*, std::int64_t,
+                                       std::int64_t);
 template void pack<float>(bool, std::int64_t, std::int64_t, const float*, float*);
 template void pack<double>(bool, std::int64_t, std::int64_t, const double*, double*);
 template void pack_rows<float>(std::int64_t, std::int64_t, const float*, float*);

@@ -153,6 +153,14 @@ void CpuBackend::matmul_packed(DType type, std::int64_t m, std::int64_t n, std::
   });
 }
 
+void CpuBackend::row_times_packed(DType type, std::int64_t n, std::int64_t k, const void* a, const void* packed, const void* added, void* c,
+                                  std::int64_t from, std::int64_t to) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    cpu::row_times_packed(n, k, as<T>(a), as<T>(packed), as<T>(added), as<T>(c), from, to);
+  });
+}
+
 void CpuBackend::matmul_biased(DType type, const MatMul& shape, const void* a, const void* b, const void* bias, void* c) {
   if (shape.transpose_a || !is_packed(shape)) return Backend::matmul_biased(type, shape, a, b, bias, c);
   with_real(type, [&](auto zero) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 
+#include "array/cpu/processor/threads.h"
 #include "array/demand.h"
 #include "array/device_array.h"
 #include "array/error.h"
@@ -133,6 +134,9 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     const bool keeps =
         c.backward_follows && c.backend.device() == Device::cpu && cell_.graph->is_pure() && steps_ * cell_.graph->run_bytes() <= most_kept;
     if (keeps) cell_.graph->keep_runs(steps_);
+    // Where runs are kept, what a step makes has a place of its own for each.
+    by_units_ = unit_phases_ > 0 && !keeps;
+    if (by_units_) cell_.graph->prepare_units();
     for (std::int64_t t = 0; t < steps_; t += block) {
       if (c.stop.stop_requested()) throw Cancelled();
       const std::int64_t end = std::min(steps_, t + block);
@@ -394,7 +398,9 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
   std::vector<Shape> token_shapes_;
   CellFunction function_;
   CellGraph cell_, tile_, single_;
-  std::vector<char> placed_;  ///< of the outputs: whether the cell writes them where they belong
+  std::size_t unit_phases_ = 0;  ///< in which a step can be run by units; 0: it cannot
+  bool by_units_ = false;        ///< whether the steps of this forward() are
+  std::vector<char> placed_;     ///< of the outputs: whether the cell writes them where they belong
   std::unique_ptr<AdjointParts> parts_of_;
   bool newton_ = false;
   NewtonReport report_;
@@ -436,6 +442,25 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     backend_ = &backend;
     cell_.graph->allocate(backend, true);
     for (const Var state : cell_.states) take(lambda_, state.shape());
+    if (batch_ == 1 && backend.device() == Device::cpu) unit_phases_ = cell_.graph->plan_units(count(state_shapes_[0].shape));
+  }
+  /// The step that the cell is bound to, on all threads where its products are large.
+  void run_cell() {
+    Graph& graph = *cell_.graph;
+    if (!by_units_) return graph.forward({}, Graph::Part::varying);
+    constexpr std::int64_t worth_threads = std::int64_t{1} << 17, together = 32;
+    const std::int64_t units = count(state_shapes_[0].shape), groups = units % together == 0 ? units / together : 1;
+    graph.begin_units();
+    for (std::size_t phase = 0; phase < unit_phases_; ++phase) {
+      const std::int64_t parts = graph.unit_work(phase) >= worth_threads ? std::min<std::int64_t>(cpu::thread_count(), groups) : 1;
+      const auto part = [&](std::int64_t i) {
+        graph.run_units(phase, groups * i / parts * units / groups, groups * (i + 1) / parts * units / groups);
+      };
+      if (parts == 1)
+        part(0);
+      else
+        cpu::parallel(parts, part);
+    }
   }
 
   /// Calls f(number, shape) for each output, the shape of one step.
@@ -450,7 +475,7 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     for (std::int64_t t = from; t < to; ++t) {
       bind_step(in, out, t);
       if (keeps) cell_.graph->select_run(t);
-      cell_.graph->forward({}, Graph::Part::varying);
+      run_cell();
       for_outputs([&](std::size_t i, Var made) {
         if (!placed_[i]) backend_->copy(row(out[i], made.shape(), t), cell_.graph->value(made), bytes(made.shape()));
       });

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Operations on the vectors of a cell whose entries can be computed in parts, each by a thread of its own.
+#pragma once
+
+#include <cstdint>
+
+#include "autodiff/graph.h"
+
+namespace reclab {
+
+class RunsByUnits {
+ public:
+  virtual ~RunsByUnits() = default;
+  enum class Entries : std::uint8_t {
+    none,       ///< cannot be computed in parts
+    pointwise,  ///< entry i of the output is of entry i of each input, or of an input's only one
+    product     ///< entry i of the output is of all of the first input, and of entry i of the last where that is as long as the output
+  };
+  virtual Entries entries() const = 0;
+  /// Operation::forward for the entries [from, to) of the output, on the calling thread alone; both are multiples of 32, or `to` is the
+  /// last.
+  virtual void forward(const ForwardCall& call, std::int64_t from, std::int64_t to) = 0;
+};
+
+}  // namespace reclab
