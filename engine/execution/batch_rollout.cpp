@@ -11,14 +11,17 @@
 namespace reclab {
 namespace {
 
-std::int64_t parts_of(const Backend& backend, std::int64_t size) {
-  return backend.device() == Device::cpu ? std::max<std::int64_t>(1, size / BatchRollout::sequences_of_part) : 1;
+std::int64_t parts_of(const Model& model, std::int64_t size) {
+  if (model.backend().device() != Device::cpu) return 1;
+  std::int64_t weights = 0;
+  for (const auto& weight : model.weights()) weights += weight.values.entries();
+  return std::max<std::int64_t>(1, size / BatchRollout::sequences_of_part(weights));
 }
 
 }  // namespace
 
 BatchRollout::BatchRollout(const Model& model, const Batch& batch, Form form, OdeGradient ode)
-    : model_(model), size_(batch.size()), count_(parts_of(model.backend(), batch.size())) {
+    : model_(model), size_(batch.size()), count_(parts_of(model, batch.size())) {
   const Rollout::Options options{.form = form, .record = false, .gradients = GradientsOn::device, .ode = ode};
   for (std::int64_t i = 0; i < count_; ++i) parts_.push_back(std::make_unique<Rollout>(model, part_of(batch, i), options));
 }
