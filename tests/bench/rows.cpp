@@ -8,21 +8,14 @@
 #include <numbers>
 #include <span>
 
-#include "array/cpu/processor/threads.h"
 #include "array/error.h"
-#include "array/rng.h"
 #include "autodiff/ops.h"
-#include "execution/batch_rollout.h"
-#include "experiment/experiment.h"
-#include "models/registry.h"
+#include "inputs.h"
 #include "recurrence/outer/outer.h"
 #include "recurrence/selective/selective.h"
 #include "recurrence/step/step.h"
 
 namespace reclab::bench {
-namespace {
-
-using Complex = std::complex<double>;
 
 Backend& backend_of(const std::string& row) {
   if (row[0] != 'G') return cpu_backend();
@@ -31,53 +24,9 @@ Backend& backend_of(const std::string& row) {
   throw Error(row + " needs a CUDA device: " + why);
 }
 
-/// n values in blocks, each block from a seed of its own, so that hundreds of millions take seconds.
-template <class F>
-std::vector<float> drawn(Rng& rng, std::int64_t n, const F& draw) {
-  constexpr std::int64_t block = 1 << 16;
-  std::vector<float> values(static_cast<std::size_t>(n));
-  std::vector<std::uint64_t> seeds(static_cast<std::size_t>((n + block - 1) / block));
-  for (auto& seed : seeds) seed = rng.bits();
-  cpu::parallel(std::ssize(seeds), [&](std::int64_t i) {
-    Rng own(seeds[static_cast<std::size_t>(i)]);
-    for (std::int64_t j = i * block; j < std::min(n, (i + 1) * block); ++j)
-      values[static_cast<std::size_t>(j)] = static_cast<float>(draw(own));
-  });
-  return values;
-}
-std::vector<float> uniform(Rng& rng, std::int64_t n, double low, double high) {
-  return drawn(rng, n, [=](Rng& own) { return own.uniform(low, high); });
-}
-std::vector<float> normal(Rng& rng, std::int64_t n, double deviation = 1.0) {
-  return drawn(rng, n, [=](Rng& own) { return deviation * own.normal(); });
-}
+namespace {
 
-template <class T>
-DeviceArray on(Backend& backend, const std::vector<T>& host) {
-  return DeviceArray(backend, std::span(reinterpret_cast<const char*>(host.data()), host.size() * sizeof(T)));
-}
-template <class T>
-std::vector<T> from(Backend& backend, const void* data, std::size_t n) {
-  std::vector<T> host(n);
-  backend.download(host.data(), data, n * sizeof(T));
-  return host;
-}
-
-/// The largest difference over the largest value.
-template <class A, class B>
-double difference(const std::vector<A>& ours, const std::vector<B>& exact) {
-  double most = 0.0, size = 0.0;
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    const double d = std::abs(B(ours[i]) - exact[i]);
-    most = std::isnan(d) ? d : std::max(most, d);
-    size = std::max(size, std::abs(exact[i]));
-  }
-  return most / size;
-}
-
-void save(NpzWriter& file, const std::string& name, const Shape& shape, const std::vector<float>& values) {
-  file.add(name, shape, std::span<const float>(values));
-}
+using Complex = std::complex<double>;
 
 // s_t = a_t s_{t-1} + b_t, real, every a its own.
 Row scan(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D) {
@@ -111,7 +60,12 @@ Row scan(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D
                            forward(method);
                            d.backend.finish();
                          },
-                         3.0 * bytes, 0.0, 2.0 * static_cast<double>(n), "reads a and b, writes s"});
+                         3.0 * bytes,
+                         0.0,
+                         2.0 * static_cast<double>(n),
+                         "reads a and b, writes s",
+                         {},
+                         "forward"});
   };
   add("forward", own);
   if (on_device) add("forward, step by step", ScanMethod::steps);
@@ -353,139 +307,6 @@ Row convolution(const std::string& name, std::int64_t B, std::int64_t D, std::in
   return row;
 }
 
-// A whole LSTM layer as the engine runs it.
-Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H, bool backward) {
-  struct Data {
-    Backend& backend;
-    std::unique_ptr<Network> network;
-    std::vector<std::unique_ptr<Network>> parts;  // of the batch, as training cuts it (BatchRollout)
-    Parameters parameters;
-    std::vector<float> x;
-    std::vector<std::vector<float>> weights;
-    std::vector<DeviceArray> arrays;
-  };
-  Backend& backend = backend_of(name);
-  const Architecture& architecture = builtin_registry().find("lstm");
-  Hyper hyper(architecture.hyper);
-  hyper.set("width", H, "lstm");
-  NetworkOptions options;
-  options.steps = T;
-  options.batch = B;
-  options.input = H;
-  options.real = DType::f32;
-  options.record = false;
-  Rng rng(1);
-  auto data = std::make_shared<Data>(
-      Data{backend, std::make_unique<Network>(architecture, hyper, options), {}, {}, normal(rng, T * B * H), {}, {}});
-  Data& d = *data;
-  d.parameters = d.network->initialise(1);
-  for (const auto& entry : d.parameters.entries()) d.weights.emplace_back(entry.values.begin(), entry.values.end());
-  const auto ready = [&](Network& network, std::int64_t first) {
-    Graph& graph = network.graph();
-    graph.allocate(backend, backward);
-    const auto bind = [&](Var var, const std::vector<float>& values) {
-      d.arrays.push_back(on(backend, values));
-      graph.bind(var, d.arrays.back().data());
-    };
-    std::vector<float> x;
-    for (std::int64_t t = 0; t < T; ++t)
-      x.insert(x.end(), d.x.begin() + (t * B + first) * H, d.x.begin() + (t * B + first + network.options().batch) * H);
-    bind(network.input(), x);
-    for (std::size_t i = 0; i < d.weights.size(); ++i) bind(network.parameters()[i].var, d.weights[i]);
-    for (const auto& state : network.states())
-      bind(state.initial, std::vector<float>(static_cast<std::size_t>(count(state.initial.shape())), 0.0f));
-  };
-  ready(*d.network, 0);
-  const std::int64_t of_part = BatchRollout::sequences_of_part(8 * H * H);
-  options.batch = of_part;
-  for (std::int64_t first = 0; B > of_part && B % of_part == 0 && backend.device() == Device::cpu && first < B; first += of_part) {
-    d.parts.push_back(std::make_unique<Network>(architecture, hyper, options));
-    ready(*d.parts.back(), first);
-  }
-  Row row;
-  row.name = name;
-  row.text = "LSTM, float32, B" + std::to_string(B) + " T" + std::to_string(T) + " H" + std::to_string(H);
-  const double batch = static_cast<double>(B), steps = static_cast<double>(T), width = static_cast<double>(H);
-  Part forward{"forward", [&d] {
-                 d.network->graph().forward();
-                 d.backend.finish();
-               }};
-  forward.flops = 2.0 * batch * steps * 4.0 * width * 2.0 * width;
-  forward.floor = "the products with both matrices";
-  if (B == 1) {
-    forward.cached = steps * 4.0 * width * width * 4.0;
-    forward.floor = "the recurrent weights, read from the caches at every step";
-  }
-  row.parts.push_back(forward);
-  const auto forward_in_parts = [&d] {
-    cpu::parallel(std::ssize(d.parts), [&](std::int64_t i) { d.parts[static_cast<std::size_t>(i)]->graph().forward(); });
-  };
-  if (!d.parts.empty())
-    row.parts.push_back({"forward, in parts of " + std::to_string(of_part), forward_in_parts, 0.0, 0.0, forward.flops, forward.floor});
-  const auto there_and_back = [&d](Network& network) {
-    Graph& g = network.graph();
-    g.forward({}, Graph::Part::all, true);
-    g.clear_gradients();
-    d.backend.add_scaled(DType::f32, count(network.output().shape()), 0, g.value(network.output()), g.gradient(network.output()), true);
-    g.backward();
-  };
-  const std::string floor = "three times the products of the forward pass";
-  if (backward)
-    row.parts.push_back({"with backward",
-                         [&d, there_and_back] {
-                           there_and_back(*d.network);
-                           d.backend.finish();
-                         },
-                         0.0, 0.0, 3.0 * forward.flops, floor});
-  if (backward && !d.parts.empty())
-    row.parts.push_back({"with backward, in parts of " + std::to_string(of_part),
-                         [&d, there_and_back] {
-                           cpu::parallel(std::ssize(d.parts),
-                                         [&](std::int64_t i) { there_and_back(*d.parts[static_cast<std::size_t>(i)]); });
-                           for (std::size_t part = 1; part < d.parts.size(); ++part)
-                             for (std::size_t i = 0; i < d.weights.size(); ++i)
-                               d.backend.add_scaled(DType::f32, std::ssize(d.weights[i]), 0,
-                                                    d.parts[part]->graph().gradient(d.parts[part]->parameters()[i].var),
-                                                    d.parts[0]->graph().gradient(d.parts[0]->parameters()[i].var), true);
-                         },
-                         0.0, 0.0, 3.0 * forward.flops, floor});
-  row.error = [&d, B, T, H] {
-    const auto weights = [&](const std::string& key) {
-      std::vector<double> rounded;
-      for (const double x : d.parameters.find("0/" + key)->values) rounded.push_back(static_cast<double>(static_cast<float>(x)));
-      return rounded;
-    };
-    const auto w_ih = weights("weight_ih"), w_hh = weights("weight_hh"), b_ih = weights("bias_ih"), b_hh = weights("bias_hh");
-    const auto h_size = static_cast<std::size_t>(H);
-    std::vector<double> exact, h(static_cast<std::size_t>(B * H), 0.0), c = h, sums(4 * h_size);
-    const std::int64_t checked = std::min<std::int64_t>(T, 50);
-    for (std::int64_t t = 0; t < checked; ++t)
-      for (std::size_t b = 0; b < static_cast<std::size_t>(B); ++b) {
-        const float* x = d.x.data() + (static_cast<std::size_t>(t * B) + b) * h_size;
-        for (std::size_t r = 0; r < 4 * h_size; ++r) {
-          sums[r] = b_ih[r] + b_hh[r];
-          for (std::size_t j = 0; j < h_size; ++j)
-            sums[r] += w_ih[r * h_size + j] * static_cast<double>(x[j]) + w_hh[r * h_size + j] * h[b * h_size + j];
-        }
-        const auto sigmoid = [](double v) { return 1.0 / (1.0 + std::exp(-v)); };
-        for (std::size_t i = 0; i < h_size; ++i) {
-          double& cell = c[b * h_size + i];
-          cell = sigmoid(sums[h_size + i]) * cell + sigmoid(sums[i]) * std::tanh(sums[2 * h_size + i]);
-          h[b * h_size + i] = sigmoid(sums[3 * h_size + i]) * std::tanh(cell);
-          exact.push_back(h[b * h_size + i]);
-        }
-      }
-    return difference(from<float>(d.backend, d.network->graph().value(d.network->output()), exact.size()), exact);
-  };
-  row.save = [&d, B, T, H](NpzWriter& file) {
-    save(file, "x", {T, B, H}, d.x);
-    for (std::size_t i = 0; i < d.weights.size(); ++i)
-      save(file, d.parameters.entries()[i].name.substr(2), d.parameters.entries()[i].shape, d.weights[i]);
-  };
-  row.kept = data;
-  return row;
-}
-
 // Gated linear attention: a decay of its own for each key dimension; the chunkwise form, and the sequential one beside it, each one
 // operation.
 Row gated_attention(const std::string& name, const std::vector<std::int64_t>& lengths, std::int64_t heads, std::int64_t size) {
@@ -517,6 +338,7 @@ Row gated_attention(const std::string& name, const std::vector<std::int64_t>& le
       part.bytes = 4.0 * 5.0 * static_cast<double>(count(shape));
       part.floor =
           form == Form::chunkwise ? "4 dk dv + C (dk + dv) a token and head, C = 16" : "5 dk dv a token and head: decayed, written, read";
+      part.beside = "chunkwise T" + std::to_string(T);
       row.parts.push_back(std::move(part));
       data->all.push_back(std::move(one));
     }
@@ -648,23 +470,26 @@ Row newton(const std::string& name, std::int64_t B, std::int64_t D, std::int64_t
   return row;
 }
 
-const std::vector<std::pair<std::string, std::function<Row(const std::string&)>>>& all_rows() {
-  static const std::vector<std::pair<std::string, std::function<Row(const std::string&)>>> rows{
-      {"C1", [](const std::string& name) { return scan(name, 1, 16384, 1024); }},
-      {"C2", [](const std::string& name) { return lru(name, 4, 4096, 512); }},
-      {"C3", [](const std::string& name) { return selective_scan(name, 1, 4096, 512, 16); }},
-      {"C4", [](const std::string& name) { return convolution(name, 1, 256, 4096); }},
-      {"C5", [](const std::string& name) { return lstm(name, 1, 1000, 256, false); }},
-      {"C6", [](const std::string& name) { return lstm(name, 32, 500, 256, true); }},
-      {"C7", [](const std::string& name) { return gated_attention(name, {256, 512, 1024, 2048, 4096, 8192}, 4, 64); }},
-      {"C8", training},
-      {"G1", [](const std::string& name) { return scan(name, 8, 4096, 1536); }},
-      {"G2", [](const std::string& name) { return scan(name, 1, std::int64_t{1} << 20, 64); }},
-      {"G3", [](const std::string& name) { return selective_scan(name, 8, 4096, 2048, 16); }},
-      {"G4", [](const std::string& name) { return gated_attention(name, {8192}, 96, 128); }},
-      {"G5", [](const std::string& name) { return lstm(name, 16, 1024, 256, false); }},
-      {"G6", [](const std::string& name) { return convolution(name, 16, 768, 4096); }},
-      {"G7", [](const std::string& name) { return newton(name, 8, 256, 4096, 8, 65536); }},
+using Make = std::function<Row(const std::string& name, const std::filesystem::path& folder)>;
+const std::vector<std::pair<std::string, Make>>& all_rows() {
+  static const std::vector<std::pair<std::string, Make>> rows{
+      {"C1", [](const auto& name, const auto&) { return scan(name, 1, 16384, 1024); }},
+      {"C2", [](const auto& name, const auto&) { return lru(name, 4, 4096, 512); }},
+      {"C3", [](const auto& name, const auto&) { return selective_scan(name, 1, 4096, 512, 16); }},
+      {"C4", [](const auto& name, const auto&) { return convolution(name, 1, 256, 4096); }},
+      {"C5", [](const auto& name, const auto&) { return lstm(name, 1, 1000, {256, 64, 128, 512}, false); }},
+      {"C6", [](const auto& name, const auto&) { return lstm(name, 32, 500, {256}, true); }},
+      {"C7", [](const auto& name, const auto&) { return gated_attention(name, {256, 512, 1024, 2048, 4096, 8192}, 4, 64); }},
+      {"C8", [](const auto& name, const auto&) { return training(name); }},
+      {"C11", [](const auto& name, const auto&) { return evaluation(name); }},
+      {"C13", reading},
+      {"G1", [](const auto& name, const auto&) { return scan(name, 8, 4096, 1536); }},
+      {"G2", [](const auto& name, const auto&) { return scan(name, 1, std::int64_t{1} << 20, 64); }},
+      {"G3", [](const auto& name, const auto&) { return selective_scan(name, 8, 4096, 2048, 16); }},
+      {"G4", [](const auto& name, const auto&) { return gated_attention(name, {8192}, 96, 128); }},
+      {"G5", [](const auto& name, const auto&) { return lstm(name, 16, 1024, {256}, false); }},
+      {"G6", [](const auto& name, const auto&) { return convolution(name, 16, 768, 4096); }},
+      {"G7", [](const auto& name, const auto&) { return newton(name, 8, 256, 4096, 8, 65536); }},
   };
   return rows;
 }
@@ -677,9 +502,9 @@ std::vector<std::string> row_names() {
   return names;
 }
 
-Row make_row(const std::string& name) {
+Row make_row(const std::string& name, const std::filesystem::path& folder) {
   for (const auto& [known, make] : all_rows())
-    if (known == name) return make(name);
+    if (known == name) return make(name, folder);
   throw Error("There is no row " + name + "; the rows are " + some_of(row_names()) + ".");
 }
 

@@ -1,16 +1,30 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Times rows of the benchmark: ./tests/bench/run.sh C1 [C2 ...]. C9, C10 and W1 to W6 are of the window, on a display of its own. One JSON object a row on standard output, a table on standard error.
-# Peers are timed in the same run where tests/bench/install_peers.sh has installed them, or RECLAB_PEERS names a Python that has them.
+# Times rows of the benchmark: ./tests/bench/run.sh [--threads N] C1 [C2 ...]. One JSON object a row on standard output, a table on standard error.
+#   C1 to C8, C11, C13  computations on the CPU; G1 to G7 on a CUDA device
+#   C9, C10, W1 to W6   of the window, on a display of its own
+#   grow                time and peak memory over length, width and layers, beside the powers of the theory
+#   S1                  training and evaluation over threads, measured and predicted
+# --threads N: this program and its peers run on N processors alone; without it on all that there are.
+# Peers are timed in the same run where tests/bench/install_peers.sh has installed them, or RECLAB_PEERS names a Python that has them. Ours and all
+# peers take turns, at least 20 rounds; a sample is the mean of a burst of calls of 20 ms, a figure the half-sample mode of its samples, and its
+# spread their median absolute deviation from it. What takes more than a second a call takes part in every fourth round.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . app/prepare.sh
-[ $# -gt 0 ] || { step="name the rows: ./tests/bench/run.sh C1 [C2 ...], of C1 to C10, G1 to G7 and W1 to W6"; exit 2; }
+threads=()
+if [ "${1:-}" = --threads ]; then
+  [ $# -gt 1 ] || { step="--threads takes a number"; exit 2; }
+  threads=(--threads "$2")
+  shift 2
+fi
+[ $# -gt 0 ] || { step="name the rows: ./tests/bench/run.sh [--threads N] C1 [C2 ...], of C1 to C11, C13, G1 to G7, W1 to W6, grow and S1"; exit 2; }
 window=() engine=()
 for row in "$@"; do
   case $row in C9|C10|W*) window+=("$row");; *) engine+=("$row");; esac
 done
 if [ ${#window[@]} -gt 0 ]; then
+  [ ${#threads[@]} -eq 0 ] || { step="--threads is for rows without a window, not for ${window[*]}"; exit 2; }
   {
     install_packages desktop
     if [ ! -e build/release/build.ninja ]; then logged "the configuration" build/release/configure.log cmake --preset release; fi
@@ -30,9 +44,9 @@ fi
 python=${RECLAB_PEERS:-build/peers/bin/python}
 step="the benchmark"
 if [ -x "$python" ]; then
-  build/engine-only/bin/reclab-bench --peers "$python" "$@"
+  build/engine-only/bin/reclab-bench "${threads[@]}" --peers "$python" "$@"
 else
   echo "No peers: tests/bench/install_peers.sh installs them." >&2
-  build/engine-only/bin/reclab-bench "$@"
+  build/engine-only/bin/reclab-bench "${threads[@]}" "$@"
 fi
 step=""

@@ -3,74 +3,51 @@
 #include <cmath>
 
 #include "array/rng.h"
-#include "learning/trainer.h"
-#include "models/registry.h"
+#include "learner.h"
 #include "rows.h"
 
 namespace reclab::bench {
-namespace {
 
-constexpr std::int64_t batch = 32, steps = 100, width = 2;
-
-/// The same batch at every step, so that nothing but training is timed.
-class OneBatch final : public Examples {
- public:
-  OneBatch() {
-    Rng rng(1);
-    for (std::int64_t b = 0; b < batch; ++b) {
-      Sequence& sequence = sequences_.emplace_back();
-      sequence.name = "batch";
-      sequence.length = steps;
-      sequence.width = width;
-      sequence.names = {"a", "b"};
-      sequence.target_kind = TargetKind::regress;
-      sequence.target_width = 1;
-      for (std::int64_t t = 0; t < steps; ++t) {
-        sequence.time.push_back(static_cast<double>(t));
-        const double x = static_cast<float>(rng.normal()), y = static_cast<float>(rng.normal());
-        sequence.input.insert(sequence.input.end(), {x, y});
-        sequence.target.push_back(static_cast<float>(0.5 * x - 0.3 * y));
-        sequence.mask.push_back(1.0);
-      }
+OneBatch::OneBatch(std::int64_t size) {
+  Rng rng(1);
+  for (std::int64_t b = 0; b < size; ++b) {
+    Sequence& sequence = sequences_.emplace_back();
+    sequence.name = "batch";
+    sequence.length = steps;
+    sequence.width = width;
+    sequence.names = {"a", "b"};
+    sequence.target_kind = TargetKind::regress;
+    sequence.target_width = 1;
+    for (std::int64_t t = 0; t < steps; ++t) {
+      sequence.time.push_back(static_cast<double>(t));
+      const double x = static_cast<float>(rng.normal()), y = static_cast<float>(rng.normal());
+      sequence.input.insert(sequence.input.end(), {x, y});
+      sequence.target.push_back(static_cast<float>(0.5 * x - 0.3 * y));
+      sequence.mask.push_back(1.0);
     }
   }
-  Sequence training(std::int64_t, std::int64_t index) const override { return sequences_[static_cast<std::size_t>(index % batch)]; }
-  Sequence held_out(std::int64_t index) const override { return training(0, index); }
-  std::int64_t held_out_count() const override { return batch; }
-  std::int64_t length() const override { return steps; }
-  std::string text() const override { return "one batch"; }
+}
 
- private:
-  std::vector<Sequence> sequences_;
-};
+Sequence OneBatch::training(std::int64_t /*step*/, std::int64_t index) const {
+  return sequences_[static_cast<std::size_t>(index % std::ssize(sequences_))];
+}
 
-struct Learner {
-  const Architecture& architecture;
-  Hyper hyper;
-  Parameters start;
-  std::unique_ptr<Model> model;
-  std::unique_ptr<Trainer> trainer;
-  double first = 0.0;  ///< the loss of the weights as they were drawn
-
-  Learner(const std::string& id, const std::vector<std::pair<std::string, std::string>>& set, const std::string& form, DType real,
-          const Examples& examples)
-      : architecture(builtin_registry().find(id)), hyper(architecture.hyper) {
-    for (const auto& [key, value] : set) hyper.set_text(key, value, id);
-    start = Network(architecture, hyper, {.input = width, .head = 1, .real = real}).initialise(1);
-    for (auto& entry : start.entries())
-      for (double& value : entry.values) value = static_cast<float>(value);
-    model = std::make_unique<Model>(architecture, hyper, start, cpu_backend(), real);
-    TrainingOptions options;
-    options.batch = batch;
-    options.held_out = batch;
-    options.form = form_from(form);
-    options.rate.rate = 1e-4;
-    trainer = std::make_unique<Trainer>(*model, examples, options);
-    first = trainer->step().loss;
-  }
-};
-
-}  // namespace
+Learner::Learner(const std::string& id, const std::vector<std::pair<std::string, std::string>>& set, const std::string& form, DType real,
+                 const OneBatch& examples)
+    : architecture(builtin_registry().find(id)), hyper(architecture.hyper) {
+  for (const auto& [key, value] : set) hyper.set_text(key, value, id);
+  start = Network(architecture, hyper, {.input = OneBatch::width, .head = 1, .real = real}).initialise(1);
+  for (auto& entry : start.entries())
+    for (double& value : entry.values) value = static_cast<float>(value);
+  model = std::make_unique<Model>(architecture, hyper, start, cpu_backend(), real);
+  TrainingOptions options;
+  options.batch = examples.held_out_count();
+  options.held_out = examples.held_out_count();
+  options.form = form_from(form);
+  options.rate.rate = 1e-4;
+  trainer = std::make_unique<Trainer>(*model, examples, options);
+  first = trainer->step().loss;
+}
 
 Row training(const std::string& name) {
   struct Case {
@@ -84,8 +61,9 @@ Row training(const std::string& name) {
       {"mamba D32 N16", "mamba", "sequential", {{"width", "32"}, {"state", "16"}}},
       {"mamba D32 N16, scan", "mamba", "scan", {{"width", "32"}, {"state", "16"}}},
       {"transformer d64", "transformer", "attention", {{"width", "64"}, {"heads", "4"}, {"feed_forward", "256"}}}};
+  constexpr std::int64_t batch = 32, steps = OneBatch::steps, width = OneBatch::width;
   struct Data {
-    OneBatch examples;
+    OneBatch examples{batch};
     std::vector<std::unique_ptr<Learner>> single;
     std::vector<double> exact;
     std::vector<std::string> names;
@@ -101,6 +79,7 @@ Row training(const std::string& name) {
     Trainer& trainer = *data->single.back()->trainer;
     Part part;
     part.name = one.part;
+    if (one.form == "scan") part.beside = one.id + " D32 N16";
     part.run = [&trainer] { trainer.step(); };
     row.parts.push_back(std::move(part));
   }
