@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Packages, threads, the list of a row's peers, and the answers to reclab-bench."""
+import contextlib
 import importlib
 import json
 import os
@@ -10,6 +11,7 @@ import time
 threads = len(os.sched_getaffinity(0))
 for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ[variable] = str(threads)
+os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # in this process: others' threads do not survive a fork
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 import numpy as np  # noqa: E402
 
@@ -39,19 +41,39 @@ if torch is not None:
     torch.set_num_threads(threads)
 
 
-def wait(value):
-    """Until the device has made it."""
-    if jax is not None:
-        jax.block_until_ready(value)
-    if torch is not None and torch.cuda.is_available():
+def to_the_end(run):
+    """The value of a call, and the call with a wait until the device has made its value."""
+    value = run()
+    if jax is not None and any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value)):
+        return jax.block_until_ready(value), lambda: jax.block_until_ready(run())
+    if not cuda:
+        return value, run
+
+    def and_wait():
+        run()
         torch.cuda.synchronize()
-    return value
+
+    torch.cuda.synchronize()
+    return value, and_wait
 
 
 def as_numpy(value):
     if torch is not None and isinstance(value, torch.Tensor):
         value = value.detach().resolve_conj().cpu().numpy()
     return np.asarray(value)
+
+
+def reason(problem):
+    return str(problem).strip().splitlines()[0] if str(problem).strip() else type(problem).__name__
+
+
+@contextlib.contextmanager
+def trying(name):
+    """Says why what is to be made for a peer cannot be made; the other peers go on."""
+    try:
+        yield
+    except Exception as problem:
+        say(f"{name}: not made: {reason(problem)}")
 
 
 def on_torch(array):
@@ -72,21 +94,22 @@ def peer(part, name, version, run, exact, pick=lambda value: value, allowed=1e-3
     """Adds run() to the peers of a part if pick(its value) is the exact arrays; more than the usual error is allowed to what multiplies with
     fewer bits. The calls before it is timed compile it and warm it."""
     try:
-        values = pick(wait(run()))
+        value, call = to_the_end(run)
+        values = pick(value)
         values = values if isinstance(values, (list, tuple)) else [values]
         error = max(float(np.abs(as_numpy(v)[: len(e)].reshape(e.shape) - e).max() / np.abs(e).max()) for v, e in zip(values, exact, strict=True))
-        values = None
+        value = values = None
         if not error < allowed:
             say(f"{name}, {part}: computes something else (error {error:.1e}) and is left out")
             return
-        wait(run())
+        call()
         begin = time.perf_counter()
-        wait(run())
+        call()
         seconds = time.perf_counter() - begin
     except Exception as problem:  # a peer that cannot run this row is left out, by name
-        say(f"{name}, {part}: did not run: {str(problem).strip().splitlines()[0] if str(problem).strip() else type(problem).__name__}")
+        say(f"{name}, {part}: did not run: {reason(problem)}")
         return
-    peers.append((part, {"name": name, "version": version, "error": error, "seconds": seconds}, run))
+    peers.append((part, {"name": name, "version": version, "error": error, "seconds": seconds}, call))
 
 
 def rest():
@@ -105,10 +128,10 @@ def rest():
 
 def timed(number, calls):
     """The mean seconds of so many calls."""
-    run = peers[number][2]
+    call = peers[number][2]
     begin = time.perf_counter()
     for _ in range(calls):
-        wait(run())
+        call()
     seconds = (time.perf_counter() - begin) / calls
     rest()
     return seconds
@@ -124,7 +147,8 @@ def prepare(rows, row, path):
         with np.load(path) as file:
             inputs = {key: file[key] for key in file.files}
         inputs["folder"] = os.path.dirname(path)
-        rows[row](inputs)
+        with trying(f"the other peers of {row}"):
+            rows[row](inputs)
     else:
         say(f"no peer of {row}")
     rest()
@@ -148,5 +172,5 @@ def serve(rows):
             try:
                 answer = timed(int(first), int(second))
             except Exception as problem:
-                answer = {"failed": str(problem)}
+                answer = {"failed": reason(problem)}
         print(json.dumps(answer), file=answers, flush=True)

@@ -105,7 +105,7 @@ def with_jax(x, W, R, bias, of_part, backward, exact):
 def evaluation(data):
     """Outputs and the mean loss, half the squared error over the steps that count, of all sequences."""
     x, target, mask = (np.ascontiguousarray(data[k], np.float32) for k in ("x", "target", "mask"))  # [sequences, steps, ...]
-    weights = {k: v.astype(np.float32) for k, v in data.items()}
+    weights = {k: data[k].astype(np.float32) for k in (*names, "head", "head_bias")}
     count, steps, width = x.shape
     exact, part = [data["loss"]], "evaluation"
     share = mask / mask.sum(1, keepdims=True)

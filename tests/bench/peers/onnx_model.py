@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An LSTM as an ONNX model, with a head or without, in onnxruntime and in OpenVINO."""
+import io
+
 import numpy as np
 
 from peers import common
@@ -40,19 +42,28 @@ def lstm_model(steps, batch, weight_ih, weight_hh, bias_ih, bias_hh, head=None):
     return model.SerializeToString()
 
 
+def in_onnxruntime(runtime, model):
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return "onnxruntime", runtime.__version__, lambda x: session.run(None, {"x": x})[0]
+
+
+def in_openvino(openvino, model):
+    core = openvino.Core()
+    request = core.compile_model(core.read_model(io.BytesIO(model)), "CPU", {
+        "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}).create_infer_request()
+    return "openvino", openvino.__version__.split("-")[0], lambda x: request.infer({0: x}, share_inputs=True, share_outputs=True)[0]
+
+
 def on_runtimes(model):
-    """(name, version, y of x) for each of the packages that is there."""
-    if model is None:
-        return
-    if (runtime := common.package("onnxruntime")) is not None:
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        options.execution_mode = runtime.ExecutionMode.ORT_SEQUENTIAL
-        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        yield "onnxruntime", runtime.__version__, lambda x: session.run(None, {"x": x})[0]
-    if (openvino := common.package("openvino")) is not None:
-        compiled = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1,
-                                                                "PERFORMANCE_HINT": "LATENCY"})
-        request = compiled.create_infer_request()
-        yield "openvino", openvino.__version__.split("-")[0], lambda x: request.infer({0: x}, share_inputs=True, share_outputs=True)[0]
+    """(name, version, y of x) for each of the packages that is there and takes the model."""
+    found = []
+    for name, make in (("onnxruntime", in_onnxruntime), ("openvino", in_openvino)):
+        package = common.package(name) if model is not None else None
+        if package is not None:
+            with common.trying(name):
+                found.append(make(package, model))
+    return found
