@@ -94,8 +94,9 @@ Json scaling_cell(const std::vector<std::string>& /*words*/) {
   constexpr std::int64_t one = Judging::side_by_side;
   // A batch beyond the first needs no new rollout; what it takes beyond the scores is a part's.
   constexpr std::int64_t more = 8;
-  double telling = 0.0;
-  judging.loss(judged, &telling);
+  std::vector<double> tellings;
+  for (int i = 0; i < 10; ++i) judging.loss(judged, &tellings.emplace_back(0.0));
+  const double telling = half_sample_mode(tellings);
   const double first = seconds_of([&] { judging.loss(one); }), some = seconds_of([&] { judging.loss((1 + more) * one); });
   const double told = telling * static_cast<double>(one) / static_cast<double>(judged),
                of_batch = (some - first) / static_cast<double>(more);
