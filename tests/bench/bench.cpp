@@ -43,6 +43,7 @@ constexpr int least = 20, most = 100;  // rounds
 constexpr double budget = 4.0;         // seconds of rounds beyond the least
 constexpr double slow = 1.0;           // what takes longer a call takes part in every fourth round
 constexpr int slow_every = 4;
+constexpr double idle = 0.05;  // the share of the processors that others may use
 
 /// What a device's memory does at most: a copy of a gigabyte, both sides counted.
 Roof roof_of_device(Backend& device) {
@@ -100,6 +101,9 @@ Json measured(const Row& row, Peers* with, const fs::path& folder, int threads) 
       others[part].emplace_back(
           peer, Competitor{[with, number = peer.at("number").get<int>()](std::int64_t calls) { return with->time(number, calls); },
                            peer.at("seconds").get<double>()});
+  const double busy = others_share();
+  if (busy > idle)
+    std::fprintf(stderr, "  %s: others use %.0f %% of the processors: no figure of this row counts.\n", row.name.c_str(), 100.0 * busy);
   std::vector<std::string> groups;
   for (const Part& part : row.parts)
     if (std::ranges::find(groups, part.group()) == groups.end()) groups.push_back(part.group());
@@ -152,6 +156,7 @@ Json measured(const Row& row, Peers* with, const fs::path& folder, int threads) 
                  {"device", device ? device->name() : "cpu"},
                  {"threads", threads}};
   for (const char* key : {"ours_seconds", "spread", "floor_seconds", "roof_fraction"}) result[key] = all[0][key];
+  result["others_share"] = busy;
   result["error"] = error;
   result["peers"] = all[0]["peers"];
   result["parts"] = all;

@@ -8,8 +8,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include <chrono>
+#include <fstream>
 #include <system_error>
+#include <thread>
+#include <utility>
 
 #include "array/error.h"
 #include "files/files.h"
@@ -110,6 +113,33 @@ int restrict_to(int threads) {
   if (sched_setaffinity(0, sizeof some, &some) != 0)
     throw Error("This process cannot be restricted to " + std::to_string(threads) + " processors.");
   return threads;
+}
+
+double others_share() {
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) throw Error("The processors of this process cannot be asked for.");
+  // Of each processor a line "cpu0 user nice system idle iowait irq softirq steal ...", in hundredths of a second.
+  const auto counted = [&] {
+    std::pair<double, double> idle_and_all;
+    std::ifstream file("/proc/stat");
+    for (std::string line; std::getline(file, line);) {
+      int cpu = 0;
+      double of[8];
+      if (std::sscanf(line.c_str(), "cpu%d %lf %lf %lf %lf %lf %lf %lf %lf", &cpu, of, of + 1, of + 2, of + 3, of + 4, of + 5, of + 6,
+                      of + 7) != 9 ||
+          cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &allowed))
+        continue;
+      idle_and_all.first += of[3] + of[4];
+      for (const double ticks : of) idle_and_all.second += ticks;
+    }
+    return idle_and_all;
+  };
+  const auto before = counted();
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  const auto after = counted();
+  const double all = after.second - before.second;
+  if (all <= 0.0) throw Error("/proc/stat does not say how busy the processors are.");
+  return 1.0 - (after.first - before.first) / all;
 }
 
 }  // namespace reclab::bench

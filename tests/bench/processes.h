@@ -51,4 +51,7 @@ nlohmann::ordered_json itself(const std::vector<std::string>& words);
 /// 0: to all. Returns how many there are now. Throws Error where there are fewer.
 int restrict_to(int threads);
 
+/// The share of this process's processors that others use while it and its peers rest; it takes half a second.
+double others_share();
+
 }  // namespace reclab::bench
