@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A step of training and an evaluation over the number of threads: measured for those of this machine, and predicted for any number from
 // the seconds, on one thread, of a part that one thread runs from end to end, and of the rest, which no other thread helps with:
-// seconds(n) = rest + ceil(parts / n) * part.
+// seconds(n) = rest + ceil(parts / n) * part, n being no more than the engine has threads.
 #include <algorithm>
 #include <cstdio>
 
@@ -19,6 +19,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t batches[] = {32, 256};
 constexpr std::int64_t judged = 1000;
+constexpr int most_threads = 32;  // of the engine, however many processors there are (array/cpu/processor/threads.cpp)
 constexpr std::int64_t of_part = BatchRollout::sequences_of_part;
 
 double seconds_of(const std::function<void()>& run) { return timed(run, 20, 60, 2.0).seconds; }
@@ -119,7 +120,10 @@ Json scaling(int threads) {
     Json points = Json::array();
     std::fprintf(stderr, "  %s: %lld parts of %.3f ms, the rest %.3f ms\n", name.c_str(), static_cast<long long>(parts), 1e3 * part,
                  1e3 * rest);
-    const auto predicted = [&](int n) { return rest + static_cast<double>((parts + n - 1) / n) * part; };
+    const auto predicted = [&](int n) {
+      const std::int64_t side_by_side = std::min(n, most_threads);
+      return rest + static_cast<double>((parts + side_by_side - 1) / side_by_side) * part;
+    };
     for (const int n : counts) {
       Json point = {{"threads", n}, {"predicted_seconds", predicted(n)}, {"predicted_speed_up", predicted(1) / predicted(n)}};
       std::fprintf(stderr, "    %3d %s predicted %10.3f ms, %5.2f times one thread", n, n == 1 ? "thread, " : "threads,",
