@@ -82,7 +82,7 @@ Row layer(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t 
       bind(state.initial, std::vector<float>(static_cast<std::size_t>(count(state.initial.shape())), 0.0f));
   };
   ready(*d.network, 0);
-  constexpr std::int64_t of_part = BatchRollout::sequences_of_part;
+  const std::int64_t of_part = BatchRollout::sequences_of_part(8 * H * H);
   options.batch = of_part;
   for (std::int64_t first = 0; B > of_part && B % of_part == 0 && backend.device() == Device::cpu && first < B; first += of_part) {
     d.parts.push_back(std::make_unique<Network>(architecture, hyper, options));

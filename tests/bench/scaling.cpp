@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "array/cpu/processor/threads.h"
 #include "array/error.h"
 #include "execution/batch_rollout.h"
 #include "learner.h"
@@ -19,8 +20,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t batches[] = {32, 256};
 constexpr std::int64_t judged = 1000;
-constexpr int most_threads = 32;  // of the engine, however many processors there are (array/cpu/processor/threads.cpp)
-constexpr std::int64_t of_part = BatchRollout::sequences_of_part;
+constexpr std::int64_t of_part = BatchRollout::sequences_of_part(4 * 64 * (64 + 2 + 2) + 65);  // the LSTM's weights
 
 double seconds_of(const std::function<void()>& run) { return timed(run, 20, 60, 2.0).seconds; }
 
@@ -121,7 +121,7 @@ Json scaling(int threads) {
     std::fprintf(stderr, "  %s: %lld parts of %.3f ms, the rest %.3f ms\n", name.c_str(), static_cast<long long>(parts), 1e3 * part,
                  1e3 * rest);
     const auto predicted = [&](int n) {
-      const std::int64_t side_by_side = std::min(n, most_threads);
+      const std::int64_t side_by_side = std::min(n, cpu::most_threads);
       return rest + static_cast<double>((parts + side_by_side - 1) / side_by_side) * part;
     };
     for (const int n : counts) {
