@@ -195,6 +195,9 @@ class TestResults : public test::WindowTest {
       QTRY_VERIFY_WITH_TIMEOUT(results()->place() == atlas.file && results()->table(), patience);
       QCOMPARE(results()->choice().view, atlas.choice.view);
       QCOMPARE(results()->choice().measure, atlas.choice.measure);
+      QCOMPARE(results()->choice().upright, atlas.choice.upright);
+      QCOMPARE(results()->choice().apart, atlas.choice.apart);
+      QVERIFY2(results()->choice().only == atlas.choice.only, qPrintable(atlas.title));
       QVERIFY2(!picture()->summary().groups.empty() && picture()->caption().contains(atlas.text), qPrintable(atlas.title));
       QVERIFY2(std::ranges::all_of(
                    results()->table()->states,
