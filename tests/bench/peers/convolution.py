@@ -42,24 +42,24 @@ def convolution(data):
         peer("forward", "jax.numpy.fft", jax.__version__, lambda: run(jk, ju), exact)
     if common.cuda:
         return
-    rows = np.ascontiguousarray(u.transpose(1, 2, 0))  # [B, D, T]
+    series = np.ascontiguousarray(u.transpose(1, 2, 0))  # [B, D, T]
     words = "spectrum cached, channels first"
     # The fast length next to 2T is 2T itself here; where it is not, each package may take more.
     if (fft := common.package("scipy.fft")) is not None:
         length = fft.next_fast_len(2 * T, real=True)
         of_scipy = fft.rfft(kernel, length)
         peer("forward", f"scipy.fft, {threads} workers, {words}", common.version("scipy"),
-             lambda: fft.irfft(of_scipy * fft.rfft(rows, length, workers=threads), length, workers=threads)[..., :T], exact, back)
+             lambda: fft.irfft(of_scipy * fft.rfft(series, length, workers=threads), length, workers=threads)[..., :T], exact, back)
     if (ducc0 := common.package("ducc0")) is not None:
         length = ducc0.fft.good_size(2 * T, True)
-        padded = np.zeros(rows.shape[:2] + (length,), np.float32)
-        padded[..., :T] = rows
+        padded = np.zeros(series.shape[:2] + (length,), np.float32)
+        padded[..., :T] = series
         long_kernel = np.zeros(kernel.shape[:1] + (length,), np.float32)
         long_kernel[:, :T] = kernel
         of_ducc = ducc0.fft.r2c(long_kernel, axes=(1,), nthreads=threads)
 
-        def run_ducc(space=padded, product=np.empty(rows.shape[:2] + of_ducc.shape[1:], np.complex64), out=np.empty_like(padded)):
-            space[..., :T] = rows
+        def run_ducc(space=padded, product=np.empty(series.shape[:2] + of_ducc.shape[1:], np.complex64), out=np.empty_like(padded)):
+            space[..., :T] = series
             ducc0.fft.r2c(space, axes=(2,), nthreads=threads, out=product)
             np.multiply(product, of_ducc, out=product)
             return ducc0.fft.c2r(product, axes=(2,), lastsize=length, forward=False, inorm=2, nthreads=threads, out=out, allow_overwriting_input=True)[..., :T]
@@ -67,4 +67,4 @@ def convolution(data):
         peer("forward", f"ducc0.fft, {threads} threads, {words}", ducc0.__version__, run_ducc, exact, back)
     if (mkl_fft := common.package("mkl_fft")) is not None:
         of_mkl = mkl_fft.rfft(kernel, 2 * T)
-        peer("forward", f"mkl_fft, {words}", mkl_fft.__version__, lambda: mkl_fft.irfft(of_mkl * mkl_fft.rfft(rows, 2 * T), 2 * T)[..., :T], exact, back)
+        peer("forward", f"mkl_fft, {words}", mkl_fft.__version__, lambda: mkl_fft.irfft(of_mkl * mkl_fft.rfft(series, 2 * T), 2 * T)[..., :T], exact, back)
