@@ -213,10 +213,17 @@ class Backend {
     matmul(type, {1, m, n, k, false, transpose}, a, b, c, accumulate);
     if (added) add_to_rows(type, m, n, added, by_rows, c);
   }
-  /// Entries [from, to) of that for one row, both multiples of 32 or `to` the last: the same bits, on the calling thread alone. Of a host's
-  /// memory.
-  virtual void row_times_packed(DType, std::int64_t /*n*/, std::int64_t /*k*/, const void* /*a*/, const void* /*packed*/,
-                                const void* /*added*/, void* /*c*/, std::int64_t /*from*/, std::int64_t /*to*/) {}
+  /// Entries [from, to) of that for one row and a b [n, k] that is transposed, both multiples of 32 or `to` the last: the same bits.
+  /// Several threads may call it at once.
+  virtual void row_times_packed(DType type, std::int64_t /*n*/, std::int64_t k, const void* a, const void* b, const void* /*packed*/,
+                                const void* added, void* c, std::int64_t from, std::int64_t to) {
+    const auto entry = [&](auto* array, std::int64_t i) {
+      using Byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(array)>>, const char, char>;
+      return static_cast<Byte*>(array) + static_cast<std::size_t>(i) * bytes_of(type);
+    };
+    matmul(type, {1, 1, to - from, k, false, true}, a, entry(b, from * k), entry(c, from), false);
+    if (added) add_to_rows(type, 1, to - from, entry(added, from), false, entry(c, from));
+  }
 
   /// complex from two real arrays, and its adjoint: greal += Re g, gimag += Im g (either may be null).
   virtual void join(DType complex, std::int64_t n, const void* real, const void* imag, void* z) = 0;

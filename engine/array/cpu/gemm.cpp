@@ -239,16 +239,23 @@ void pack_rows(std::int64_t m, std::int64_t k, const T* a, T* packed) {
   }
 }
 
+namespace {
+
+/// C = A times a packed B, as gemm_packed() has it, in blocks that threads can make.
 template <class T>
-void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, bool by_panels, const T* packed, const T* added,
-                 std::int64_t added_row, T* c, bool accumulate) {
-  constexpr int nr = column_tile<T>;
-  static_assert(row_tile <= packed_rows && packed_rows % row_tile == 0);
-  constexpr std::int64_t row_block = 96, deep = 512, one_vector = vector_bytes / sizeof(T);
-  static_assert(row_block % packed_rows == 0);
-  const std::int64_t panels = (n + nr - 1) / nr;
-  /// Rows [row, row + rows) by panels [first, last). A row alone takes four panels together, so that no sum waits for the one before it.
-  const auto block = [&](std::int64_t row, std::int64_t rows, std::int64_t first, std::int64_t last) {
+struct PackedProduct {
+  std::int64_t m, n, k;
+  const T* a;
+  bool by_panels;
+  const T *packed, *added;
+  std::int64_t added_row;
+  T* c;
+  bool accumulate;
+
+  /// Rows [row, row + rows) by panels [first, last). One or two rows take up to four panels together, so that no sum waits for the one
+  /// before it.
+  void block(std::int64_t row, std::int64_t rows, std::int64_t first, std::int64_t last) const {
+    constexpr std::int64_t nr = column_tile<T>, deep = 512, one_vector = vector_bytes / sizeof(T);
     for (std::int64_t p0 = 0; p0 < k; p0 += deep) {
       check_stop();
       const std::int64_t depth = std::min(deep, k - p0);
@@ -286,6 +293,8 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, boo
         };
         if (m <= 2 && panel + 4 <= last)
           rows_by(std::integral_constant<int, 1>{}, std::integral_constant<int, 4>{});
+        else if (m <= 2 && panel + 2 <= last)
+          rows_by(std::integral_constant<int, 1>{}, std::integral_constant<int, 2>{});
         else if (m <= 2)
           rows_by(std::integral_constant<int, 1>{}, std::integral_constant<int, 1>{});
         else if (n - panel * nr <= one_vector)
@@ -298,46 +307,38 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, boo
       for (std::int64_t i = row; i < row + rows; ++i)
         for (std::int64_t j = first * nr; j < std::min(n, last * nr); ++j)
           c[i * n + j] = (accumulate ? c[i * n + j] : T(0)) + (added ? added[i * added_row + j] : T(0));
-  };
+  }
+};
+
+}  // namespace
+
+template <class T>
+void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, bool by_panels, const T* packed, const T* added,
+                 std::int64_t added_row, T* c, bool accumulate) {
+  static_assert(row_tile <= packed_rows && packed_rows % row_tile == 0);
+  constexpr std::int64_t row_block = 96;
+  static_assert(row_block % packed_rows == 0);
+  const PackedProduct<T> product{m, n, k, a, by_panels, packed, added, added_row, c, accumulate};
+  const std::int64_t panels = (n + column_tile<T> - 1) / column_tile<T>;
   constexpr std::int64_t worth_threads = std::int64_t{1} << 16;
   const std::int64_t blocks = (m + row_block - 1) / row_block, groups = panels / 4, threads = thread_count();
   if (m * n * k >= worth_threads && blocks >= 2 * threads) {
-    parallel(blocks, [&](std::int64_t i) { block(i * row_block, std::min(row_block, m - i * row_block), 0, panels); });
+    parallel(blocks, [&](std::int64_t i) { product.block(i * row_block, std::min(row_block, m - i * row_block), 0, panels); });
   } else if (m * n * k >= worth_threads && groups >= 2) {
     // A thread's part of the matrix is the same at every call, so it stays in that processor's own cache.
     const std::int64_t parts = std::min(groups, m * n * k < (std::int64_t{1} << 22) ? threads : 4 * threads);
-    parallel(parts, [&](std::int64_t i) { block(0, m, groups * i / parts * 4, i + 1 == parts ? panels : groups * (i + 1) / parts * 4); });
+    parallel(parts,
+             [&](std::int64_t i) { product.block(0, m, groups * i / parts * 4, i + 1 == parts ? panels : groups * (i + 1) / parts * 4); });
   } else {
-    for (std::int64_t i = 0; i < blocks; ++i) block(i * row_block, std::min(row_block, m - i * row_block), 0, panels);
+    for (std::int64_t i = 0; i < blocks; ++i) product.block(i * row_block, std::min(row_block, m - i * row_block), 0, panels);
   }
 }
 
 template <class T>
 void row_times_packed(std::int64_t n, std::int64_t k, const T* a, const T* packed, const T* added, T* c, std::int64_t from,
                       std::int64_t to) {
-  constexpr std::int64_t nr = column_tile<T>, deep = 512;
-  const std::int64_t first = from / nr, last = (to + nr - 1) / nr;
-  for (std::int64_t p0 = 0; p0 < k || p0 == 0; p0 += deep) {
-    check_stop();
-    const std::int64_t depth = std::min(deep, k - p0);
-    const T* to_add = p0 + depth == k ? added : nullptr;
-    for (std::int64_t done = 0; done < last - first;) {
-      const auto some = [&](auto panels) {
-        const std::int64_t panel = first + done;
-        panel_tile<T, 1, panels, false>(depth, a + p0, k, packed + panel * k * nr + p0 * nr, k * nr, c + panel * nr, n,
-                                        std::min<std::int64_t>(n - panel * nr, panels * nr), p0 > 0, to_add ? to_add + panel * nr : nullptr,
-                                        0);
-        done += panels;
-      };
-      // No sum waits for the one before it.
-      if (last - first - done >= 4)
-        some(std::integral_constant<int, 4>{});
-      else if (last - first - done >= 2)
-        some(std::integral_constant<int, 2>{});
-      else
-        some(std::integral_constant<int, 1>{});
-    }
-  }
+  PackedProduct<T>{1, n, k, a, false, packed, added, 0, c, false}.block(0, 1, from / column_tile<T>,
+                                                                        (to + column_tile<T> - 1) / column_tile<T>);
 }
 
 template void row_times_packed<float>(std::int64_t, std::int64_t, const float*, const float*, const float*, float*, std::int64_t,

@@ -153,8 +153,8 @@ void CpuBackend::matmul_packed(DType type, std::int64_t m, std::int64_t n, std::
   });
 }
 
-void CpuBackend::row_times_packed(DType type, std::int64_t n, std::int64_t k, const void* a, const void* packed, const void* added, void* c,
-                                  std::int64_t from, std::int64_t to) {
+void CpuBackend::row_times_packed(DType type, std::int64_t n, std::int64_t k, const void* a, const void*, const void* packed,
+                                  const void* added, void* c, std::int64_t from, std::int64_t to) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     cpu::row_times_packed(n, k, as<T>(a), as<T>(packed), as<T>(added), as<T>(c), from, to);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The rule of the same bits: a row of a matrix product is summed in order with one rounding a term, whatever is computed with it and
 // however.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -37,9 +38,9 @@ void same_bits(DType type) {
   };
   Backend& cpu = cpu_backend();
   // From one entry to what all processors share, beside the widths of tiles and panels.
-  for (const Size s :
-       {Size{1, 1, 1}, Size{1, 1024, 256}, Size{2, 257, 31}, Size{3, 33, 1000}, Size{7, 95, 17}, Size{8, 128, 129}, Size{17, 300, 64},
-        Size{33, 1025, 40}, Size{100, 64, 513}, Size{390, 96, 70}, Size{200, 7, 900}, Size{77, 12, 40}, Size{130, 16, 500}, Size{5, 7, 0}})
+  for (const Size s : {Size{1, 1, 1}, Size{1, 1024, 256}, Size{1, 330, 700}, Size{2, 257, 31}, Size{3, 33, 1000}, Size{7, 95, 17},
+                       Size{8, 128, 129}, Size{17, 300, 64}, Size{33, 1025, 40}, Size{100, 64, 513}, Size{390, 96, 70}, Size{200, 7, 900},
+                       Size{77, 12, 40}, Size{130, 16, 500}, Size{5, 7, 0}})
     for (const bool transpose : {false, true})
       for (const bool accumulate : {false, true}) {
         Rng rng(5);
@@ -70,6 +71,19 @@ void same_bits(DType type) {
         c = before;
         cpu.matmul_packed(type, s.m, s.n, s.k, transpose, a.data(), nullptr, packed.data(), nullptr, false, c.data(), accumulate);
         expect(c, "packed");
+        if (transpose && s.m == 1 && !accumulate)
+          for (const std::int64_t piece : {32, 64, 96, 160})
+            for (const bool own : {true, false}) {  // what any backend does that packs nothing
+              c = before;
+              for (std::int64_t from = 0; from < s.n; from += piece) {
+                const std::int64_t to = std::min(s.n, from + piece);
+                if (own)
+                  cpu.row_times_packed(type, s.n, s.k, a.data(), b.data(), packed.data(), nullptr, c.data(), from, to);
+                else
+                  cpu.Backend::row_times_packed(type, s.n, s.k, a.data(), b.data(), nullptr, nullptr, c.data(), from, to);
+              }
+              expect(c, own ? "in pieces of a row" : "in pieces of a row that is not packed");
+            }
         // What is added comes after the sum, as an addition of its own.
         const auto bias = random<T>(rng, s.n), rows = random<T>(rng, s.m * s.n);
         for (const bool by_rows : {false, true}) {
