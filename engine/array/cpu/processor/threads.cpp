@@ -126,35 +126,28 @@ class ThreadPool {
 
   static constexpr int words_of(int parts) { return (parts + of_word - 1) / of_word; }
 
-  /// Parts of a round until none is left: first those of this thread, which are the same ones from call to call, so that their data are in
-  /// its caches; then those that others have not begun.
+  /// Parts of a round until none is left, the words of claims one after the other, from that of this thread's own parts on.
   void take(int thread, std::uint32_t round) {
-    int word = 0;
-    for (int empty = -1;;) {  // the words that were found empty one after another; -1: the first word has not been looked at
-      std::uint64_t claims = claims_[word].of.load(std::memory_order_acquire);
+    // The first word is written last: where it is of this round, so are the others.
+    if (claims_[0].of.load(std::memory_order_acquire) >> 32 != round) return;
+    const int parts = parts_.load(std::memory_order_relaxed), words = words_of(parts), own = parts * thread / of_ / of_word;
+    for (int i = 0; i < words; ++i) take_of(claims_[(own + i) % words].of, (own + i) % words * of_word, thread, round);
+  }
+  /// Those of a word, which has the parts from `base` on: first those of this thread, which are the same ones from call to call, so that
+  /// their data are in its caches; then those that others have not begun.
+  void take_of(std::atomic<std::uint64_t>& word, int base, int thread, std::uint32_t round) {
+    for (;;) {
+      std::uint64_t claims = word.load(std::memory_order_acquire);
       if (claims >> 32 != round) return;
       const auto* work = work_.load(std::memory_order_relaxed);
       const std::int64_t n = count_.load(std::memory_order_relaxed);
-      const int parts = parts_.load(std::memory_order_relaxed), words = words_of(parts);
+      const int parts = parts_.load(std::memory_order_relaxed);
       const auto* stop = stop_.load(std::memory_order_relaxed);
-      const int first = parts * thread / of_, end = parts * (thread + 1) / of_;
-      if (const int own = std::min(first, parts - 1) / of_word; empty < 0 && own != word) {
-        word = own;
-        empty = 0;
-        continue;
-      }
       const std::uint32_t left = ~static_cast<std::uint32_t>(claims);
-      if (left == 0) {
-        empty = std::max(empty, 0) + 1;
-        if (empty >= words) return;
-        word = (word + 1) % words;
-        continue;
-      }
-      empty = 0;
-      const int base = word * of_word;
-      const std::uint32_t own = left & below(end - base) & ~below(first - base);
+      if (left == 0) return;
+      const std::uint32_t own = left & below(parts * (thread + 1) / of_ - base) & ~below(parts * thread / of_ - base);
       const int bit = own ? std::countr_zero(own) : 31 - std::countl_zero(left), part = base + bit;
-      if (!claims_[word].of.compare_exchange_weak(claims, claims | std::uint64_t{1} << bit, std::memory_order_acq_rel)) continue;
+      if (!word.compare_exchange_weak(claims, claims | std::uint64_t{1} << bit, std::memory_order_acq_rel)) continue;
       try {
         const StopScope scope(stop);
         for (std::int64_t i = n * part / parts; i < n * (part + 1) / parts; ++i) {
