@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "array/cpu/fourier/fourier.h"
+#include "array/cpu/fourier/groups.h"
 #include "array/cpu/processor/pairs.h"
 #include "array/cpu/processor/scratch.h"
 #include "array/stop.h"
@@ -27,8 +28,7 @@ struct Fourier {
 
 const Fourier& fourier(std::int64_t steps) {
   static auto& plans = *new std::map<std::int64_t, Fourier>;  // to the end of the process, when other threads may still compute
-  std::int64_t size = 1;
-  while (size < 2 * steps) size *= 2;
+  const std::int64_t size = transform_size(steps);
   const std::lock_guard lock(cpu::planner());
   const auto found = plans.find(size);
   if (found != plans.end()) return found->second;
@@ -139,11 +139,7 @@ std::size_t CpuBackend::vandermonde_scratch(std::int64_t modes) const {
 }
 
 std::size_t CpuBackend::convolve_scratch(DType type, std::int64_t steps, bool adjoint) const {
-  if (is_complex(type)) {
-    std::size_t size = 1;
-    while (size < 2 * static_cast<std::size_t>(steps)) size *= 2;
-    return (adjoint ? 4 : 2) * size * sizeof(std::complex<double>);
-  }
+  if (is_complex(type)) return (adjoint ? 4 : 2) * static_cast<std::size_t>(transform_size(steps)) * sizeof(std::complex<double>);
   std::int64_t most = 0;
   with_real(type, [&](auto zero) {
     using T = decltype(zero);

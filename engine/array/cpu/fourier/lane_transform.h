@@ -150,14 +150,15 @@ struct LaneTransform {
     return {static_cast<T>(std::cos(angle)), static_cast<T>(std::sin(angle))};
   }
 
-  void forward(Point* z, Index n, std::size_t level) const {
+  /// The transform of one or two points, there and back.
+  static void small(Point* z, Index n) {
     if (n == 1) return;
-    if (n == 2) {
-      const Point a = z[0], b = z[1];
-      z[0] = add(a, b);
-      z[1] = subtract(a, b);
-      return;
-    }
+    const Point a = z[0], b = z[1];
+    z[0] = add(a, b);
+    z[1] = subtract(a, b);
+  }
+  void forward(Point* z, Index n, std::size_t level) const {
+    if (n <= 2) return small(z, n);
     const Index quarter = n / 4;
     const Turn* w = turns_.data() + first_[level];
     for (Index j = 0; j < quarter; ++j, w += 3) {
@@ -178,13 +179,7 @@ struct LaneTransform {
     for (Index block = 0; block < 4; ++block) forward(z + block * quarter, quarter, level + 1);
   }
   void backward(Point* z, Index n, std::size_t level) const {
-    if (n == 1) return;
-    if (n == 2) {
-      const Point a = z[0], b = z[1];
-      z[0] = add(a, b);
-      z[1] = subtract(a, b);
-      return;
-    }
+    if (n <= 2) return small(z, n);
     const Index quarter = n / 4;
     for (Index block = 0; n > 4 && block < 4; ++block) backward(z + block * quarter, quarter, level + 1);
     const Turn* w = turns_.data() + first_[level];

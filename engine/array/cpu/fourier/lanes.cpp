@@ -5,8 +5,8 @@
 #include <mutex>
 
 #include "array/cpu/fourier/fourier.h"
+#include "array/cpu/fourier/groups.h"
 #include "array/cpu/fourier/lane_transform.h"
-#include "array/cpu/processor/threads.h"
 #include "array/demand.h"
 #include "array/stop.h"
 
@@ -16,11 +16,7 @@ namespace {
 using Index = std::int64_t;
 constexpr Index fewest_points = 16;
 
-Index points_of(Index steps) {
-  Index points = fewest_points;
-  while (points < steps) points *= 2;
-  return points;
-}
+Index points_of(Index steps) { return std::max(fewest_points, transform_size(steps) / 2); }
 
 template <class T>
 const LaneTransform<T>& transform(Index steps) {
@@ -43,19 +39,6 @@ void store(T* to, Index n, typename LaneTransform<T>::V v) {
   std::memcpy(to, &v, static_cast<std::size_t>(n) * sizeof(T));
 }
 
-/// Calls f(first channel, channels of it) for each group of lanes, on all processors; a group that is whole has its size as a constant.
-template <class T, class F>
-void each_group(Index channels, const F& f) {
-  constexpr Index lanes = LaneTransform<T>::lanes;
-  parallel((channels + lanes - 1) / lanes, [&](Index group) {
-    const Index c = group * lanes, n = std::min(lanes, channels - c);
-    if (n == lanes)
-      f(c, std::integral_constant<Index, lanes>{});
-    else
-      f(c, n);
-  });
-}
-
 template <class T>
 class ByLanes final : public Convolution<T> {
   using Transform = LaneTransform<T>;
@@ -73,14 +56,14 @@ class ByLanes final : public Convolution<T> {
   }
   void spectrum(Index steps, Index channels, const T* kernel, T* spectrum) const override {
     const Transform& t = transform<T>(steps);
-    each_group<T>(channels, [&](Index c, auto n) {
+    each_group<lanes>(channels, [&](Index c, auto n) {
       const Points z(t.points);
       transform_kernel(t, steps, kernel + c * steps, n, z.data(), spectrum + c / lanes * t.spectrum_size());
     });
   }
   void convolve(Index steps, Index batch, Index channels, const T* kernel, const T* spectrum, const T* u, T* y) const override {
     const Transform& t = transform<T>(steps);
-    each_group<T>(channels, [&](Index c, auto n) {
+    each_group<lanes>(channels, [&](Index c, auto n) {
       const Points z(t.points);
       const Kernel k(t, steps, channels, kernel, spectrum, c, n, z.data());
       for (Index b = 0; b < batch; ++b) {
@@ -100,7 +83,7 @@ class ByLanes final : public Convolution<T> {
   void adjoint(Index steps, Index batch, Index channels, const T* kernel, const T* spectrum, const T* u, const T* gy, T* gkernel,
                T* gu) const override {
     const Transform& t = transform<T>(steps);
-    each_group<T>(channels, [&](Index c, auto n) {
+    each_group<lanes>(channels, [&](Index c, auto n) {
       const Points x(t.points), g(t.points), sum(gkernel ? t.points : 0);
       const Kernel k(t, steps, channels, kernel, spectrum, c, n, x.data());
       if (gkernel) std::fill_n(sum.data(), t.points, Point{});

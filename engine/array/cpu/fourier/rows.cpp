@@ -11,9 +11,9 @@
 #include <optional>
 #include <vector>
 
+#include "array/cpu/fourier/groups.h"
 #include "array/cpu/processor/pairs.h"
 #include "array/cpu/processor/scratch.h"
-#include "array/cpu/processor/threads.h"
 
 namespace reclab::cpu {
 namespace {
@@ -77,8 +77,7 @@ std::int64_t row_of(std::int64_t size) { return (size + 2 + 15) / 16 * 16; }
 template <class T>
 const Transform<T>& transform(std::int64_t steps) {
   static auto& known = *new std::map<std::int64_t, Transform<T>>;  // to the end of the process, when other threads may still compute
-  std::int64_t size = 1;
-  while (size < 2 * steps) size *= 2;
+  const std::int64_t size = transform_size(steps);
   const std::lock_guard lock(planner());
   const auto found = known.find(size);
   if (found != known.end()) return found->second;
@@ -171,14 +170,11 @@ class ByRows final : public Convolution<T> {
  public:
   std::int64_t spectrum_size(std::int64_t steps, std::int64_t channels) const override { return channels * transform<T>(steps).row; }
   std::int64_t scratch(std::int64_t steps, bool adjoint) const override {
-    std::int64_t size = 1;
-    while (size < 2 * steps) size *= 2;
-    return thread_count() * (adjoint ? 4 : 2) * together<T> * row_of(size);
+    return thread_count() * (adjoint ? 4 : 2) * together<T> * row_of(transform_size(steps));
   }
   void spectrum(std::int64_t steps, std::int64_t channels, const T* kernel, T* spectrum) const override {
     const Transform<T>& t = transform<T>(steps);
-    parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
-      const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
+    each_group<together<T>>(channels, [&](std::int64_t c, auto n) {
       PairedRows<T> k(t);
       k.load(kernel + c * steps, n, steps, 1, steps);
       std::copy_n(reinterpret_cast<const T*>(k.row(0)), n * t.row, spectrum + c * t.row);
@@ -187,8 +183,7 @@ class ByRows final : public Convolution<T> {
   void convolve(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u,
                 T* y) const override {
     const Transform<T>& t = transform<T>(steps);
-    parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
-      const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
+    each_group<together<T>>(channels, [&](std::int64_t c, auto n) {
       const Kernel<T> k(t, kernel, spectrum, steps, c, n);
       PairedRows<T> x(t);
       for (std::int64_t b = 0; b < batch; ++b) {
@@ -201,8 +196,7 @@ class ByRows final : public Convolution<T> {
   void adjoint(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u, const T* gy,
                T* gkernel, T* gu) const override {
     const Transform<T>& t = transform<T>(steps);
-    parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
-      const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
+    each_group<together<T>>(channels, [&](std::int64_t c, auto n) {
       const Kernel<T> k(t, kernel, spectrum, steps, c, n);
       PairedRows<T> x(t), g(t), sum(t);
       sum.clear();
