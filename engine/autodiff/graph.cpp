@@ -397,22 +397,16 @@ std::int64_t Graph::unit_work(std::size_t phase) const {
   for (const UnitStep& one : unit_phases_[phase]) work += one.work;
   return work;
 }
-void Graph::prepare_units() {
+void Graph::point_units(bool moving) {
   for (auto& phase : unit_phases_)
     for (UnitStep& one : phase) {
       for (std::size_t i = 0; i < one.inputs; ++i)
-        if (!one.moves[i]) one.in[i] = data(one.in_ids[i]);
-      if (!one.out_moves) one.out = data(one.out_id);
+        if (one.moves[i] == moving) one.in[i] = data(one.in_ids[i]);
+      if (one.out_moves == moving) one.out = data(one.out_id);
     }
 }
-void Graph::begin_units() {
-  for (auto& phase : unit_phases_)
-    for (UnitStep& one : phase) {
-      for (std::size_t i = 0; i < one.inputs; ++i)
-        if (one.moves[i]) one.in[i] = data(one.in_ids[i]);
-      if (one.out_moves) one.out = data(one.out_id);
-    }
-}
+void Graph::prepare_units() { point_units(false); }
+void Graph::begin_units() { point_units(true); }
 void Graph::run_units(std::size_t phase, std::int64_t from, std::int64_t to) {
   for (UnitStep& one : unit_phases_[phase]) {
     const ForwardCall call{*backend_, {one.in, one.inputs}, {&one.out, 1}, {}, false};

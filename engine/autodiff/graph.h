@@ -214,6 +214,7 @@ class Graph {
   std::vector<DeviceArray> tangent_scratch_;
 
   void lay_out_runs();
+  void point_units(bool moving);
   static std::size_t size_of(const Node& node);
   static bool owns_value(const Node& node);
   void* data(int id) const;
