@@ -22,7 +22,6 @@
 #include "files/files.h"
 #include "options.h"
 #include "parameters/nearest.h"
-#include "parameters/typed.h"
 #include "sequence/format.h"
 #include "serve/serve.h"
 #include "study/subcommand.h"
@@ -146,14 +145,21 @@ int reclab_main(const std::vector<std::string>& arguments, Interrupt& interrupt,
   app.get_formatter()->column_width(28);
 
   int status = 0;
-  std::string threads;
+  std::string threads;  // of the process, so a line that `reclab serve` carries out chooses none
+  const auto add_threads = [&](CLI::App& command) {
+    if (!runs)
+      command.add_option("--threads", threads, "Threads that compute; results have the same bits with any number (one a processor)")
+          ->type_name("N");
+  };
+  const auto choose_threads = [&] {
+    if (!threads.empty()) cpu::use_threads(threads_of(threads, 0));
+  };
   const auto computing = [&]<class Options>(const std::string& name, const std::string& text, int (*compute)(const Options&, Interrupt&),
                                             const Options& options) {
     CLI::App* made = app.add_subcommand(name, text);
-    made->add_option("--threads", threads, "Threads that compute; results have the same bits with any number (one a processor)")
-        ->type_name("N");
-    made->callback([&status, &interrupt, &options, &threads, compute] {
-      if (!threads.empty()) cpu::use_threads(static_cast<int>(*integer("--threads", threads, 1, cpu::most_threads)));
+    add_threads(*made);
+    made->callback([&status, &interrupt, &options, &choose_threads, compute] {
+      choose_threads();
       interrupt.watch();
       status = compute(options, interrupt);
     });
@@ -241,7 +247,9 @@ int reclab_main(const std::vector<std::string>& arguments, Interrupt& interrupt,
   bool stdio = false;
   sub = app.add_subcommand("serve", "Carries out such lines one after the other, for programs that ask often (engine/docs/python.md)");
   sub->add_flag("--stdio", stdio, "Requests on standard input, answers on standard output")->required();
+  add_threads(*sub);
   sub->callback([&] {
+    choose_threads();
     if (runs) usage_error("serve", "is what carries this out; give another command.");
     status =
         serve(interrupt, [&](const std::vector<std::string>& words, RunServer& server) { return reclab_main(words, interrupt, &server); });

@@ -4,10 +4,12 @@
 #include <CLI/CLI.hpp>
 #include <iterator>
 
+#include "array/cpu/processor/threads.h"
 #include "array/error.h"
 #include "experiment/command/run_fields.h"
 #include "experiment/training/plan.h"
 #include "files/files.h"
+#include "parameters/typed.h"
 #include "sequence/format.h"
 #include "streams/stream.h"
 #include "study/subcommand.h"
@@ -145,6 +147,10 @@ StudyOptions study_options(const std::string& study, const std::vector<std::stri
   StudyOptions options;
   options.study = study;
   return parsed(add_study, arguments, options);
+}
+
+int threads_of(const std::string& text, int usual) {
+  return static_cast<int>(integer("--threads", text, 1, cpu::most_threads).value_or(usual));
 }
 
 }  // namespace reclab::cli

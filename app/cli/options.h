@@ -35,6 +35,9 @@ TrainOptions train_options(const std::vector<std::string>& arguments);
 StreamOptions stream_options(const std::vector<std::string>& arguments);
 StudyOptions study_options(const std::string& study, const std::vector<std::string>& arguments);
 
+/// The value of --threads; `usual` where there is none. Throws Error for another number than the engine can have.
+int threads_of(const std::string& text, int usual);
+
 /// The request of `reclab train` without --resume. Throws Error.
 TrainingRequest training_request_of(const TrainOptions& options, const PresetLibrary& presets);
 

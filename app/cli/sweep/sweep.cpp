@@ -17,6 +17,7 @@
 #include "commands.h"
 #include "experiment/command/command.h"
 #include "files/files.h"
+#include "options.h"
 #include "parameters/typed.h"
 #include "sweep/emit.h"
 #include "sweep/workers.h"
@@ -30,10 +31,6 @@ namespace fs = std::filesystem;
 
 int count_of(const std::string& option, const std::string& text, int usual) {
   return static_cast<int>(integer(option, text, 1, 1'000'000).value_or(usual));
-}
-
-int threads_of(const SweepOptions& options) {
-  return static_cast<int>(integer("--threads", options.threads, 1, cpu::most_threads).value_or(1));
 }
 
 int plan_sweep(const SweepOptions& options, Interrupt& interrupt) {
@@ -67,7 +64,7 @@ int processors() {
 
 int run_sweep(const SweepOptions& options, Interrupt& interrupt) {
   const SweepFolder folder(options.folder);
-  const int threads = threads_of(options);
+  const int threads = threads_of(options.threads, 1);
   const int jobs = count_of("--jobs", options.jobs, std::max(1, processors() / threads));
   const RunCounts counts = run_cells(folder, jobs, threads, interrupt.token());
   tidy(folder);
@@ -86,7 +83,7 @@ int run_sweep(const SweepOptions& options, Interrupt& interrupt) {
 int compute_cells(const SweepOptions& options, Interrupt& interrupt) {
   const SweepFolder folder(options.folder);
   const PresetLibrary all = library();
-  cpu::use_threads(threads_of(options));
+  cpu::use_threads(threads_of(options.threads, 1));
   if (options.cell == "-") {
     serve_cells(folder, all, interrupt.token());
     return 0;
@@ -145,7 +142,7 @@ int emit_script(const SweepOptions& options) {
   EmitOptions emit{.program = fs::read_symlink("/proc/self/exe").string()};
   emit.chunk = integer("--chunk", options.chunk, 1, 1'000'000).value_or(0);
   emit.at_once = integer("--jobs", options.jobs, 1, 1'000'000).value_or(0);
-  emit.threads = threads_of(options);
+  emit.threads = threads_of(options.threads, 1);
   std::cout << emitted(folder, options.target, emit);
   return 0;
 }

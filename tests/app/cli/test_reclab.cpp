@@ -414,6 +414,7 @@ TEST_CASE("bench times a primitive by itself, and says what it has") {
   refused({"bench", "diagonal", "--set", "heads=2"}, {"diagonal", "heads", "width"});
   refused({"bench", "diagonal", "--forms", "newton"}, {"--forms", "newton", "scan"});
   refused({"bench", "lstm", "--batch", "0"}, {"--batch", "\"0\""});
+  refused({"bench", "lstm", "--threads", "0"}, {"--threads", "\"0\"", "1 to 256"});
   refused({"bench", "diagonl"}, {"\"diagonl\""});
   refused({"bench", "lstm", "--lengths", "8", "--export", "/nowhere/to/be.csv"}, {"/nowhere/to/be.csv"});
 }

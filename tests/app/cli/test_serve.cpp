@@ -132,6 +132,7 @@ TEST_CASE("a bad request is answered with one sentence, and the next one as if t
       {R"({"command": ["run", "lstm", "--set", ""]})", "is empty"},
       {R"({"command": ["run", "lstm", "--input", "/nowhere/a.csv"]})", "/nowhere/a.csv"},
       {R"({"command": ["serve", "--stdio"]})", "give another command"},
+      {R"({"command": ["train", "lstm", "--threads", "2"]})", "no option \"--threads\""},
       {R"({"command": ["stream", "lstm", "--source", "stdin", "--steps", "10"]})", ""},
       {R"({"command": ["run", "lstm"], "files": 3})", "no list of {"},
       {R"({"command": ["run", "lstm"], "files": [{"name": "a", "bytes": -1}]})", "no list of {"},
