@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -12,8 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "array/backend.h"
+#include "array/cpu/processor/threads.h"
 #include "array/device_array.h"
 #include "array/error.h"
+#include "parameters/typed.h"
 #include "processes.h"
 #include "rows.h"
 #include "timed.h"
@@ -194,14 +195,6 @@ void print(const Json& result) {
   }
 }
 
-int number_of(const std::string& word) {
-  int value = -1;
-  const auto [end, failure] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (failure != std::errc() || end != word.data() + word.size() || value < 1)
-    throw Error("--threads " + word + ": give a whole number from 1 on.");
-  return value;
-}
-
 int run(std::vector<std::string> words) {
   std::vector<std::string> rows;
   std::string python;
@@ -211,7 +204,7 @@ int run(std::vector<std::string> words) {
     if (words[i] == "--peers" && more)
       python = words[++i];
     else if (words[i] == "--threads" && more)
-      threads = number_of(words[++i]);
+      threads = static_cast<int>(*integer("--threads", words[++i], 1, cpu::most_threads));
     else if (words[i] == "--cell") {  // a part of a study, in a process of its own
       restrict_to(threads);
       std::cout << study_cell({words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end()}).dump() << std::endl;

@@ -15,20 +15,9 @@ namespace {
 
 constexpr std::int64_t count = 1000;
 
-const std::vector<double>& weight(const Judging& judging, const std::string& name) {
-  for (const auto& entry : judging.judged.prepared->parameters.entries())
-    if (entry.name == name) return entry.values;
-  throw Error("The LSTM has no weight " + name + ".");
-}
-std::vector<double> rounded(const std::vector<double>& values) {
-  std::vector<double> to;
-  for (const double value : values) to.push_back(static_cast<double>(static_cast<float>(value)));
-  return to;
-}
-
 /// The mean loss of all, by plain loops in float64.
 double exact_loss(const Judging& judging) {
-  const auto of = [&](const std::string& name) { return rounded(weight(judging, name)); };
+  const auto of = [&](const std::string& name) { return rounded(judging.judged.prepared->parameters, name); };
   const LstmWeights lstm{of("0/weight_ih"), of("0/weight_hh"), of("0/bias_ih"), of("0/bias_hh")};
   const std::vector<double> head = of("head/weight"), bias = of("head/bias");
   const auto H = static_cast<std::size_t>(Judging::width);
@@ -123,7 +112,7 @@ Row evaluation(const std::string& name) {
                                               {"0/bias_hh", "bias_hh", Shape{4 * H}},
                                               {"head/weight", "head", Shape{1, H}},
                                               {"head/bias", "head_bias", Shape{1}}})
-      file.add(theirs, shape, std::span<const double>(weight(d.judging, mine)));
+      file.add(theirs, shape, std::span<const double>(d.judging.judged.prepared->parameters.find(mine)->values));
   };
   row.kept = data;
   return row;

@@ -15,6 +15,7 @@
 #include "array/device_array.h"
 #include "array/rng.h"
 #include "files/npz.h"
+#include "models/network.h"
 
 namespace reclab::bench {
 
@@ -68,6 +69,9 @@ double difference(const std::vector<A>& ours, const std::vector<B>& exact) {
 inline void save(NpzWriter& file, const std::string& name, const Shape& shape, const std::vector<float>& values) {
   file.add(name, shape, std::span<const float>(values));
 }
+
+/// The values of one of these parameters, rounded to float32.
+std::vector<double> rounded(Parameters& parameters, const std::string& name);
 
 /// The weights of an LSTM, as PyTorch has them, rounded to float32.
 struct LstmWeights {

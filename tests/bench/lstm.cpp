@@ -12,6 +12,12 @@
 
 namespace reclab::bench {
 
+std::vector<double> rounded(Parameters& parameters, const std::string& name) {
+  std::vector<double> values;
+  for (const double value : parameters.find(name)->values) values.push_back(static_cast<double>(static_cast<float>(value)));
+  return values;
+}
+
 std::vector<double> lstm_in_float64(const LstmWeights& weights, std::span<const float> x, std::int64_t steps, std::int64_t batch,
                                     std::int64_t width, std::int64_t hidden) {
   const auto H = static_cast<std::size_t>(hidden), B = static_cast<std::size_t>(batch), D = static_cast<std::size_t>(width);
@@ -149,11 +155,7 @@ Row layer(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t 
                          {},
                          "with backward" + of_size});
   row.error = [&d, B, T, H] {
-    const auto weights = [&](const std::string& key) {
-      std::vector<double> rounded;
-      for (const double x : d.parameters.find("0/" + key)->values) rounded.push_back(static_cast<double>(static_cast<float>(x)));
-      return rounded;
-    };
+    const auto weights = [&](const std::string& key) { return rounded(d.parameters, "0/" + key); };
     const auto exact = lstm_in_float64({weights("weight_ih"), weights("weight_hh"), weights("bias_ih"), weights("bias_hh")}, d.x,
                                        std::min<std::int64_t>(T, 50), B, H, H);
     return difference(from<float>(d.backend, d.network->graph().value(d.network->output()), exact.size()), exact);
