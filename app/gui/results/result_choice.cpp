@@ -50,9 +50,11 @@ ResultChoice usual_choice(const ResultTable& table) {
 
 ResultChoice fitted(ResultChoice choice, const ResultTable& table) {
   const std::vector<std::string> names = varied_axes(table);
-  if (std::ranges::find(table.measures, choice.measure, &ResultMeasure::name) == table.measures.end())
-    choice.measure = table.measures.at(0).name;
-  choice.against = table.measures.at(table.measures.size() > 1 ? 1 : 0).name;
+  const auto has_measure = [&](const std::string& name) {
+    return std::ranges::find(table.measures, name, &ResultMeasure::name) != table.measures.end();
+  };
+  if (!has_measure(choice.measure)) choice.measure = table.measures.at(0).name;
+  if (!has_measure(choice.against)) choice.against = table.measures.at(table.measures.size() > 1 ? 1 : 0).name;
   std::vector<std::string> used;
   for (std::string* one : {&choice.across, &choice.upright, &choice.apart}) {
     if (!has(names, *one) || has(used, *one)) one->clear();
@@ -86,7 +88,11 @@ SummaryPlan plan_of(const ResultChoice& choice, const ResultTable& table) {
       plan.by = without_seed(names);
       plan.order = choice.falling ? SummaryPlan::Order::falling : SummaryPlan::Order::rising;
       break;
-    case ResultView::points: plan.by = without_seed(names); break;
+    case ResultView::points:
+      plan.by = choice.upright == seed || choice.apart == seed ? names : without_seed(names);
+      if (const auto apart = std::ranges::find(plan.by, choice.apart); apart != plan.by.end())
+        std::rotate(plan.by.begin(), apart, apart + 1);
+      break;
     case ResultView::parallel: plan.by = names; break;
   }
   if (plan.by.empty() && !table.axes.empty()) plan.by.push_back(table.axes.front().name);  // a table of one row has a summary too

@@ -527,7 +527,7 @@ void ResultsWindow::draw() {
   form_->setRowVisible(across_, map || curves);
   form_->setRowVisible(upright_, map || curves || points);
   form_->setRowVisible(against_, points);
-  form_->setRowVisible(apart_, map || curves);
+  form_->setRowVisible(apart_, map || curves || points);
   form_->setRowVisible(falling_, choice_.view == ResultView::ranking);
   only_->setVisible(!onlyBoxes_.empty());
   picture_->setResults(table_, choice_, atlas_ ? atlas_->text : QString(), atlas_ ? atlas_->runs : std::map<std::string, int>());

@@ -185,6 +185,28 @@ class TestResults : public test::WindowTest {
     QCOMPARE(results()->command().count(" && "), 1);
   }
 
+  /// Points have a picture for each value of a setting, all with the same axes, whatever else is measured; of seeds too.
+  void pointsHaveAPictureForEachValue() {
+    openSmall();
+    openTable(written("three.csv",
+                      "model,task,seed,bits,metric,state_bits\nx,copy,1,2,0,8\nx,mqar,1,4,0,8\ny,copy,1,6,0,64\ny,mqar,1,5,0,64\n"
+                      "x,copy,2,4,0,8\nx,mqar,2,4,0,8\ny,copy,2,6,0,64\ny,mqar,2,5,0,64\n"));
+    choose("results.view", "points");
+    choose("results.against", "state_bits");
+    choose("results.apart", "task");
+    const auto of = [&](const char* model, const char* task) { return picture()->placeOf(groupWith({{"model", model}, {"task", task}})); };
+    QTRY_VERIFY(!of("x", "copy").isNull() && !of("y", "mqar").isNull());
+    QVERIFY(tipOf(groupWith({{"model", "x"}, {"task", "copy"}})).contains("bits: mean 3"));
+    const auto between = [&](const char* task) { return of("y", task) - of("x", task); };
+    QTRY_VERIFY(of("x", "mqar") != of("x", "copy") && between("copy").y() < 0 && between("copy").x() > 0);  // when it is laid out
+    QTRY_VERIFY(std::abs(between("copy").x() - between("mqar").x()) < 1e-6);
+    QTRY_VERIFY(std::abs(between("copy").y() - 3 * between("mqar").y()) < 1e-6);  // three bits and one
+    photograph(results(), "points-by-task");
+    choose("results.apart", "seed");
+    QTRY_COMPARE(picture()->summary().groups.size(), std::size_t{8});
+    for (std::size_t group = 0; group < 8; ++group) QVERIFY(!picture()->placeOf(group).isNull());
+  }
+
   /// The tables that come with the program are whole, have a row a cell of their plans, and a click opens such a run.
   void itsAtlasesAreWhole() {
     openSmall();
