@@ -44,66 +44,105 @@ template <class T, int Rows, int Vectors, bool Added>
 [[gnu::always_inline]] inline void take(typename Lanes<T>::type (&sum)[Rows][Vectors], const T* entries, std::int64_t row,
                                         std::int64_t here) {
   using V = typename Lanes<T>::type;
-  constexpr int lanes = vector_bytes / sizeof(T), wide = Vectors * lanes;
-  for (int i = 0; i < Rows; ++i) {
-    const T* from = entries + i * row;
-    T edge[wide];
-    if (here < wide) {
-      for (std::int64_t j = 0; j < wide; ++j) edge[j] = j < here ? from[j] : T(0);
-      from = edge;
-    }
+  constexpr std::int64_t lanes = vector_bytes / sizeof(T), wide = Vectors * lanes;
+  T whole[Rows * wide];
+  if (here < wide) {
+    for (std::int64_t i = 0; i < Rows; ++i)
+      for (std::int64_t j = 0; j < wide; ++j) whole[i * wide + j] = j < here ? entries[i * row + j] : T(0);
+    entries = whole;
+    row = wide;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 8
     for (int w = 0; w < Vectors; ++w) {
-      const V x = *reinterpret_cast<const V*>(from + w * lanes);
+      const V x = *reinterpret_cast<const V*>(entries + i * row + w * lanes);
       sum[i][w] = Added ? sum[i][w] + x : x;
     }
-  }
 }
 
 template <class T, int Rows, int Vectors>
 [[gnu::always_inline]] inline void put(const typename Lanes<T>::type (&sum)[Rows][Vectors], T* entries, std::int64_t row,
                                        std::int64_t here) {
   using V = typename Lanes<T>::type;
-  constexpr int lanes = vector_bytes / sizeof(T), wide = Vectors * lanes;
-  for (int i = 0; i < Rows; ++i) {
-    T* to = entries + i * row;
-    T edge[wide];
-    T* into = here < wide ? edge : to;
-    for (int w = 0; w < Vectors; ++w) *reinterpret_cast<V*>(into + w * lanes) = sum[i][w];
-    for (std::int64_t j = 0; into == edge && j < here; ++j) to[j] = edge[j];
-  }
+  constexpr std::int64_t lanes = vector_bytes / sizeof(T), wide = Vectors * lanes;
+  T whole[Rows * wide];
+  const bool edge = here < wide;
+  T* to = edge ? whole : entries;
+  const std::int64_t to_row = edge ? wide : row;
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 8
+    for (int w = 0; w < Vectors; ++w) *reinterpret_cast<V*>(to + i * to_row + w * lanes) = sum[i][w];
+  for (std::int64_t i = 0; edge && i < Rows; ++i)
+    for (std::int64_t j = 0; j < here; ++j) entries[i * row + j] = whole[i * wide + j];
 }
 
-template <class T, int Rows, int Vectors>
-void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* panel, std::int64_t ldp, T* c, std::int64_t ldc,
-          std::int64_t columns, bool accumulate) {
+/// Columns of a row-wise A, one after the other: `Rows` numbers of each. Every fourth row has a pointer of its own and the others lie by
+/// the same two distances from those, so that the addresses of 16 rows stay in registers.
+template <class T, int Rows>
+class RowWise {
+ public:
+  RowWise(const T* a, std::int64_t row) : row_(row), three_(3 * row) {
+    for (int i = 0; i < groups; ++i) first_[i] = a + 4 * i * row;
+  }
+  T operator[](int i) const { return first_[i / 4][i % 4 == 3 ? three_ : i % 4 * row_]; }
+  void next() {
+    for (const T*& one : first_) ++one;
+  }
+
+ private:
+  static constexpr int groups = (Rows + 3) / 4;
+  const T* first_[groups];
+  std::int64_t row_, three_;
+};
+template <class T>
+class ColumnWise {
+ public:
+  ColumnWise(const T* a, std::int64_t column) : at_(a), column_(column) {}
+  T operator[](int i) const { return at_[i]; }
+  void next() { at_ += column_; }
+
+ private:
+  const T* at_;
+  std::int64_t column_;
+};
+
+template <class T, int Rows, int Vectors, class Columns>
+void tile(std::int64_t k, Columns a, const T* panel, std::int64_t ldp, T* c, std::int64_t ldc, std::int64_t here, bool accumulate) {
   using V = typename Lanes<T>::type;
-  constexpr int lanes = vector_bytes / sizeof(T), wide = Vectors * lanes;
-  for (std::int64_t j0 = 0; j0 < columns; j0 += wide) {
-    V sum[Rows][Vectors];
-    T* to = c + j0;
-    const std::int64_t here = std::min<std::int64_t>(wide, columns - j0);
-    if (accumulate)
-      take<T, Rows, Vectors, false>(sum, to, ldc, here);
-    else
-      start_at_zero<T, Rows, Vectors>(sum, to, ldc);
-    for (std::int64_t p = 0; p < k; ++p) {
-      V b[Vectors];
-      for (int w = 0; w < Vectors; ++w) b[w] = *reinterpret_cast<const V*>(panel + p * ldp + j0 + w * lanes);
-      for (int i = 0; i < Rows; ++i) {
-        const T x = a[i * a_row + p * a_step];
-        for (int w = 0; w < Vectors; ++w) sum[i][w] += x * b[w];
-      }
-    }
-    put<T, Rows, Vectors>(sum, to, ldc, here);
+  constexpr int lanes = vector_bytes / sizeof(T);
+  V sum[Rows][Vectors];
+  if (accumulate)
+    take<T, Rows, Vectors, false>(sum, c, ldc, here);
+  else
+    start_at_zero<T, Rows, Vectors>(sum, c, ldc);
+  for (std::int64_t p = 0; p < k; ++p, a.next(), panel += ldp) {
+    V b[Vectors];
+#pragma GCC unroll 8
+    for (int w = 0; w < Vectors; ++w) b[w] = *reinterpret_cast<const V*>(panel + w * lanes);
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 8
+      for (int w = 0; w < Vectors; ++w) sum[i][w] += a[i] * b[w];
   }
+  put<T, Rows, Vectors>(sum, c, ldc, here);
 }
 
+/// `rows` rows of A, which lie `a_row` entries apart and their columns `a_step`, times a panel; one of both is 1.
 template <class T, int Vectors>
 void tiles(std::int64_t rows, std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* panel, std::int64_t ldp, T* c,
            std::int64_t ldc, std::int64_t columns, bool accumulate) {
+  constexpr std::int64_t wide = Vectors * vector_bytes / sizeof(T);
   std::int64_t i = 0;
   const auto some = [&](auto count) {
-    tile<T, count, Vectors>(k, a + i * a_row, a_row, a_step, panel, ldp, c + i * ldc, ldc, columns, accumulate);
+    for (std::int64_t j0 = 0; j0 < columns; j0 += wide) {
+      const std::int64_t here = std::min(wide, columns - j0);
+      if (a_step == 1)
+        tile<T, count, Vectors>(k, RowWise<T, count>(a + i * a_row, a_row), panel + j0, ldp, c + i * ldc + j0, ldc, here, accumulate);
+      else
+        tile<T, count, Vectors>(k, ColumnWise<T>(a + i, a_step), panel + j0, ldp, c + i * ldc + j0, ldc, here, accumulate);
+    }
     i += count;
   };
   if constexpr (Vectors == 1)  // more rows, so that no sum waits for the one before it
@@ -169,9 +208,12 @@ void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packe
       start_at_zero<T, Rows, parts>(sum, to, ldc);
     for (std::int64_t p = 0; p < depth; ++p) {
       V b[parts];
+#pragma GCC unroll 8
       for (int w = 0; w < parts; ++w) b[w] = *reinterpret_cast<const V*>(from + w / vectors * panel + p * nr + w % vectors * lanes);
+#pragma GCC unroll 16
       for (int i = 0; i < Rows; ++i) {
         const T x = SideBySide ? a[p * packed_rows + i] : a[i * lda + p];
+#pragma GCC unroll 8
         for (int w = 0; w < parts; ++w) sum[i][w] += x * b[w];
       }
     }
