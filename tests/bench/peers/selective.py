@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from peers import common
+from peers import common, ggml_graph
 from peers.common import jax, on_torch, peer, threads, torch
 from peers.scans import combine
 
@@ -50,6 +50,17 @@ def mamba(data):
         with_torch(x, delta, A, B, C, exact)
     if not common.cuda:
         with_numba(x, delta, A, B, C, exact)
+    if x.shape[1] == 1:
+        with_ggml(x, delta, A, B, C, exact)
+
+
+def with_ggml(x, delta, A, B, C, exact):
+    """ggml_ssm_scan, which takes delta before its softplus: a head is a channel."""
+    T, _, D = x.shape
+    before = np.where(delta > 20, delta, np.log(np.expm1(delta))).astype(np.float32)
+    arrays = [np.zeros((1, D, 1, A.shape[1]), np.float32), x.reshape(1, T, D, 1), before.reshape(1, T, D), A,
+              B.reshape(1, T, 1, -1), C.reshape(1, T, 1, -1), np.zeros(1, np.int32)]
+    ggml_graph.peer("forward", "ggml_ssm_scan, softplus of delta included", lambda *given: ggml_graph.ggml.ggml_ssm_scan(*given), arrays, exact, x.shape)
 
 
 def with_torch(x, delta, A, B, C, exact):
