@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Times rows of the benchmark: ./tests/bench/run.sh [--threads N] C1 [C2 ...]. One JSON object a row on standard output, a table on standard error.
 #   C1 to C8, C11, C13  computations on the CPU; G1 to G7 on a CUDA device
-#   C9, C10, W1 to W6   of the window, on a display of its own
+#   C9, C10, C12, W1 to W6   of the window, on a display of its own
 #   grow                time and peak memory over length, width and layers, beside the powers of the theory
 #   S1                  training and evaluation over threads, measured and predicted
 # --threads N: this program and its peers run on N processors alone; without it on all that there are.
@@ -18,10 +18,10 @@ if [ "${1:-}" = --threads ]; then
   threads=(--threads "$2")
   shift 2
 fi
-[ $# -gt 0 ] || { step="name the rows: ./tests/bench/run.sh [--threads N] C1 [C2 ...], of C1 to C11, C13, G1 to G7, W1 to W6, grow and S1"; exit 2; }
+[ $# -gt 0 ] || { step="name the rows: ./tests/bench/run.sh [--threads N] C1 [C2 ...], of C1 to C13, G1 to G7, W1 to W6, grow and S1"; exit 2; }
 window=() engine=()
 for row in "$@"; do
-  case $row in C9|C10|W*) window+=("$row");; *) engine+=("$row");; esac
+  case $row in C9|C10|C12|W*) window+=("$row");; *) engine+=("$row");; esac
 done
 if [ ${#window[@]} -gt 0 ]; then
   [ ${#threads[@]} -eq 0 ] || { step="--threads is for rows without a window, not for ${window[*]}"; exit 2; }
