@@ -23,7 +23,7 @@ const std::string* valueIn(const Composition::Settings& settings, const std::str
 
 }  // namespace
 
-ComposerPanel::ComposerPanel(QWidget* parent) : Panel(parent) {
+ComposerPanel::ComposerPanel(QWidget* parent) : Described(parent) {
   makeWidgets();
   connect(open_, &QPushButton::clicked, this, &ComposerPanel::open);
   connect(compose_, &QPushButton::clicked, this, [this] {

@@ -15,23 +15,24 @@
 #include "panel.h"
 #include "panels/composer/factors_view.h"
 #include "panels/composer/tiles.h"
+#include "panels/described.h"
 
 namespace reclab {
 
 /// A model is put together from rows of tiles; at once there are its code, its equation, the named model that it is or is nearest to, its
 /// exact forms and their cost, the factors of its memory and the share that it keeps of each token. It can be opened as a model.
-class ComposerPanel : public Panel {
+class ComposerPanel : public Described<ComposerPanel, Panel> {
   Q_OBJECT
  public:
   explicit ComposerPanel(QWidget* parent = nullptr);
-  QString id() const override { return QStringLiteral("composer"); }
-  QString title() const override { return tr("Composer"); }
-  QString hint() const override {
-    return tr(
-        "Put a linear-complexity model together from its four parts; see at once its equation, the named model nearest to it, its exact "
-        "forms, and what it keeps of each token. “Open as a model” runs it everywhere.");
+  static PanelAbout describe() {
+    // It needs nothing of a run but which model it is of.
+    return {.id = QStringLiteral("composer"),
+            .title = tr("Composer"),
+            .hint = tr("Put a linear-complexity model together from its four parts; see at once its equation, the named model nearest to "
+                       "it, its exact forms, and what it keeps of each token. “Open as a model” runs it everywhere."),
+            .needs = {Kind::input}};
   }
-  Kinds needs() const override { return {Kind::input}; }  ///< nothing of a run but which model it is of
   bool isOfRun() const override { return false; }
   QString fileModel(const QString& model) const override;
   void setTrace(std::shared_ptr<const Trace> trace) override;

@@ -18,7 +18,7 @@
 
 namespace reclab {
 
-CreditPanel::CreditPanel(QWidget* parent) : PlotPanel(parent), delays_picture_(plot_), weights_picture_(plot_) {
+CreditPanel::CreditPanel(QWidget* parent) : Described(parent), delays_picture_(plot_), weights_picture_(plot_) {
   makeControls();
   said_ = new CursorText(plot_);
   legend_ = new Legend(plot_);
@@ -96,8 +96,6 @@ CreditPanel::View CreditPanel::view() const {
   if (const auto named = views().indexOf(wanted()); named >= 0) return static_cast<View>(named);
   return state_.running || (trace_ && trace_->has(Kind::credit)) ? View::steps : View::rules;
 }
-
-Panel::Places CreditPanel::places() const { return {.views = views(), .named = {}}; }
 
 QString CreditPanel::nameOf(const QString& rule) const {
   const RuleTable::Rule* facts = factsOf(rule);

@@ -12,6 +12,7 @@
 #include "panels/credit/credit_data.h"
 #include "panels/credit/curve_data.h"
 #include "panels/credit/rule_map.h"
+#include "panels/described.h"
 #include "plot/parts/layout.h"
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
@@ -21,19 +22,18 @@ namespace reclab {
 
 /// The gradients of online learning rules beside the true one: step by step, by delay, by parameter, their bias and deviation, what they
 /// cost; their loss curves, each training the same model; and a map of the rules there are.
-class CreditPanel : public PlotPanel {
+class CreditPanel : public Described<CreditPanel, PlotPanel> {
   Q_OBJECT
  public:
   explicit CreditPanel(QWidget* parent = nullptr);
-  QString id() const override { return QStringLiteral("credit"); }
-  QString title() const override { return tr("Credit"); }
-  QString hint() const override {
-    return tr(
-        "How near the gradients of learning rules come to the true one: the angle and the ratio of norms at every step, by delay and by "
-        "parameter, their bias, their noise and their cost; and the losses of the same model trained by each.");
+  static PanelAbout describe() {
+    return {.id = QStringLiteral("credit"),
+            .title = tr("Credit"),
+            .hint = tr("How near the gradients of learning rules come to the true one: the angle and the ratio of norms at every step, by "
+                       "delay and by parameter, their bias, their noise and their cost; and the losses of the same model trained by each."),
+            .needs = {Kind::credit, Kind::rule_curve},
+            .places = {.views = views(), .named = {}}};
   }
-  Kinds needs() const override { return {Kind::credit, Kind::rule_curve}; }
-  Places places() const override;
   void setStudyState(const std::string& study, const StudyState& state) override;
   void setResult(const std::string& study, const StudyResult& result, const QString& problem) override;
   QVariantMap choices() const override;

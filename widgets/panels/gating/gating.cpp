@@ -20,7 +20,7 @@ constexpr std::int64_t entries_a_pass = 400'000;  // statistics are computed for
 
 }  // namespace
 
-GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent), map_(plot_, [this] { fitRows(); }) {
+GatingPanel::GatingPanel(QWidget* parent) : Described(parent), map_(plot_, [this] { fitRows(); }) {
   gates_ = addChoice("gate", true);
   beside_ = addChoice("beside", true, tr("Pinned runs without a gate of this name are drawn by the gate that is chosen here."));
   beside_->hide();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "panels/described.h"
 #include "panels/gating/gating_statistics.h"
 #include "plot/parts/curves.h"
 #include "plot/parts/layout.h"
@@ -9,17 +10,18 @@
 namespace reclab {
 
 /// One gate at a time: all its units over time, their mean and quantiles, their histogram at the cursor, and how many are saturated.
-class GatingPanel : public PlotPanel {
+class GatingPanel : public Described<GatingPanel, PlotPanel> {
   Q_OBJECT
  public:
   explicit GatingPanel(QWidget* parent = nullptr);
-  QString id() const override { return QStringLiteral("gating"); }
-  QString title() const override { return tr("Gating"); }
-  QString hint() const override {
-    return tr("What each gate lets through, unit by unit: a gate that stays near 0 or 1 is saturated, and passes next to no gradient.");
+  static PanelAbout describe() {
+    return {.id = QStringLiteral("gating"),
+            .title = tr("Gating"),
+            .hint = tr(
+                "What each gate lets through, unit by unit: a gate that stays near 0 or 1 is saturated, and passes next to no gradient."),
+            .needs = {Kind::gate},
+            .places = {.views = {}, .named = tr("a gate"), .example = "forget"}};
   }
-  Kinds needs() const override { return {Kind::gate}; }
-  Places places() const override { return {.views = {}, .named = tr("a gate"), .example = "forget"}; }
   QString dataAsCsv() const override;
   void holdAxes(bool hold) override { held_ = hold; }
   const Heatmap& heatmap() const { return *map_.heatmap; }

@@ -13,7 +13,7 @@ namespace reclab {
 
 constexpr int lab_room_beside = 470, lab_room_below = 330, lab_width_beside = 168;
 
-GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent), map_picture_(plot_) {
+GradientLabPanel::GradientLabPanel(QWidget* parent) : Described(parent), map_picture_(plot_) {
   view_ = addChoice("view", false);
   view_->addItem(tr("Bounds"), QStringLiteral("bounds"));
   view_->addItem(tr("Factors"), QStringLiteral("factors"));

@@ -3,6 +3,7 @@
 
 #include <QToolButton>
 
+#include "panels/described.h"
 #include "panels/gradient_lab/lab_settings.h"
 #include "panels/power_colours.h"
 #include "plot/parts/layout.h"
@@ -13,26 +14,21 @@ namespace reclab {
 
 /// The gradient on its way back: ds_T/ds_t beside its bounds and the factors of each step, |ds_t/ds_s| of all pairs, and the likeness of
 /// the gradients of different steps; with the settings of the model beside it.
-class GradientLabPanel : public PlotPanel {
+class GradientLabPanel : public Described<GradientLabPanel, PlotPanel> {
   Q_OBJECT
  public:
   explicit GradientLabPanel(QWidget* parent = nullptr);
-  QString id() const override { return QStringLiteral("gradient-lab"); }
-  QString title() const override { return tr("Gradient lab"); }
-  QString hint() const override {
-    return tr(
-        "Why a gradient vanishes or explodes: ∂s_T/∂s_t beside the bound that the recurrent matrix sets, what each factor of a step does, "
-        "and |∂s_t/∂s_s| over all pairs, under the sliders of the model.");
-  }
-  Kinds needs() const override {
-    return {Kind::gradient,        Kind::jacobian,       Kind::jacobian_pairs, Kind::jacobian_bound,
-            Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment};
+  static PanelAbout describe() {
+    return {.id = QStringLiteral("gradient-lab"),
+            .title = tr("Gradient lab"),
+            .hint = tr("Why a gradient vanishes or explodes: ∂s_T/∂s_t beside the bound that the recurrent matrix sets, what each factor "
+                       "of a step does, and |∂s_t/∂s_s| over all pairs, under the sliders of the model."),
+            .needs = {Kind::gradient, Kind::jacobian, Kind::jacobian_pairs, Kind::jacobian_bound, Kind::jacobian_factor,
+                      Kind::jacobian_share, Kind::alignment},
+            .places = {.views = {QStringLiteral("bounds"), QStringLiteral("factors"), QStringLiteral("pairs"), QStringLiteral("alignment")},
+                       .named = {}}};
   }
   Kinds waitsFor() const override;
-  Places places() const override {
-    return {.views = {QStringLiteral("bounds"), QStringLiteral("factors"), QStringLiteral("pairs"), QStringLiteral("alignment")},
-            .named = {}};
-  }
   void setSettings(const std::vector<Setting>& settings) override;
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;

@@ -31,7 +31,7 @@ std::int64_t stepsOfLoss(const Trace& trace) {
 
 }  // namespace
 
-GradientsPanel::GradientsPanel(QWidget* parent) : PlotPanel(parent) {
+GradientsPanel::GradientsPanel(QWidget* parent) : Described(parent) {
   sentence_ = new Paragraph(plot_);
   legend_ = new Legend(plot_);
   rect_ = plot_->makeRect([this] { nameValues(rect_, tr("gradient norm, singular value"), tr("norm")); });

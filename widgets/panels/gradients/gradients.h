@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "panels/described.h"
 #include "panels/gradients/gradients_verdict.h"
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
@@ -10,18 +11,19 @@ namespace reclab {
 class StraightLine;
 
 /// The norm of dL/ds_t and the singular values of ds_T/ds_t through time, as powers of ten, with a verdict in words.
-class GradientsPanel : public PlotPanel {
+class GradientsPanel : public Described<GradientsPanel, PlotPanel> {
   Q_OBJECT
  public:
   explicit GradientsPanel(QWidget* parent = nullptr);
-  QString id() const override { return QStringLiteral("gradients"); }
-  QString title() const override { return tr("Gradients"); }
-  QString hint() const override {
-    return tr(
-        "How much of the loss's gradient reaches the state of each earlier step: a falling line to the left is a model that forgets.");
+  static PanelAbout describe() {
+    return {
+        .id = QStringLiteral("gradients"),
+        .title = tr("Gradients"),
+        .hint = tr(
+            "How much of the loss's gradient reaches the state of each earlier step: a falling line to the left is a model that forgets."),
+        .needs = {Kind::gradient, Kind::jacobian, Kind::jacobian_min},
+        .places = {.views = {}, .named = tr("a state"), .example = "h"}};
   }
-  Kinds needs() const override { return {Kind::gradient, Kind::jacobian, Kind::jacobian_min}; }
-  Places places() const override { return {.views = {}, .named = tr("a state"), .example = "h"}; }
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;
   QString dataAsCsv() const override;

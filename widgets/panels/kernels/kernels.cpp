@@ -46,7 +46,7 @@ class AngleTicker : public QCPAxisTicker {
 
 }  // namespace
 
-KernelsPanel::KernelsPanel(QWidget* parent) : PlotPanel(parent), map_(plot_) {
+KernelsPanel::KernelsPanel(QWidget* parent) : Described(parent), map_(plot_) {
   makeControls();
   makeRects();
   plot_->setHoverHandler([this](const QPointF& at) { return tipAt(at); });

@@ -4,6 +4,7 @@
 #include <QMap>
 #include <optional>
 
+#include "panels/described.h"
 #include "panels/kernels/kernel_data.h"
 #include "plot/parts/layout.h"
 #include "plot/plot_panel.h"
@@ -12,19 +13,17 @@
 namespace reclab {
 
 /// The convolution kernel of a time-invariant memory over lag, of a channel or of all as a map, and its frequency response.
-class KernelsPanel : public PlotPanel {
+class KernelsPanel : public Described<KernelsPanel, PlotPanel> {
   Q_OBJECT
  public:
   explicit KernelsPanel(QWidget* parent = nullptr);
-  QString id() const override { return QStringLiteral("kernels"); }
-  QString title() const override { return tr("Kernels"); }
-  QString hint() const override {
-    return tr(
-        "What a memory that is the same at every step returns after an impulse, how long it remembers, and which frequencies it passes.");
-  }
-  Kinds needs() const override { return {Kind::kernel, Kind::response, Kind::time_constant}; }
-  Places places() const override {
-    return {{QStringLiteral("kernel"), QStringLiteral("response"), QStringLiteral("map")}, tr("a state"), QStringLiteral("h")};
+  static PanelAbout describe() {
+    return {.id = QStringLiteral("kernels"),
+            .title = tr("Kernels"),
+            .hint = tr("What a memory that is the same at every step returns after an impulse, how long it remembers, and which "
+                       "frequencies it passes."),
+            .needs = {Kind::kernel, Kind::response, Kind::time_constant},
+            .places = {{QStringLiteral("kernel"), QStringLiteral("response"), QStringLiteral("map")}, tr("a state"), QStringLiteral("h")}};
   }
   void lookAt(const QString& preset, const QString& detail, bool asked) override;
   QString dataAsCsv() const override;

@@ -38,7 +38,7 @@ const LearningCurve& LearningPanel::ofTheLine() const {
   return line != nullptr ? *line : *learning_->trainings.back();
 }
 
-LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
+LearningPanel::LearningPanel(QWidget* parent) : Described(parent) {
   what_ = addChoice("what", false, tr("Above: the loss that is learned from, or how well the model does, as the task is measured."),
                     {tr("loss"), tr("metric")});
   below_ = addChoice(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include "panels/described.h"
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
 #include "trace/learning.h"
@@ -11,18 +12,18 @@ class StraightLine;
 
 /// The course of trainings, step by step: loss or metric beside that of the best constant, and below it the gradient's norm before and
 /// after clipping, the change of each weight, or the rate. A click looks at the weights of that step.
-class LearningPanel : public PlotPanel {
+class LearningPanel : public Described<LearningPanel, PlotPanel> {
   Q_OBJECT
  public:
   explicit LearningPanel(QWidget* parent = nullptr);
-  QString id() const override { return QStringLiteral("learning"); }
-  QString title() const override { return tr("Learning"); }
-  QString hint() const override {
-    return tr(
-        "How training goes, step by step: the loss falls below what the best constant has, or it does not. Click on a curve to look at the "
-        "weights that its run had at that step.");
+  static PanelAbout describe() {
+    // It needs nothing of a run.
+    return {.id = QStringLiteral("learning"),
+            .title = tr("Learning"),
+            .hint = tr("How training goes, step by step: the loss falls below what the best constant has, or it does not. Click on a curve "
+                       "to look at the weights that its run had at that step."),
+            .needs = {Kind::input}};
   }
-  Kinds needs() const override { return {Kind::input}; }  ///< nothing of a run
   bool isOfRun() const override { return false; }
   QString fileModel(const QString& model) const override;
   void setLearning(std::shared_ptr<const Learning> learning);

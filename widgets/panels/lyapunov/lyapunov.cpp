@@ -49,7 +49,7 @@ std::optional<double> kaplanYorke(std::span<const double> exponents) {
   return std::nullopt;
 }
 
-LyapunovPanel::LyapunovPanel(QWidget* parent) : PlotPanel(parent) {
+LyapunovPanel::LyapunovPanel(QWidget* parent) : Described(parent) {
   layers_ = addChoice("layer", true, tr("The layer whose exponents are shown."));
   controls_->addStretch();
   sentence_ = new Paragraph(plot_);

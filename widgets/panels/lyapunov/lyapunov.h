@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "panels/described.h"
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
 
@@ -16,18 +17,17 @@ class StraightLine;
 std::optional<double> kaplanYorke(std::span<const double> exponents);
 
 /// The Lyapunov exponents of a layer along the sequence, with the largest and the attractor's dimension in words.
-class LyapunovPanel : public PlotPanel {
+class LyapunovPanel : public Described<LyapunovPanel, PlotPanel> {
   Q_OBJECT
  public:
   explicit LyapunovPanel(QWidget* parent = nullptr);
-  QString id() const override { return QStringLiteral("lyapunov"); }
-  QString title() const override { return tr("Lyapunov"); }
-  QString hint() const override {
-    return tr(
-        "How fast states that begin close to each other part, direction by direction: above 0 gradients explode, below 0 the past is "
-        "forgotten.");
+  static PanelAbout describe() {
+    return {.id = QStringLiteral("lyapunov"),
+            .title = tr("Lyapunov"),
+            .hint = tr("How fast states that begin close to each other part, direction by direction: above 0 gradients explode, below 0 "
+                       "the past is forgotten."),
+            .needs = {Kind::lyapunov}};
   }
-  Kinds needs() const override { return {Kind::lyapunov}; }
   QString dataAsCsv() const override;
   QString verdict() const { return sentence_->text(); }
   QString note() const { return note_->text(); }

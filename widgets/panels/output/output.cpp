@@ -22,7 +22,7 @@ constexpr std::int64_t most_points = 200'000,
 
 }  // namespace
 
-OutputPanel::OutputPanel(QWidget* parent) : PlotPanel(parent) {
+OutputPanel::OutputPanel(QWidget* parent) : Described(parent) {
   scale_ =
       addChoice("scale", false, tr("Outputs that are classes: as probabilities, the softmax of the logits, or as the logits themselves."),
                 {tr("probabilities"), tr("logits")});

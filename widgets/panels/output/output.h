@@ -3,6 +3,7 @@
 
 #include <QLineEdit>
 
+#include "panels/described.h"
 #include "panels/output/output_data.h"
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
@@ -11,20 +12,18 @@ namespace reclab {
 
 /// The outputs of the run over time, beside the target and the best constant: some channels in colour, all others in grey behind them; for
 /// classes the probabilities or the logits.
-class OutputPanel : public PlotPanel {
+class OutputPanel : public Described<OutputPanel, PlotPanel> {
   Q_OBJECT
  public:
   explicit OutputPanel(QWidget* parent = nullptr);
-  QString id() const override { return QStringLiteral("output"); }
-  QString title() const override { return tr("Output"); }
-  QString hint() const override {
-    return tr(
-        "What the model returns at every step, beside the target where the sequence brings one, and beside the best constant, which needs "
-        "no "
-        "memory at all.");
+  static PanelAbout describe() {
+    return {.id = QStringLiteral("output"),
+            .title = tr("Output"),
+            .hint = tr("What the model returns at every step, beside the target where the sequence brings one, and beside the best "
+                       "constant, which needs no memory at all."),
+            .needs = {Kind::output, Kind::target, Kind::mask},
+            .places = {.views = {}, .named = tr("an output"), .example = "0"}};
   }
-  Kinds needs() const override { return {Kind::output, Kind::target, Kind::mask}; }
-  Places places() const override { return {.views = {}, .named = tr("an output"), .example = "0"}; }
   void setPinned(const std::vector<Run>& runs) override;
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;

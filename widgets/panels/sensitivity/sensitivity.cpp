@@ -20,7 +20,7 @@ constexpr int room_for_row = 340;       // height of the plot
 
 }  // namespace
 
-SensitivityPanel::SensitivityPanel(QWidget* parent) : PlotPanel(parent), map_(plot_) {
+SensitivityPanel::SensitivityPanel(QWidget* parent) : Described(parent), map_(plot_) {
   view_ = addChoice(
       "view", false,
       tr("How the inputs move the outputs, through all of the model; or which weights one memory gives to what was written into it."));

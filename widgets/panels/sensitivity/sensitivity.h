@@ -3,6 +3,7 @@
 
 #include <QCheckBox>
 
+#include "panels/described.h"
 #include "panels/power_colours.h"
 #include "panels/sensitivity/sensitivity_data.h"
 #include "plot/parts/layout.h"
@@ -12,21 +13,19 @@
 namespace reclab {
 
 /// |dy_t/du_s| as a map of t and s, and over s at the cursor; or the mixing matrix of a memory in its place.
-class SensitivityPanel : public PlotPanel {
+class SensitivityPanel : public Described<SensitivityPanel, PlotPanel> {
   Q_OBJECT
  public:
   explicit SensitivityPanel(QWidget* parent = nullptr);
-  QString id() const override { return QStringLiteral("sensitivity"); }
-  QString title() const override { return tr("Sensitivity"); }
-  QString hint() const override {
-    return tr(
-        "How much the input of each step moves the output of each, |dy/du|, or which weights a memory that is linear in what it holds "
-        "gives "
-        "to the steps before: attention and recurrence in one picture.");
+  static PanelAbout describe() {
+    return {.id = QStringLiteral("sensitivity"),
+            .title = tr("Sensitivity"),
+            .hint = tr("How much the input of each step moves the output of each, |dy/du|, or which weights a memory that is linear in "
+                       "what it holds gives to the steps before: attention and recurrence in one picture."),
+            .needs = {Kind::sensitivity, Kind::mixing, Kind::mixing_unnormalised},
+            .places = {.views = {QStringLiteral("sensitivity"), QStringLiteral("mixing")}, .named = {}}};
   }
-  Kinds needs() const override { return {Kind::sensitivity, Kind::mixing, Kind::mixing_unnormalised}; }
   Kinds waitsFor() const override { return {choice().mixing ? Kind::mixing : Kind::sensitivity}; }
-  Places places() const override { return {.views = {QStringLiteral("sensitivity"), QStringLiteral("mixing")}, .named = {}}; }
   QString dataAsCsv() const override;
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;

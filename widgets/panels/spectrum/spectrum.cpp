@@ -20,7 +20,7 @@ namespace reclab {
 
 using Complex = std::complex<double>;
 
-SpectrumPanel::SpectrumPanel(QWidget* parent) : PlotPanel(parent) {
+SpectrumPanel::SpectrumPanel(QWidget* parent) : Described(parent) {
   layers_ = addChoice("layer", true, tr("The layer whose eigenvalues are shown."));
   view_ = addChoice(
       "view", true,

@@ -7,6 +7,7 @@
 #include <complex>
 #include <span>
 
+#include "panels/described.h"
 #include "panels/spectrum/flow_view.h"
 #include "panels/spectrum/trail.h"
 #include "plot/plot_panel.h"
@@ -17,19 +18,18 @@ class SpectrumPicture;
 
 /// Eigenvalues in the complex plane, against the unit circle; those of the cursor's step over a cloud of all steps. Where they come from
 /// continuous time, a second view has them in the half-plane, and their places in the disk by each rule.
-class SpectrumPanel : public PlotPanel {
+class SpectrumPanel : public Described<SpectrumPanel, PlotPanel> {
   Q_OBJECT
  public:
   explicit SpectrumPanel(QWidget* parent = nullptr);
-  QString id() const override { return QStringLiteral("spectrum"); }
-  QString title() const override { return tr("Spectrum"); }
-  QString hint() const override {
-    return tr(
-        "The eigenvalues that carry the state from one step to the next: inside the circle a mode fades, on it it stays, outside it grows. "
-        "The cloud is every computed step.");
+  static PanelAbout describe() {
+    return {.id = QStringLiteral("spectrum"),
+            .title = tr("Spectrum"),
+            .hint = tr("The eigenvalues that carry the state from one step to the next: inside the circle a mode fades, on it it stays, "
+                       "outside it grows. The cloud is every computed step."),
+            .needs = {Kind::spectrum, Kind::flow},
+            .places = {.views = {"continuous"}, .named = {}}};
   }
-  Kinds needs() const override { return {Kind::spectrum, Kind::flow}; }
-  Places places() const override { return {.views = {"continuous"}, .named = {}}; }
   void setPinned(const std::vector<Run>& runs) override;
   void holdAxes(bool hold) override { held_ = hold; }
   QString dataAsCsv() const override;

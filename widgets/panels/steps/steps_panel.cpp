@@ -23,7 +23,7 @@ QString counted(double n) { return grouped(std::llround(n)); }
 
 }  // namespace
 
-StepsPanel::StepsPanel(QWidget* parent) : PlotPanel(parent) {
+StepsPanel::StepsPanel(QWidget* parent) : Described(parent) {
   forms_ = makeChoice("form", false, tr("Which exact form of this model is drawn"));
   forms_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   steps_ = makeChoice("steps", true, tr("How many steps of the sequence are drawn"));

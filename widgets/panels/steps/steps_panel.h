@@ -6,6 +6,7 @@
 #include <QTimer>
 #include <QToolButton>
 
+#include "panels/described.h"
 #include "panels/steps/schedule_view.h"
 #include "plot/plot_panel.h"
 
@@ -13,20 +14,18 @@ namespace reclab {
 
 /// The reason why a form is parallel: for a short sequence, its pieces of work, their dependencies, and round by round those that can run
 /// side by side.
-class StepsPanel : public PlotPanel {
+class StepsPanel : public Described<StepsPanel, PlotPanel> {
   Q_OBJECT
  public:
   explicit StepsPanel(QWidget* parent = nullptr);
-  QString id() const override { return QStringLiteral("steps"); }
-  QString title() const override { return tr("Parallel form"); }
-  QString hint() const override {
-    return tr(
-        "Why a form is parallel: the pieces of work it falls into for the first few steps, which of them wait for which, and what runs "
-        "side "
-        "by side, round by round.");
+  static PanelAbout describe() {
+    return {.id = QStringLiteral("steps"),
+            .title = tr("Parallel form"),
+            .hint = tr("Why a form is parallel: the pieces of work it falls into for the first few steps, which of them wait for which, "
+                       "and what runs side by side, round by round."),
+            .needs = {Kind::schedule},
+            .places = {.views = {}, .named = tr("a form"), .example = "scan"}};
   }
-  Kinds needs() const override { return {Kind::schedule}; }
-  Places places() const override { return {.views = {}, .named = tr("a form"), .example = "scan"}; }
   void setPinned(const std::vector<Run>& runs) override;
   /// The form that a hand chose, also of a model that does not have it; its box is filled only once the forms are laid out.
   QVariantMap choices() const override;

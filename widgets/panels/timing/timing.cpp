@@ -22,7 +22,7 @@ QString signedNumber(double value) { return (value > 0 ? QStringLiteral("+") : Q
 
 }  // namespace
 
-TimingPanel::TimingPanel(QWidget* parent) : PlotPanel(parent) {
+TimingPanel::TimingPanel(QWidget* parent) : Described(parent) {
   legend_ = new Legend(plot_);
   rect_ = plot_->makeRect();
   said_ = new Paragraph(plot_);

@@ -6,6 +6,7 @@
 #include <QToolButton>
 #include <functional>
 
+#include "panels/described.h"
 #include "panels/timing/timing_choices.h"
 #include "panels/timing/timing_data.h"
 #include "plot/plot_panel.h"
@@ -15,7 +16,7 @@ namespace reclab {
 class PointNames;
 
 /// A laboratory for the execution forms: the time, memory, distance to the machine's roof and error of each, against the length.
-class TimingPanel : public PlotPanel {
+class TimingPanel : public Described<TimingPanel, PlotPanel> {
   Q_OBJECT
  public:
   enum class View { time, throughput, memory, roofline, error, newton };
@@ -23,15 +24,14 @@ class TimingPanel : public PlotPanel {
   enum class Pass { sum, forward, backward, apart };
 
   explicit TimingPanel(QWidget* parent = nullptr);
-  QString id() const override { return QStringLiteral("timing"); }
-  QString title() const override { return tr("Timing"); }
-  QString hint() const override {
-    return tr(
-        "How long each execution form of this model takes here, against the length of the sequence: its slope is the exponent. Also what "
-        "memory "
-        "it takes, how near it comes to what this machine can do at most, how exact it is, and how Newton's forms converge.");
+  static PanelAbout describe() {
+    return {.id = QStringLiteral("timing"),
+            .title = tr("Timing"),
+            .hint = tr("How long each execution form of this model takes here, against the length of the sequence: its slope is the "
+                       "exponent. Also what memory it takes, how near it comes to what this machine can do at most, how exact it is, and "
+                       "how Newton's forms converge."),
+            .needs = {Kind::timing}};
   }
-  Kinds needs() const override { return {Kind::timing}; }
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;
   QString dataAsCsv() const override;

@@ -24,7 +24,7 @@ constexpr double inlineCost = 1e7;  // multiplications that take less than a fra
 
 }  // namespace
 
-TrajectoriesPanel::TrajectoriesPanel(QWidget* parent, bool openGl) : Panel(parent) {
+TrajectoriesPanel::TrajectoriesPanel(QWidget* parent, bool openGl) : Described(parent) {
   pool_.setMaxThreadCount(1);
   past_ = new PastView;
   makeControls();

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "panel.h"
+#include "panels/described.h"
 #include "scene/state_space.h"
 
 class QBoxLayout;
@@ -38,26 +39,23 @@ class Plot;
 class TrajectoryView;
 class ValueAxis;
 
-class TrajectoriesPanel : public Panel {
+class TrajectoriesPanel : public Described<TrajectoriesPanel, Panel> {
   Q_OBJECT
  public:
   /// `openGl` false draws the three dimensions as on a machine without OpenGL.
   explicit TrajectoriesPanel(QWidget* parent = nullptr, bool openGl = true);
   ~TrajectoriesPanel() override;
 
-  QString id() const override { return "trajectories"; }
-  QString title() const override { return tr("Trajectories"); }
-  QString hint() const override {
-    return tr(
-        "The way of the state through time: in 3-D along the directions in which it moves most, as a map of all units, or as lines of a "
-        "few; "
-        "or, for a memory of polynomial coefficients, the past that it still holds. "
-        "Drag turns the 3-D picture, the wheel zooms, Shift and drag moves it, a double click puts it back, a click on the curve picks "
-        "that "
-        "time.");
+  static PanelAbout describe() {
+    return {
+        .id = "trajectories",
+        .title = tr("Trajectories"),
+        .hint = tr("The way of the state through time: in 3-D along the directions in which it moves most, as a map of all units, or as "
+                   "lines of a few; or, for a memory of polynomial coefficients, the past that it still holds. Drag turns the 3-D picture, "
+                   "the wheel zooms, Shift and drag moves it, a double click puts it back, a click on the curve picks that time."),
+        .needs = {Kind::state, Kind::signal, Kind::basis, Kind::reconstruction},
+        .places = {.views = {"3-D", "map", "past", "lines"}, .named = tr("a state"), .example = "h"}};
   }
-  Kinds needs() const override { return {Kind::state, Kind::signal, Kind::basis, Kind::reconstruction}; }
-  Places places() const override { return {.views = {"3-D", "map", "past", "lines"}, .named = tr("a state"), .example = "h"}; }
   void setTrace(std::shared_ptr<const Trace> trace) override;
   void holdAxes(bool hold) override;
   void setPinned(const std::vector<Run>& runs) override;
