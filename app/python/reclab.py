@@ -187,11 +187,13 @@ class _Answer:
 
 
 class Lab:
-    """A `reclab serve`, which stays for many calls. Calls of several threads take turns."""
+    """A `reclab serve`, which stays for many calls and computes with so many threads (None: one a processor). Calls of several threads take
+    turns."""
 
-    def __init__(self, program=None):
+    def __init__(self, program=None, threads=None):
         here = pathlib.Path(__file__).resolve().parent
         self.program = program or _program("reclab", "RECLAB", [here / "../../../bin", here])
+        self.threads = threads
         self._process = None
         self._turn = threading.Lock()
         self._cards, self._options = {}, {}
@@ -239,7 +241,8 @@ class Lab:
         if self._process is not None and self._process.poll() is not None:
             self.close()
         if self._process is None:
-            self._process = subprocess.Popen([self.program, "serve", "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            threads = [] if self.threads is None else ["--threads", str(self.threads)]
+            self._process = subprocess.Popen([self.program, "serve", "--stdio", *threads], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                              start_new_session=True)
         try:
             for piece in pieces:

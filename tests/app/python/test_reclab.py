@@ -143,6 +143,19 @@ class Runs(Case):
             with self.assertRaises(reclab.Error):
                 lab.ask(["run", "elman"])
 
+    def test_threads_are_of_the_process_and_change_no_bit(self):
+        with reclab.Lab(PROGRAM, threads=1) as lab:
+            one = reclab.run("elman", self.x, lab=lab)
+            tasks = f"/proc/{lab._process.pid}/task"
+            alone = len(os.listdir(tasks)) if os.path.isdir(tasks) else None
+        with reclab.Lab(PROGRAM, threads=40) as lab:
+            self.same(reclab.run("elman", self.x, lab=lab), one)
+            if alone is not None:
+                self.assertEqual(len(os.listdir(f"/proc/{lab._process.pid}/task")), alone + 39)
+        self.refused("threads", reclab.run, "elman", self.x, threads=2)
+        with reclab.Lab(PROGRAM, threads=0) as lab, self.assertRaisesRegex(reclab.Error, "ended with status 2"):
+            reclab.run("elman", self.x, lab=lab)
+
     def test_of_a_hyper_parameter_that_is_an_option_too_it_is_asked_which(self):
         both = set()
         for preset in reclab.presets(LAB):
