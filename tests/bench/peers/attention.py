@@ -24,12 +24,14 @@ def gated(data):
         if common.cuda:
             kernels(part, *(a[:T] for a in full), exact)
             continue
-        q, k, v, decay = (a[:T] for a in full)
-        arrays = [k, v, q, np.exp(decay), np.zeros((1, k.shape[1] * k.shape[2] ** 2), np.float32)]
-        ggml_graph.peer(part, "ggml_gated_linear_attn, of factors e^decay", lambda *given: ggml_graph.ggml.ggml_gated_linear_attn(*given, 1.0), arrays,
-                        exact, v.shape)
+        with_ggml(part, *(a[:T] for a in full), exact)
         compiled = common.compiled(chunkwise, mode="max-autotune")
         peer(part, "torch.compile max-autotune, chunks of 64", torch.__version__, lambda run=compiled, arrays=arrays: run(*arrays), exact, lambda y: y.transpose(0, 1))
+
+
+def with_ggml(part, q, k, v, decay, exact):
+    arrays = [k, v, q, np.exp(decay), np.zeros((1, k.shape[1] * k.shape[2] ** 2), np.float32)]
+    ggml_graph.peer(part, "ggml_gated_linear_attn, of factors e^decay", lambda *given: ggml_graph.ggml.ggml_gated_linear_attn(*given, 1.0), arrays, exact, v.shape)
 
 
 def chunkwise(q, k, v, decay, size=64):
