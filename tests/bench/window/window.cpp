@@ -127,16 +127,18 @@ class Painted : public QObject {
 /// When the last widget of the program was painted, once none has been for a while.
 class LastPaint : public QObject {
  public:
-  LastPaint() { qApp->installEventFilter(this); }
-  /// The moment, and how many paint events there were since `began`. Throws where the window is painted without end.
+  LastPaint() {
+    qApp->installEventFilter(this);
+    quiet_.setSingleShot(true);
+    quiet_.setInterval(100);
+    connect(&quiet_, &QTimer::timeout, &loop_, &QEventLoop::quit);
+  }
+  /// The moment, and how many paint events there were since `began`.
   std::pair<double, int> after(double began) {
-    constexpr double quiet = 0.1;
     last_ = began;
     count_ = 0;
-    while (now() - last_ < quiet) {
-      QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents, 10);
-      if (now() - began > 10.0) throw std::runtime_error("the window is painted without end");
-    }
+    quiet_.start();
+    loop_.exec();
     return {last_, count_};
   }
 
@@ -144,12 +146,17 @@ class LastPaint : public QObject {
   bool eventFilter(QObject*, QEvent* event) override {
     if (event->type() == QEvent::Paint) {
       ++count_;
-      QTimer::singleShot(0, this, [this] { last_ = now(); });  // when it and those beside it are done
+      QTimer::singleShot(0, this, [this] {  // when it and those beside it are done
+        last_ = now();
+        quiet_.start();
+      });
     }
     return false;
   }
 
  private:
+  QTimer quiet_;
+  QEventLoop loop_;
   double last_ = 0.0;
   int count_ = 0;
 };

@@ -175,6 +175,10 @@ std::vector<std::uint32_t> ResultPicture::apartLevels() const {
   return levels;
 }
 
+QString ResultPicture::nameOf(const std::string& axis, std::size_t of) const {
+  return tr("%1 = %2").arg(text(axis), level(table_->axis(axis), of));
+}
+
 QPen ResultPicture::penOf(std::size_t level, std::size_t levels) const {
   if (!runs_.empty() && choice_.upright == "model") {
     const auto run = runs_.find(table_->axis(choice_.upright).levels[level]);
@@ -305,7 +309,7 @@ void ResultPicture::drawMap() {
     bottom->setTicks(across != nullptr);
     bottom->setLabel(text(choice_.across));
     left->setLabel(text(choice_.upright));
-    if (!choice_.apart.empty()) cell.title->setText(tr("%1 = %2").arg(text(choice_.apart), level(table_->axis(choice_.apart), apart[i])));
+    if (!choice_.apart.empty()) cell.title->setText(nameOf(choice_.apart, apart[i]));
   }
   if (!(low <= high)) low = 0.0, high = 1.0;
   if (low == high) high = low + (low == 0.0 ? 1.0 : std::abs(low) * 0.01);
@@ -382,7 +386,7 @@ void ResultPicture::drawCurves() {
     bottom->setLabel(text(choice_.across));
     left->setLabel(text(summary_.measure));
     left->setTicker(valueTicker(choice_.logarithmic));
-    if (!choice_.apart.empty()) cell.title->setText(tr("%1 = %2").arg(text(choice_.apart), level(table_->axis(choice_.apart), apart[i])));
+    if (!choice_.apart.empty()) cell.title->setText(nameOf(choice_.apart, apart[i]));
   }
   const auto [least, greatest] = std::ranges::minmax(places);
   const QCPRange keys = across && is_scale(*across) ? widened({least, greatest}, 0.04) : padded({least, greatest}, 0.04, 0.3);
@@ -391,8 +395,7 @@ void ResultPicture::drawCurves() {
     if (span) cells_[i].rect->axis(QCPAxis::atLeft)->setRange(widened(*span, 0.06));
   }
   if (by)
-    for (const auto& [of, parts] : shows)
-      legend_->add("level/" + level(*by, of), tr("%1 = %2").arg(text(by->name), level(*by, of)), penOf(of, levels), parts);
+    for (const auto& [of, parts] : shows) legend_->add("level/" + level(*by, of), nameOf(by->name, of), penOf(of, levels), parts);
   QStringList notes;
   if (bands) notes << intervals(tr("Shaded"));
   if (apart.size() > pictures) notes << tr("The first %1 of %2 pictures.").arg(pictures).arg(apart.size());
@@ -578,8 +581,7 @@ std::vector<std::int64_t> ResultPicture::rowsAt(const QPointF& position) const {
 QString ResultPicture::tipOf(std::size_t group) const {
   const ResultGroup& of = summary_.groups[group];
   QStringList lines;
-  for (std::size_t i = 0; i < summary_.by.size(); ++i)
-    lines << tr("%1 = %2").arg(text(summary_.by[i]), level(table_->axis(summary_.by[i]), of.levels[i]));
+  for (std::size_t i = 0; i < summary_.by.size(); ++i) lines << nameOf(summary_.by[i], of.levels[i]);
   if (of.values > 0) {
     lines << tr("%1: mean %2").arg(text(summary_.measure), number(of.mean.mean, 4));
     if (std::isfinite(of.mean.low))

@@ -66,6 +66,7 @@ class ResultPicture : public Plot {
   double drawn(double value) const;                               ///< its logarithm where that is asked for
   static QSharedPointer<QCPAxisTicker> valueTicker(bool powers);  ///< of an axis of values, or of their logarithms
   std::vector<std::uint32_t> apartLevels() const;
+  QString nameOf(const std::string& axis, std::size_t level) const;  ///< "task = copy"
   std::optional<std::size_t> groupAt(const QPointF& position) const;
   QString tipOf(std::size_t group) const;
   QString meanOver() const;

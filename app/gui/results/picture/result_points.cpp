@@ -53,14 +53,11 @@ void ResultPicture::drawPoints() {
     expandTo(x, key);
     expandTo(y, value);
   }
-  const auto name_of = [&](const std::string& axis, std::size_t level) {
-    const std::string& name = table_->axis(axis).levels[level];
-    return tr("%1 = %2").arg(QString::fromStdString(axis), name.empty() ? tr("none") : QString::fromStdString(name));
-  };
   if (coloured)
-    for (const std::size_t level : seen)
-      legend_->add("level/" + QString::fromStdString(table_->axis(choice_.upright).levels[level]), name_of(choice_.upright, level),
-                   penOf(level, levels), {});
+    for (const std::size_t level : seen) {
+      const QString name = nameOf(choice_.upright, level);
+      legend_->add("level/" + name, name, penOf(level, levels), {});
+    }
   const bool bounded = x && y && choice_.measure == "bits" && choice_.against == "state_bits";
   if (bounded)
     x->expand(across(std::max(1.0, choice_.logarithmic ? std::pow(10.0, y->upper) : y->upper)));  // so that the bound is in sight
@@ -75,7 +72,7 @@ void ResultPicture::drawPoints() {
     left->setLabel(QString::fromStdString(summary_.measure));
     if (x) bottom->setRange(widened(*x, 0.06));
     if (y) left->setRange(widened(*y, 0.08));
-    if (!choice_.apart.empty()) cells_[i].title->setText(name_of(choice_.apart, apart[i]));
+    if (!choice_.apart.empty()) cells_[i].title->setText(nameOf(choice_.apart, apart[i]));
     if (!bounded) continue;
     auto* bound = addCurve(rect, theme().axis, 1.2, Qt::DashLine);
     setQuiet(bound);
