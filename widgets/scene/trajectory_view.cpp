@@ -14,6 +14,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <QResizeEvent>
+#include <QTimer>
 #include <QWheelEvent>
 #include <algorithm>
 #include <cmath>
@@ -52,15 +53,11 @@ vtkStandardNewMacro(Turntable)
 
 }  // namespace
 
-TrajectoryView::TrajectoryView(QWidget* parent, bool openGl) : QWidget(parent), overlay_(nullptr) {
+TrajectoryView::TrajectoryView(QWidget* parent, bool openGl)
+    : QWidget(parent), openGl_(openGl ? OpenGl::wanted : OpenGl::known), overlay_(nullptr) {
   setMinimumSize(160, 120);
-  if (openGl && openGlAvailable()) {
-    gl_ = new VtkWidget(this);
-    gl_->beforeRender = [this] { scene_.prepare(gl_->devicePixelRatio()); };
-  }
-  vtkGenericOpenGLRenderWindow* window = gl_ ? gl_->frame().window() : unseen_.Get();
   unseen_->SetReadyForRendering(false);
-  window->AddRenderer(scene_.renderer());
+  unseen_->AddRenderer(scene_.renderer());
 
   overlay_ = new QWidget(this);
   overlay_->setAttribute(Qt::WA_NoSystemBackground);
@@ -70,7 +67,7 @@ TrajectoryView::TrajectoryView(QWidget* parent, bool openGl) : QWidget(parent), 
   vtkNew<Turntable> style;
   style->scene = &scene_;
   style->AutoAdjustCameraClippingRangeOff();
-  interactor_->SetRenderWindow(window);
+  interactor_->SetRenderWindow(unseen_);
   interactor_->SetInteractorStyle(style);
   interactor_->EnableRenderOff();  // Qt says when a picture is drawn
   interactor_->Initialize();
@@ -87,7 +84,29 @@ TrajectoryView::~TrajectoryView() {
   delete gl_;  // while the scene that it draws is still there
 }
 
-bool TrajectoryView::atRest() const { return !gl_ || !gl_->isMoving(); }
+bool TrajectoryView::hasOpenGl() {
+  if (openGl_ != OpenGl::known) askForOpenGl();
+  return gl_ != nullptr;
+}
+
+void TrajectoryView::askForOpenGl() {
+  if (openGl_ == OpenGl::known) return;
+  openGl_ = OpenGl::known;
+  if (openGlAvailable()) {
+    gl_ = new VtkWidget(this);
+    gl_->beforeRender = [this] { scene_.prepare(gl_->devicePixelRatio()); };
+    gl_->setGeometry(rect());
+    gl_->stackUnder(overlay_);
+    gl_->show();
+    unseen_->RemoveRenderer(scene_.renderer());
+    gl_->frame().window()->AddRenderer(scene_.renderer());
+    interactor_->SetRenderWindow(gl_->frame().window());
+    refresh();
+  }
+  emit openGlKnown();
+}
+
+bool TrajectoryView::atRest() const { return openGl_ == OpenGl::known ? !gl_ || !gl_->isMoving() : !isVisible(); }
 
 void TrajectoryView::refresh() {
   if (gl_) gl_->changed();
@@ -112,7 +131,7 @@ QImage TrajectoryView::image(QSizeF size, double scale, bool cursor) const {
   copy.resize(size);
   copy.prepare(scale);
   const QSize pixels = (size * scale).toSize();
-  QImage image = gl_ ? renderImage(copy.renderer(), pixels) : QImage();
+  QImage image = openGl_ != OpenGl::known || gl_ ? renderImage(copy.renderer(), pixels) : QImage();
   const bool rendered = !image.isNull();
   if (!rendered) image = QImage(pixels, QImage::Format_RGB32);
   image.setDevicePixelRatio(scale);
@@ -153,6 +172,10 @@ void TrajectoryView::changeEvent(QEvent* event) {
 
 void TrajectoryView::paintOverlay() {
   QPainter painter(overlay_);
+  if (openGl_ == OpenGl::wanted) {
+    openGl_ = OpenGl::asked;
+    QTimer::singleShot(0, this, &TrajectoryView::askForOpenGl);
+  }
   scene_.prepare(devicePixelRatioF());
   if (gl_)
     scene_.paintOver(painter);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The widget that shows a TrajectoryScene and turns it with the mouse: by VTK where there is OpenGL, painted flat where there is none.
+// The widget that shows a TrajectoryScene and turns it with the mouse: by VTK where there is OpenGL, painted flat where there is none. To
+// ask for OpenGL loads its driver, so that comes after the first picture, which is flat.
 #pragma once
 
 #include <vtkNew.h>
@@ -25,7 +26,7 @@ class TrajectoryView : public QWidget {
   ~TrajectoryView() override;
 
   TrajectoryScene& scene() { return scene_; }
-  bool hasOpenGl() const { return gl_ != nullptr; }
+  bool hasOpenGl();                  ///< asks for it now where that was not known
   bool atRest() const;               ///< the picture is as good as it gets
   void refresh();                    ///< the scene has changed
   void setCursor(std::int64_t row);  ///< moves the marker, and draws no more than that
@@ -37,6 +38,7 @@ class TrajectoryView : public QWidget {
   void paintVectors(QPainter& painter, QSizeF size, bool cursor = true) const;
 
  signals:
+  void openGlKnown();
   void picked(qint64 row);
 
  protected:
@@ -45,14 +47,16 @@ class TrajectoryView : public QWidget {
   void changeEvent(QEvent* event) override;
 
  private:
+  void askForOpenGl();
   void paintOverlay();
   void mouse(QEvent* event);
 
   TrajectoryScene scene_;
+  enum class OpenGl { wanted, asked, known } openGl_;
   VtkWidget* gl_ = nullptr;
   QWidget* overlay_;
   vtkNew<vtkGenericRenderWindowInteractor> interactor_;
-  vtkNew<vtkGenericOpenGLRenderWindow> unseen_;  ///< for the interactor where there is no OpenGL; never rendered
+  vtkNew<vtkGenericOpenGLRenderWindow> unseen_;  ///< for the interactor while there is no OpenGL; never rendered
   QPointF pressed_;
   bool moved_ = false;
 };

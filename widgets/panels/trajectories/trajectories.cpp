@@ -36,7 +36,9 @@ TrajectoriesPanel::TrajectoriesPanel(QWidget* parent, bool openGl) : Described(p
   auto* sceneColumn = boxLayout<QVBoxLayout>(scenePage, 0);
   sceneColumn->addWidget(scene_, 1);
   sceneColumn->addWidget(flat_);
-  flat_->setVisible(!scene_->hasOpenGl());
+  flat_->hide();
+  connect(scene_, &TrajectoryView::openGlKnown, this, [this] { flat_->setVisible(!scene_->hasOpenGl()); });
+  if (!openGl) flat_->show();
   makeMap();
   makeLines();
 
