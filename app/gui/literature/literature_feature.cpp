@@ -28,7 +28,7 @@ LiteratureFeature::LiteratureFeature(WindowFrame* frame)
   connect(models_, &ModelsView::compareWanted, this, &LiteratureFeature::showMap);
   connect(frame_, &WindowFrame::calmChanged, models_, &ModelsView::setFew);
   connect(session_, &SessionController::libraryReady, this, &LiteratureFeature::showLibrary);
-  connect(session_, &SessionController::propertiesReady, this, &LiteratureFeature::showLibrary);
+  connect(session_, &SessionController::propertiesReady, this, &LiteratureFeature::showProperties);
   connect(session_, &SessionController::presetOpened, this, &LiteratureFeature::showLibrary);
   connect(session_, &SessionController::setupChanged, this, &LiteratureFeature::showCurrent);
   frame_->lab()->add({"models", tr("map of the models"), [this] { return QVariantMap{{"map", models_->isMap()}}; },
@@ -39,7 +39,12 @@ LiteratureFeature::LiteratureFeature(WindowFrame* frame)
   });
 }
 
-/// Again when the properties have come, and when the theme is another.
+void LiteratureFeature::showProperties() {
+  models_->setProperties(session_->library(), session_->properties());
+  if (mapWindow_ != nullptr) mapWindow_->setLiterature(models_->literature());
+}
+
+/// Again when the theme is another.
 void LiteratureFeature::showLibrary() {
   if (!session_->library()) return;
   models_->setLibrary(session_->library(), session_->properties());

@@ -24,6 +24,7 @@ class LiteratureFeature : public QObject {
 
  private:
   void showLibrary();
+  void showProperties();
   std::vector<PaletteEntry> paletteEntries() const;  ///< the models
   void showCurrent();
   void showMap(const QString& marked);

@@ -149,9 +149,13 @@ void ModelsView::offerComparison() {
   compare_->setVisible(both);
 }
 
-void ModelsView::setLibrary(const LibraryPtr& library, const PropertiesOf& properties) {
+void ModelsView::setProperties(const LibraryPtr& library, const PropertiesOf& properties) {
   literature_ = std::make_shared<const Literature>(literatureOf(library->presets, properties));
   map_->setLiterature(literature_);
+  filter(search_->text());
+}
+
+void ModelsView::setLibrary(const LibraryPtr& library, const PropertiesOf& properties) {
   const QSignalBlocker quiet(tree_);
   tree_->clear();
   std::map<std::pair<std::size_t, std::string>, std::vector<const Preset*>> families;
@@ -182,7 +186,7 @@ void ModelsView::setLibrary(const LibraryPtr& library, const PropertiesOf& prope
     branch->setExpanded(true);
   }
 
-  filter(search_->text());
+  setProperties(library, properties);
   all_->setText(tr("All %1 models…").arg(library->presets.presets().size()));
 
   while (QLayoutItem* old = quick_->takeAt(0)) {

@@ -24,6 +24,8 @@ class ModelsView : public QWidget {
  public:
   explicit ModelsView(QWidget* parent = nullptr);
   void setLibrary(const LibraryPtr& library, const PropertiesOf& properties);
+  /// The models stay as they are; what the search finds may be others.
+  void setProperties(const LibraryPtr& library, const PropertiesOf& properties);
   void setCurrent(const QString& id);
   void showMap(bool on);
   /// Shows the models to switch between at once, with the list a click away.

@@ -2,12 +2,18 @@
 #include "gui/session/session_controller.h"
 
 #include <QFileInfo>
+#include <QTimer>
 #include <utility>
 
 #include "gui/session/files.h"
 #include "panel.h"
 
 namespace reclab {
+namespace {
+
+constexpr int longestStart = 2000;  // ms
+
+}  // namespace
 
 SessionController::SessionController(QObject* parent)
     : QObject(parent),
@@ -18,8 +24,7 @@ SessionController::SessionController(QObject* parent)
                       .ended =
                           [this](int, const Ending& ending) {
                             if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
-                            emit libraryReady();
-                            description_.findProperties(library_);
+                            begin();
                           }}) {
   qRegisterMetaType<TracePtr>("reclab::TracePtr");
   qRegisterMetaType<ModelPtr>("reclab::ModelPtr");
@@ -78,8 +83,7 @@ void SessionController::connectOthers() {
     if (std::exchange(wantsLearned_, false) && store_.isMine())
       return keptTrainings_.start(
           0, [library = library_, folder = store_.folder()](const auto&, std::stop_token) { return TrainingStore::read(folder, library); });
-    emit libraryReady();
-    description_.findProperties(library_);
+    begin();
   });
   connect(&description_, &DescriptionWork::propertiesFound, this, [this](const PropertiesOf& found) {
     properties_ = found;
@@ -137,6 +141,16 @@ void SessionController::connectStudies() {
   connect(&timings_, &TimingWork::said, this, &SessionController::said);
   connect(&timings_, &TimingWork::pendingChanged, this, &SessionController::pendingChanged);
   connect(&timings_, &TimingWork::moved, this, [this](const StudyState& state) { emit studyMoved(timings_.study().id, state); });
+}
+
+void SessionController::begin() {
+  emit libraryReady();
+  // The first run has the machine for itself, if one comes.
+  const auto find = [this, found = std::make_shared<bool>(false)] {
+    if (!std::exchange(*found, true)) description_.findProperties(library_);
+  };
+  connect(&runs_, &RunWork::ended, this, find, Qt::SingleShotConnection);
+  QTimer::singleShot(longestStart, this, find);
 }
 
 void SessionController::open(bool learned) {

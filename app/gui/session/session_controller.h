@@ -236,6 +236,7 @@ class SessionController : public QObject {
   void saved(QString file);
 
  private:
+  void begin();
   void connectRuns();
   void connectOthers();
   void connectStudies();

@@ -196,6 +196,7 @@ void CardView::setOtherRun(const QString& sentence) {
 }
 
 void CardView::redraw() {
+  soon_.stop();
   const int at = verticalScrollBar()->value();
   setHtml(model_ ? cardHtml(*model_, palette(), otherRun_) : QString());
   verticalScrollBar()->setValue(at);
