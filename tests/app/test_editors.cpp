@@ -353,7 +353,7 @@ class TestEditors : public test::WindowTest {
     QVERIFY2(cell("spectral_radius")->toolTip().contains("It has no effect with recurrent init = uniform"),
              qPrintable(cell("spectral_radius")->toolTip()));
     // In the gradient lab, which repeats it, too.
-    auto* beside = window_->findChild<QSlider*>("lab.spectral_radius");
+    auto* beside = window_->area()->dock("gradient-lab")->panel()->findChild<QSlider*>("lab.spectral_radius");
     QVERIFY(beside != nullptr);
     QTRY_VERIFY_WITH_TIMEOUT(!beside->isEnabled(), patience);
     QVERIFY2(beside->parentWidget()->toolTip().contains("It has no effect with recurrent init = uniform"),
@@ -447,7 +447,7 @@ class TestEditors : public test::WindowTest {
     const QString value = number(session().trace()->info.loss_value, 5);
     QVERIFY2(window_->inspector()->lossText().contains("the mean over all steps") && window_->inspector()->lossText().contains(value),
              qPrintable(window_->inspector()->lossText()));
-    auto* gradients = window_->area()->findChild<GradientsPanel*>();
+    auto* gradients = panelOf<GradientsPanel>();
     QVERIFY(gradients->lossText().contains("the mean over all steps") && gradients->lossText().contains(value));
     QVERIFY2(window_->statusLine()->facts().contains("L " + number(session().trace()->info.loss_value, 4)),
              qPrintable(window_->statusLine()->facts()));
@@ -527,7 +527,7 @@ class TestEditors : public test::WindowTest {
 
   void aModelOpensWhereItsPresetSaysToLook() {
     open("lstm");
-    auto* gates = window_->area()->findChild<GatingPanel*>()->findChild<QComboBox*>("gate");
+    auto* gates = panelOf<GatingPanel>()->findChild<QComboBox*>("gate");
     QTRY_VERIFY_WITH_TIMEOUT(gates->currentData().toString() == "gate/0/forget", patience);
     clickModel("gru");
     QCOMPARE(gates->currentData().toString(), QString("gate/0/update"));

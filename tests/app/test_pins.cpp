@@ -224,7 +224,7 @@ class TestPins : public test::WindowTest {
     dock->raise();
     QTRY_VERIFY(dock->inSight());
     QVERIFY(settle());
-    auto* panel = window_->area()->findChild<GradientsPanel*>();
+    auto* panel = panelOf<GradientsPanel>();
     for (const QSize& size : {QSize(1280, 800), QSize(1700, 1100)}) {
       window_->resize(size);
       QTest::qWait(200);

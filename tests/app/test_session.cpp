@@ -66,7 +66,7 @@ class TestSession : public test::WindowTest {
     options.given["--set"] = "width=6";
     open(options);
   }
-  TimingPanel* timing() { return window_->area()->findChild<TimingPanel*>(); }
+  TimingPanel* timing() { return panelOf<TimingPanel>(); }
   /// Something that is timed in a second or two.
   StudyChoice little(StudyChoice::Act act = StudyChoice::Act::compute) {
     return {"time", {{"forms", "sequential"}, {"lengths", "16"}}, act};

@@ -332,7 +332,7 @@ class TestWindow : public test::WindowTest {
     connect(&session(), &SessionController::traceChanged, this, [&](const TracePtr& trace) {
       if (trace->timed && trace->timed->preset != trace->info.preset) stale << QString::fromStdString(trace->timed->preset);
     });
-    auto* panel = window_->area()->findChild<TimingPanel*>();
+    auto* panel = panelOf<TimingPanel>();
     QTRY_VERIFY_WITH_TIMEOUT(panel->emptyReason().isEmpty(), patience);  // by itself, beside the run
     QTest::mouseDClick(window_->area()->dock("timing")->header(), Qt::LeftButton, {}, {40, 10});
     auto* forms = panel->findChild<QToolButton*>("field");
@@ -410,13 +410,13 @@ class TestWindow : public test::WindowTest {
     // What was chosen is chosen the next time.
     close();
     open(onWaves(200));
-    panel = window_->area()->findChild<TimingPanel*>();
+    panel = panelOf<TimingPanel>();
     QCOMPARE(panel->choice().at("batch"), std::string("2"));
     QVERIFY(panel->choice().at("lengths").ends_with(",65536"));
   }
 
   void whatCannotBeTimedIsASentence() {
-    auto* panel = window_->area()->findChild<TimingPanel*>();
+    auto* panel = panelOf<TimingPanel>();
     QTRY_VERIFY_WITH_TIMEOUT(panel->emptyReason().isEmpty(), patience);
     emit panel->requested(StudyChoice{"time", {{"forms", "telepathic"}, {"lengths", "64"}}});
     QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains("telepathic"), qPrintable(window_->banner()->sentence()), patience);
@@ -653,7 +653,7 @@ class TestWindow : public test::WindowTest {
     QStringList places;
     const auto placed = [this] {
       QStringList all;
-      for (const PanelDock* dock : window_->area()->docks())
+      for (PanelDock* dock : window_->area()->docks())
         if (dock->isVisible()) all << dock->panel()->id();
       return all;
     };

@@ -23,9 +23,13 @@ AlignedTimes::AlignedTimes(QWidget* within) : QObject(within), within_(within) {
   soon_.setSingleShot(true);
   soon_.setInterval(0);
   connect(&soon_, &QTimer::timeout, this, &AlignedTimes::align);
-  for (Plot* plot : within->findChildren<Plot*>()) {
+  add(within);
+}
+
+void AlignedTimes::add(QWidget* part) {
+  for (Plot* plot : part->findChildren<Plot*>()) {
     plots_.emplace_back(plot);
-    for (QWidget* one = plot; one != nullptr && one != within; one = one->parentWidget())
+    for (QWidget* one = plot; one != nullptr && one != within_; one = one->parentWidget())
       one->installEventFilter(this);  // it moves with its parents
     connect(plot, &Plot::timeSpanChanged, &soon_, qOverload<>(&QTimer::start));
   }

@@ -14,8 +14,9 @@ namespace reclab {
 class AlignedTimes : public QObject {
   Q_OBJECT
  public:
-  /// Aligns all plots in a widget, which are there already.
+  /// Aligns all plots in a widget: those that are there already, and those that are added.
   explicit AlignedTimes(QWidget* within);
+  void add(QWidget* part);  ///< the plots in a part of it that was made later
 
  protected:
   bool eventFilter(QObject* of, QEvent* event) override;

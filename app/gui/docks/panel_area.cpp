@@ -14,7 +14,6 @@
 #include <QWidgetAction>
 #include <algorithm>
 
-#include "gui/docks/veil.h"
 #include "gui/look/look.h"
 #include "gui/session/requests.h"
 #include "plain_text.h"
@@ -23,7 +22,7 @@
 namespace reclab {
 namespace {
 
-constexpr int soon = 250;              // ms; a picture that is renewed sooner is not dimmed, so that nothing flickers while a slider moves
+constexpr int longest = 300;           // ms that panels wait at the start for the run to begin
 constexpr QSize leastPanel(270, 290);  ///< with header, tabs, controls, axes and legend there are still 120 pixels for the picture
 
 /// The number of panels that fit beside and under each other.
@@ -102,219 +101,6 @@ std::vector<QStringList> fitted(const PanelLayout& layout, const QSize& fit) {
 
 }  // namespace
 
-bool keepsPicture(const Panel& panel, const Trace* given, const Trace* now, const RunQuestions& questions) {
-  if (!given || !now || !panel.emptyReason().isEmpty()) return false;
-  bool lacks = false, has = false, pending = false;
-  const Kinds needs = panel.needs(), waits = panel.waitsFor();
-  for (const KindInfo& row : kind_table()) {
-    const bool there = now->has(row.kind), comes = !there && !now->info.absent.contains(row.kind) && questions.isPending(row.kind);
-    if (waits.has(row.kind)) lacks = lacks || comes;
-    if (needs.has(row.kind)) has = has || there, pending = pending || comes;
-  }
-  return lacks || (!needs.empty() && !has && pending);
-}
-
-bool hasPicture(const Panel& panel, const Panel::Run& run) {
-  if (run.whole || !run.trace) return true;
-  bool lacks = false, has = false;
-  const Kinds needs = panel.needs(), waits = panel.waitsFor();
-  for (const KindInfo& row : kind_table()) {
-    const bool there = run.trace->has(row.kind);
-    lacks = lacks || (waits.has(row.kind) && !there && row.stage == Stage::late && !run.trace->info.absent.contains(row.kind));
-    has = has || (needs.has(row.kind) && there);
-  }
-  return !lacks && has;
-}
-
-PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* chooser, QWidget* parent)
-    : FlatDock("panel." + info.id, info.title, parent), panel_(info.make(this)), time_(time), chooser_(chooser), menu_(new QMenu(this)) {
-  auto* paper = new QWidget(this);
-  paper->setObjectName("paper");
-  paper->setAttribute(Qt::WA_StyledBackground);
-  auto* column = new QVBoxLayout(paper);
-  column->setContentsMargins(4, 2, 4, 4);
-  column->addWidget(panel_);
-  paper->setMinimumSize(220, 120);  // its own, so that the size hints of a panel's controls change no layout
-  setWidget(paper);
-  veil_ = new Veil(panel_);
-  dimSoon_.setSingleShot(true);
-  dimSoon_.setInterval(soon);
-  connect(&dimSoon_, &QTimer::timeout, this, [this] { veil_->cover(questions_.former(given_)); });
-  header()->setToolTip(safeTip(info.hint));
-
-  using Format = Panel::Format;
-  menu_->addAction(icon("image"), tr("Save as PNG…"), this, [this] { save(Format::png); });
-  menu_->addAction(icon("vector"), tr("Save as SVG…"), this, [this] { save(Format::svg); });
-  menu_->addAction(icon("vector"), tr("Save as PDF…"), this, [this] { save(Format::pdf); });
-  menu_->addAction(icon("copy"), tr("Copy as a picture"), this, [this] {
-    const bool picture = panel_->emptyReason().isEmpty();
-    panel_->copyFigure();
-    emit said(picture ? tr("A picture of %1 is in the clipboard.").arg(panel_->title())
-                      : tr("%1 has no picture; why is in the clipboard, in words.").arg(panel_->title()),
-              false);
-  });
-  menu_->addAction(icon("table"), tr("Save the data as CSV…"), this, [this] { saveData(); });
-  for (QAction* own : panel_->actions()) menu_->addAction(own);
-  menu_->addSeparator();
-  menu_->addAction(icon("enlarge"), tr("Only this panel, or all again"), this, &PanelDock::enlargeWanted);
-  menu_->addAction(icon("float"), tr("Float, or put back"), this, [this] { setFloating(!isFloating()); });
-  menu_->addAction(icon("close"), tr("Hide (View ▸ Panels shows it again)"), this, [this] {
-    hide();
-    emit hiddenByHand();
-  });
-  menu_->addSeparator();
-  auto* hint = label(info.hint, "muted");
-  hint->setWordWrap(true);
-  hint->setFixedWidth(280);
-  hint->setContentsMargins(10, 6, 10, 8);
-  hint->setFont(smallFont());
-  hint->setFixedHeight(hint->heightForWidth(280));
-  auto* hintAction = new QWidgetAction(menu_);
-  hintAction->setDefaultWidget(hint);
-  menu_->addAction(hintAction);
-
-  auto* larger = header()->addButton("enlarge", tr("Only this panel, or all again (double-click on the title does the same)"));
-  connect(larger, &QToolButton::clicked, this, &PanelDock::enlargeWanted);
-  connect(header(), &FlatHeader::doubleClicked, this, &PanelDock::enlargeWanted);
-  auto* more = header()->addButton("menu", tr("Save, copy, data"));
-  more->setObjectName("more");
-  more->setFocusPolicy(Qt::TabFocus);
-  more->setMenu(menu_);
-  more->setPopupMode(QToolButton::InstantPopup);
-
-  connect(panel_, &Panel::headlineChanged, this, [this] { header()->setHeadline(withheld_ ? QString() : panel_->headline()); });
-  connect(panel_, &Panel::timePicked, time_, &TimeLink::setStep);
-  connect(panel_, &Panel::timeRangePicked, time_, &TimeLink::setRange);
-  connect(time_, &TimeLink::stepChanged, this, [this](std::int64_t step) {
-    if (visible_) panel_->setTime(step);
-  });
-  connect(time_, &TimeLink::rangeChanged, this, [this](std::int64_t first, std::int64_t last) {
-    if (visible_) panel_->setTimeRange(first, last);
-  });
-  connect(this, &QDockWidget::visibilityChanged, this, [this](bool visible) {
-    visible_ = visible && isVisible();  // a tab that comes to the front is told so even where the whole area is out of sight
-    emit shownChanged();                // first, so that missing kinds are requested early
-    if (visible_) catchUp();
-  });
-}
-
-void PanelDock::setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned) {
-  const auto same = [](const Panel::Run& a, const Panel::Run& b) {
-    return a.trace == b.trace && a.colour == b.colour && a.label == b.label && a.whole == b.whole;
-  };
-  const auto alike = [](const Panel::Run& a, const Panel::Run& b) { return a.colour == b.colour && a.label == b.label; };
-  pinsMayWait_ = std::equal(pinned.begin(), pinned.end(), pinsGiven_.begin(), pinsGiven_.end(), alike);
-  if (!std::equal(pinned.begin(), pinned.end(), pinned_.begin(), pinned_.end(), same)) pinsBehind_ = true;
-  behind_ = behind_ || trace != trace_;
-  trace_ = std::move(trace);
-  pinned_ = pinned;
-  if (visible_) catchUp();
-}
-
-bool PanelDock::hasPending() const {
-  return std::ranges::any_of(kind_table(), [this](const KindInfo& row) {
-    return panel_->needs().has(row.kind) && !(trace_ && trace_->info.absent.contains(row.kind)) && questions_.isPending(row.kind);
-  });
-}
-
-bool PanelDock::answered() const {
-  if (panel_->emptyReason().isEmpty() || !panel_->isOfRun()) return true;
-  const Kinds needs = panel_->needs();
-  return !needs.empty() && given_ && std::ranges::all_of(kind_table(), [&](const KindInfo& row) {
-    return !needs.has(row.kind) || given_->info.absent.contains(row.kind);
-  });
-}
-
-bool PanelDock::keeps() const { return keepsPicture(*panel_, given_.get(), trace_.get(), questions_); }
-
-void PanelDock::contextMenuEvent(QContextMenuEvent* event) {
-  // The menu key anywhere in the panel, or a right click on its title.
-  if (event->reason() == QContextMenuEvent::Mouse && !header()->geometry().contains(event->pos())) return FlatDock::contextMenuEvent(event);
-  const auto* more = header()->findChild<QToolButton*>("more");
-  menu_->popup(event->reason() == QContextMenuEvent::Mouse ? event->globalPos() : more->mapToGlobal(QPoint(0, more->height())));
-  event->accept();
-}
-
-void PanelDock::catchUp() {
-  // Where the picture of the run stays, dimmed, so do those of the runs beside it.
-  if (pinsBehind_ && !(pinsMayWait_ && behind_ && keeps())) {
-    pinsBehind_ = false;
-    pinsGiven_ = pinned_;
-    std::vector<Panel::Run> drawn = pinned_;
-    std::erase_if(drawn, [this](const Panel::Run& run) { return !hasPicture(*panel_, run); });
-    panel_->setPinned(drawn);
-  }
-  const bool pending = hasPending();
-  if (behind_ && !keeps()) {
-    behind_ = false;
-    panel_->setFormer(pending ? former_ : nullptr);
-    panel_->setTrace(trace_);
-    given_ = trace_;
-    veil_->cover({});
-    dimSoon_.stop();
-    emit traceGiven();
-  }
-  if (!pending && given_ == trace_) {
-    panel_->setFormer(nullptr);
-    former_ = given_;
-  }
-  name();
-  panel_->setTimeRange(time_->first(), time_->last());
-  panel_->setTime(time_->step());
-  header()->setHeadline(withheld_ ? QString() : panel_->headline());
-}
-
-void PanelDock::askAgain() {
-  if (visible_) catchUp();
-}
-
-void PanelDock::name() {
-  if (!given_ || !panel_->isOfRun() || !panel_->emptyReason().isEmpty() || questions_.former(given_).isEmpty()) {
-    dimSoon_.stop();
-    veil_->cover({});
-  } else if (!veil_->name().isEmpty()) {
-    veil_->cover(questions_.former(given_));
-  } else if (!dimSoon_.isActive()) {
-    dimSoon_.start();
-  }
-}
-
-QString PanelDock::formerName() const { return veil_->name(); }
-
-void PanelDock::withhold(const QString& words) {
-  veil_->withhold(words);
-  withheld_ = !words.isEmpty();
-  header()->setHeadline(withheld_ ? QString() : panel_->headline());
-}
-
-/// "lstm-gradients.pdf"
-QString PanelDock::fileName(const QString& suffix) const {
-  return stemOf(*panel_, given_ ? QString::fromStdString(given_->info.preset) : QString()) + '.' + suffix;
-}
-
-void PanelDock::save(Panel::Format format) {
-  panel_->finish();
-  if (const QString reason = panel_->emptyReason(); !reason.isEmpty())
-    return emit said(tr("There is no figure of %1: %2").arg(panel_->title(), reason), true);
-  const QString stem = stemOf(*panel_, given_ ? QString::fromStdString(given_->info.preset) : QString());
-  const auto answer = chooser_->figure(this, {tr("Save %1").arg(panel_->title()), {stem}, format});
-  if (!answer) return;
-  const QString sentence = saveFigure(panel_, *answer);
-  emit said(sentence.isEmpty() ? tr("%1 is in %2.").arg(panel_->title(), answer->file()) : sentence, !sentence.isEmpty());
-}
-
-void PanelDock::saveData() {
-  panel_->finish();
-  const QString text = panel_->dataAsCsv();
-  if (text.isEmpty()) return emit said(tr("%1 has no data yet: %2").arg(panel_->title(), panel_->emptyReason()), true);
-  QString file =
-      chooser_->save(this, tr("Save the data of %1").arg(panel_->title()), fileName("csv"), tr("Comma separated values (*.csv)"));
-  if (file.isEmpty()) return;
-  if (!file.contains('.')) file += ".csv";
-  const QString sentence = writeText(file, text);
-  emit said(sentence.isEmpty() ? tr("The data of %1 are in %2.").arg(panel_->title(), file) : sentence, !sentence.isEmpty());
-}
-
 PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent) : QMainWindow(parent) {
   setWindowFlags(Qt::Widget);  // a main window makes itself a window; this one is a part
   setObjectName("panels");
@@ -328,7 +114,11 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
     connect(made, &PanelDock::traceGiven, this, &PanelArea::traceGiven);
     connect(made, &PanelDock::said, this, &PanelArea::said);
     connect(made, &PanelDock::enlargeWanted, this, [this, made] { enlarge(made); });
-    connect(made->panel(), &Panel::requested, this, &PanelArea::requested);
+    connect(made, &PanelDock::panelWanted, this, &PanelArea::makeWanted);
+    connect(made, &PanelDock::panelMade, this, [this, made] {
+      connect(made->made(), &Panel::requested, this, &PanelArea::requested);
+      times_->add(made->made());
+    });
     const auto byHand = [this] {
       if (!arranging_ && enlarged_ == nullptr) own_ = true;
     };
@@ -338,12 +128,42 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
       if (shown) open(made);
     });
     connect(made, &PanelDock::hiddenByHand, this, byHand);
+    made->hide();  // until it is arranged
   }
-  new AlignedTimes(this);
+  times_ = new AlignedTimes(this);
+  makeSoon_.setSingleShot(true);
+  makeSoon_.setInterval(longest);
+  connect(&makeSoon_, &QTimer::timeout, this, &PanelArea::makeNext);
   soon_.setSingleShot(true);
   soon_.setInterval(120);
   connect(&soon_, &QTimer::timeout, this, &PanelArea::fitRoom);
-  arrange(layouts().front());
+}
+
+void PanelArea::begin() {
+  if (makeSoon_.interval() == 0) return;
+  makeSoon_.setInterval(0);
+  if (makeSoon_.isActive()) makeSoon_.start();
+}
+
+std::vector<PanelDock*> PanelArea::wanted() const {
+  std::vector<PanelDock*> docks;
+  std::ranges::copy_if(docks_, std::back_inserter(docks), [](const PanelDock* one) { return one->inSight() && one->made() == nullptr; });
+  return docks;
+}
+
+/// While docks are arranged one may be in sight that is behind another in the end.
+void PanelArea::makeWanted() {
+  if (arranging_) return;
+  if (makeSoon_.interval() != 0 || makeSoon_.isActive()) return makeSoon_.start();
+  for (PanelDock* one : wanted()) one->panel();
+}
+
+/// At the start, one in each turn of the event loop: what the run tells is heard between them.
+void PanelArea::makeNext() {
+  makeSoon_.setInterval(0);
+  const std::vector<PanelDock*> docks = wanted();
+  if (docks.size() > 1) makeSoon_.start();
+  if (!docks.empty()) docks.front()->panel();
 }
 
 void PanelArea::fitRoom() {
@@ -363,41 +183,48 @@ void PanelArea::settle() {
 }
 
 void PanelArea::setSettings(const std::vector<Panel::Setting>& settings) {
-  for (const PanelDock* dock : docks_) dock->panel()->setSettings(settings);
+  for (PanelDock* dock : docks_) dock->tell("settings", [settings](Panel& panel) { panel.setSettings(settings); });
 }
 
 void PanelArea::setNoCuda(const QString& why) {
-  for (const PanelDock* dock : docks_) dock->panel()->setNoCuda(why);
+  for (PanelDock* dock : docks_) dock->tell("cuda", [why](Panel& panel) { panel.setNoCuda(why); });
+}
+
+void PanelArea::setStepMarks(const std::vector<StepMark>& marks) {
+  for (PanelDock* dock : docks_) dock->tell("marks", [marks](Panel& panel) { reclab::setStepMarks(&panel, marks); });
 }
 
 void PanelArea::setStudyState(const std::string& study, const StudyState& state) {
-  for (const PanelDock* dock : docks_) dock->panel()->setStudyState(study, state);
+  for (PanelDock* dock : docks_)
+    dock->tell("state of " + QString::fromStdString(study), [study, state](Panel& panel) { panel.setStudyState(study, state); });
 }
 
 void PanelArea::setResult(const std::string& study, const StudyResult& result, const QString& problem) {
-  for (const PanelDock* dock : docks_) dock->panel()->setResult(study, result, problem);
+  for (PanelDock* dock : docks_)
+    dock->tell("result of " + QString::fromStdString(study),
+               [study, result, problem](Panel& panel) { panel.setResult(study, result, problem); });
 }
 
 bool PanelArea::inSight(Kind kind) const {
-  return std::ranges::any_of(docks_, [kind](const PanelDock* dock) { return dock->inSight() && dock->panel()->needs().has(kind); });
+  return std::ranges::any_of(docks_, [kind](const PanelDock* dock) { return dock->inSight() && dock->info().needs.has(kind); });
 }
 
 PanelDock* PanelArea::dock(const QString& id) const {
-  const auto found = std::find_if(docks_.begin(), docks_.end(), [&](PanelDock* one) { return one->panel()->id() == id; });
+  const auto found = std::find_if(docks_.begin(), docks_.end(), [&](PanelDock* one) { return one->info().id == id; });
   return found == docks_.end() ? nullptr : *found;
 }
 
 QStringList PanelArea::visiblePanels() const {
   QStringList ids;
   for (PanelDock* one : docks_)
-    if (!one->isHidden() && (one->inSight() || !one->panel()->needs().has_any(pairwiseKinds()))) ids << one->panel()->id();
+    if (!one->isHidden() && (one->inSight() || !one->info().needs.has_any(pairwiseKinds()))) ids << one->info().id;
   return ids;
 }
 
 Kinds PanelArea::waitedFor() const {
   Kinds all;
   for (const PanelDock* one : docks_)
-    if (one->inSight()) all.add(one->panel()->waitsFor());
+    if (one->inSight() && one->made() != nullptr) all.add(one->made()->waitsFor());
   return all;
 }
 
@@ -412,7 +239,7 @@ void PanelArea::setQuestions(const RunQuestions& questions) {
 }
 
 void PanelArea::holdAxes(bool hold) {
-  for (PanelDock* one : docks_) one->panel()->holdAxes(hold);
+  for (PanelDock* one : docks_) one->tell("axes", [hold](Panel& panel) { panel.holdAxes(hold); });
 }
 
 void PanelArea::askAgain() {
@@ -482,6 +309,7 @@ void PanelArea::arrange(const PanelLayout& layout) {
     }
   spread();
   arranging_ = false;
+  makeWanted();
   emit visiblePanelsChanged();
 }
 
@@ -501,7 +329,7 @@ void PanelArea::spread() {
 }
 
 void PanelArea::setModelHas(const QStringList& what) {
-  for (PanelDock* one : docks_) one->panel()->setProperty("modelHas", what);
+  for (PanelDock* one : docks_) one->tell("model", [what](Panel& panel) { panel.setProperty("modelHas", what); });
 }
 
 void PanelArea::enlarge(PanelDock* dock) {
@@ -520,7 +348,7 @@ void PanelArea::enlarge(PanelDock* dock) {
 PanelArea::Places PanelArea::places(int version) const {
   Places now{saveState(version), {}};
   for (PanelDock* one : docks_)
-    if (!isArranged(one)) now.without << one->panel()->id();
+    if (!isArranged(one)) now.without << one->info().id;
   return now;
 }
 
@@ -528,8 +356,9 @@ bool PanelArea::restorePlaces(const Places& places, int version) {
   // restoreState() takes every dock of the area that a state does not have into it, and shows it: those stand aside.
   QWidget aside(this);
   std::vector<PanelDock*> away;
+  arranging_ = true;
   for (PanelDock* one : docks_)
-    if (places.without.contains(one->panel()->id())) {
+    if (places.without.contains(one->info().id)) {
       removeDockWidget(one);
       one->setParent(&aside);
       away.push_back(one);
@@ -539,6 +368,8 @@ bool PanelArea::restorePlaces(const Places& places, int version) {
     one->setParent(this);
     one->hide();
   }
+  arranging_ = false;
+  makeWanted();
   return whole;
 }
 

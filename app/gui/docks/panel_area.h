@@ -8,81 +8,13 @@
 #include <optional>
 #include <vector>
 
-#include "gui/docks/flat_dock.h"
 #include "gui/docks/layouts.h"
-#include "gui/session/files.h"
-#include "gui/time/time_link.h"
-#include "panel.h"
+#include "gui/docks/panel_dock.h"
+#include "plot/parts/step_marks.h"
 
 namespace reclab {
 
-class Veil;
-
-/// Questions of the docks to the window about the run that they are given and those that they were given before.
-struct RunQuestions {
-  /// Whether arrays of this kind, which the newest trace does not have, may still come.
-  std::function<bool(Kind kind)> isPending = [](Kind) { return false; };
-  /// Names the setup of a trace, when that is not the present one; else empty.
-  std::function<QString(const std::shared_ptr<const Trace>&)> former = [](const auto&) { return QString(); };
-};
-
-/// The rule of every panel: a picture stays until the new one is there, or until it is known that there will be none. Whether `panel` keeps
-/// that of `given`, as `now` has not got all that the new one takes.
-bool keepsPicture(const Panel& panel, const Trace* given, const Trace* now, const RunQuestions& questions);
-/// Whether a run beside it has the arrays that `panel` shows, or never will: one that has them not yet is not said to have nothing.
-bool hasPicture(const Panel& panel, const Panel::Run& run);
-
-/// One panel with its header and menu. A panel that is not visible is given nothing; it catches up when it is shown.
-class PanelDock : public FlatDock {
-  Q_OBJECT
- public:
-  PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* chooser, QWidget* parent);
-  Panel* panel() const { return panel_; }
-  QMenu* menu() const { return menu_; }
-  bool inSight() const { return visible_; }  ///< shown, and not behind another
-  void setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned);
-  /// Whether it has a picture, or the run says that its model has no arrays for it.
-  bool answered() const;
-  void catchUp();  ///< gives the panel the calls that it has missed while it was not visible
-  void setQuestions(RunQuestions questions) { questions_ = std::move(questions); }
-  void askAgain();
-  void name();  ///< dims and names the picture when it is no longer of the present setup
-  /// The name of the former setup, on a dimmed picture; empty when the picture is of the present one.
-  QString formerName() const;
-  /// Its picture is hidden behind these words; empty: it is seen.
-  void withhold(const QString& words);
-
- signals:
-  void shownChanged();
-  void traceGiven();  ///< to the panel, which has its choices now
-  void hiddenByHand();
-  void enlargeWanted();
-  void said(QString sentence, bool bad);
-
- protected:
-  void contextMenuEvent(QContextMenuEvent* event) override;
-
- private:
-  void save(Panel::Format format);
-  void saveData();
-  QString fileName(const QString& suffix) const;
-  bool hasPending() const;
-  bool keeps() const;
-  Panel* panel_;
-  Veil* veil_;
-  bool withheld_ = false;
-  RunQuestions questions_;
-  std::shared_ptr<const Trace> given_;   ///< the trace that the panel shows
-  std::shared_ptr<const Trace> former_;  ///< the last that it was given with all that it would get
-  QTimer dimSoon_;
-  TimeLink* time_;
-  const FileChooser* chooser_;
-  QMenu* menu_;
-  std::shared_ptr<const Trace> trace_;
-  std::vector<Panel::Run> pinned_, pinsGiven_;  ///< as they are to be, and as they were given
-  bool behind_ = false, visible_ = false, pinsBehind_ = false;
-  bool pinsMayWait_ = false;  ///< they are the same ones, with other traces
-};
+class AlignedTimes;
 
 class PanelArea : public QMainWindow {
   Q_OBJECT
@@ -95,9 +27,12 @@ class PanelArea : public QMainWindow {
   bool isEmpty() const;               ///< all are hidden
   void setRuns(const std::shared_ptr<const Trace>& trace, const std::vector<Panel::Run>& pinned);
   void setQuestions(const RunQuestions& questions);
+  /// The first run has begun, or there will be none: panels may be made. At the start the run comes first, so that both are at once.
+  void begin();
   void askAgain();  ///< the answers may be others now
   void holdAxes(bool hold);
   void setNoCuda(const QString& why);
+  void setStepMarks(const std::vector<StepMark>& marks);  ///< in all plots
   void setSettings(const std::vector<Panel::Setting>& settings);
   /// Passes the progress of a study, computed beside the run, to all panels: each knows those that it shows.
   void setStudyState(const std::string& study, const StudyState& state);
@@ -140,14 +75,18 @@ class PanelArea : public QMainWindow {
 
  private:
   bool isArranged(PanelDock* dock) const;  ///< has a place, shown or hidden
-  void fitRoom();                          ///< as many columns and rows as the size has room for
-  void spread();                           ///< gives the rows and columns of the arrangement their proportions
+  std::vector<PanelDock*> wanted() const;  ///< in sight, without a panel
+  void makeWanted();
+  void makeNext();
+  void fitRoom();  ///< as many columns and rows as the size has room for
+  void spread();   ///< gives the rows and columns of the arrangement their proportions
   std::vector<PanelDock*> docks_;
+  AlignedTimes* times_;
   PanelLayout layout_;
   QSize fit_;
   std::vector<QList<QDockWidget*>> rows_;  ///< as arranged
   bool own_ = false, arranging_ = false;
-  QTimer soon_;
+  QTimer soon_, makeSoon_;
   PanelDock* enlarged_ = nullptr;
   Places before_;  ///< before a panel was enlarged
 };

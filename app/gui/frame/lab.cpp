@@ -16,6 +16,7 @@
 
 #include "experiment/command/run_fields.h"
 #include "gui/docks/panel_area.h"
+#include "gui/docks/panel_choices.h"
 #include "gui/frame/lab_json.h"
 #include "gui/session/session_controller.h"
 #include "gui/time/time_link.h"
@@ -23,36 +24,6 @@
 namespace reclab {
 
 namespace {
-
-/// The choices in a panel: its own choices, its actions that are on, and the entries of the boxes that are a choice by their property. A
-/// hidden box has the entries of another model or view; behind another panel there is nothing in them to choose from.
-QVariantMap setIn(const Panel& panel, bool inSight = true) {
-  QVariantMap all = panel.choices();
-  if (inSight)
-    for (const QComboBox* box : panel.findChildren<QComboBox*>())
-      if (const QString name = box->property("choice").toString(); !name.isEmpty() && box->currentIndex() > 0 && box->isVisibleTo(&panel))
-        all["box/" + name] = box->currentText();
-  for (const QAction* action : panel.actions())
-    if (action->isCheckable() && action->isChecked()) all["action/" + action->text()] = true;
-  return all;
-}
-/// The same again, as by hand; an entry that another model does not have is left out.
-void setIn(Panel& panel, const QVariantMap& all) {
-  const QVariantMap now = panel.choices();
-  QVariantMap choices;
-  for (auto one = all.begin(); one != all.end(); ++one)
-    if (!one.key().contains('/')) choices[one.key()] = one.value();
-  if (choices != now) panel.setChoices(choices);
-  for (QComboBox* box : panel.findChildren<QComboBox*>()) {
-    const QString name = box->property("choice").toString(), text = all.value("box/" + name).toString();
-    const int wanted = text.isEmpty() ? 0 : box->findText(text);
-    if (name.isEmpty() || wanted < 0 || wanted == box->currentIndex() || box->count() == 0 || !box->isVisibleTo(&panel)) continue;
-    box->setCurrentIndex(wanted);
-    emit box->activated(wanted);
-  }
-  for (QAction* action : panel.actions())
-    if (action->isCheckable()) action->setChecked(all.contains("action/" + action->text()));
-}
 
 /// The values that a state has where they are others than before it, for the history: "0.9", "length 400", "Log axis on".
 QString valuesOf(const LabState& before, const LabState& after) {
@@ -181,8 +152,8 @@ LabState Lab::state() const {
   state.pins = pins_->value();
   state.arranged = arranged();
   state.time = awaitedTime_.value_or(TimeView{time_->step(), time_->first(), time_->last(), time_->length()});
-  for (const PanelDock* dock : area_->docks())
-    if (dock->inSight()) state.panels[dock->panel()->id()] = setIn(*dock->panel());
+  for (PanelDock* dock : area_->docks())
+    if (dock->inSight()) state.panels[dock->info().id] = choicesIn(*dock->panel(), true);
   for (const LabPart& part : parts_) state.parts[part.id] = part.read();
   return state;
 }
@@ -192,7 +163,7 @@ LabState Lab::state() const {
 QString Lab::textOf(const LabState& before, const LabState& after) const {
   if (!(before.arranged == after.arranged)) return tr("arrangement");
   for (auto panel = after.panels.begin(); panel != after.panels.end(); ++panel)
-    if (before.panels.value(panel.key()) != panel.value()) return tr("view of %1").arg(area_->dock(panel.key())->panel()->title());
+    if (before.panels.value(panel.key()) != panel.value()) return tr("view of %1").arg(area_->dock(panel.key())->info().title);
   for (const LabPart& part : parts_)
     if (before.parts.value(part.id) != after.parts.value(part.id)) return part.text;
   // While a training is followed its weights come by themselves.
@@ -211,10 +182,8 @@ void Lab::setState(const LabState& state) {
 }
 
 void Lab::setChoices(const LabState& state) const {
-  for (const PanelDock* dock : area_->docks()) {
-    const QString id = dock->panel()->id();
-    if (state.panels.contains(id) && state.panels[id] != setIn(*dock->panel())) setIn(*dock->panel(), state.panels[id]);
-  }
+  for (PanelDock* dock : area_->docks())
+    if (const QString id = dock->info().id; state.panels.contains(id)) dock->setChoices(state.panels[id]);
   for (const LabPart& part : parts_)
     if (state.parts.contains(part.id) && state.parts[part.id] != part.read()) part.put(state.parts[part.id]);
 }
@@ -237,7 +206,7 @@ QJsonObject Lab::written(const PutLearned& put) const {
   if (awaited_ && shown) setChoices(*awaited_);
   LabState state = this->state();
   for (const PanelDock* dock : area_->docks())
-    if (!dock->inSight()) state.panels[dock->panel()->id()] = setIn(*dock->panel(), false);
+    if (!dock->inSight()) state.panels[dock->info().id] = dock->choices();
   if (awaited_ && !shown) state.panels = awaited_->panels;
   QJsonObject json = toJson(
       state, put ? put : [this](const LearnedPtr& weights) { return session_->putLearned(weights); },
@@ -258,7 +227,7 @@ void Lab::restoreView(const QJsonObject& json) {
 
 QStringList Lab::ids() const {
   QStringList ids;
-  for (const PanelDock* dock : area_->docks()) ids << dock->panel()->id();
+  for (const PanelDock* dock : area_->docks()) ids << dock->info().id;
   for (const LabPart& part : parts_) ids << part.id;
   return ids;
 }
@@ -271,7 +240,7 @@ std::optional<QStringList> Lab::open(const QJsonObject& json, const LoadedSequen
   if (!unlearned) return unlearned;
   // What the state does not name is as it is in a new window.
   for (const PanelDock* dock : area_->docks())
-    if (const QString id = dock->panel()->id(); !awaited_->panels.contains(id)) awaited_->panels[id] = {};
+    if (const QString id = dock->info().id; !awaited_->panels.contains(id)) awaited_->panels[id] = {};
   for (const LabPart& part : parts_)
     if (!awaited_->parts.contains(part.id)) awaited_->parts[part.id] = {};
   setChoices(*awaited_);
@@ -343,7 +312,7 @@ void Lab::push(const QString& text, int gesture, LabState after, Aside aside) {
 void Lab::act(const std::function<void()>& does) {
   if (!std::exchange(pressed_, true)) settle();
   does();
-  for (const PanelDock* dock : area_->docks()) touched_ << dock->panel()->id();
+  for (const PanelDock* dock : area_->docks()) touched_ << dock->info().id;
   compare();
 }
 

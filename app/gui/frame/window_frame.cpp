@@ -36,11 +36,11 @@ WindowFrame::WindowFrame(QMainWindow* window, Look* look)
   auto* column = new QVBoxLayout(centre);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
-  area_ = new PanelArea(time_, &chooser_, centre);
+  middle_ = new QStackedWidget(centre);
+  area_ = new PanelArea(time_, &chooser_, middle_);
+  middle_->addWidget(area_);
   banner_ = new Banner(centre);
   hint_ = new FirstHint(centre);
-  middle_ = new QStackedWidget(centre);
-  middle_->addWidget(area_);
   column->addWidget(middle_, 1);
   column->addWidget(banner_);
   column->addWidget(hint_);

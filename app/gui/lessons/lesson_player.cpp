@@ -390,7 +390,7 @@ void LessonPlayer::forget(const QString& lesson) {
 std::map<std::string, double> LessonPlayer::view() const {
   std::map<std::string, double> facts{{"pins", static_cast<double>(frame_->pins()->pins().size())},
                                       {"cursor", static_cast<double>(frame_->time()->step())}};
-  for (const PanelDock* dock : frame_->area()->docks()) facts["shown/" + dock->panel()->id().toStdString()] = dock->inSight() ? 1.0 : 0.0;
+  for (const PanelDock* dock : frame_->area()->docks()) facts["shown/" + dock->info().id.toStdString()] = dock->inSight() ? 1.0 : 0.0;
   return facts;
 }
 

@@ -225,7 +225,7 @@ void LessonsFeature::restore() {
 /// These and no others: one, two under or beside each other, or two rows.
 void LessonsFeature::arrangePanels(const QStringList& ids, bool beside) {
   PanelArea* area = frame_->area();
-  const auto isRight = [&](const PanelDock* one) { return one->inSight() == ids.contains(one->panel()->id()); };
+  const auto isRight = [&](const PanelDock* one) { return one->inSight() == ids.contains(one->info().id); };
   if (ids.isEmpty() || (!lecture_->active() && std::ranges::all_of(area->docks(), isRight))) return;
   PanelLayout layout;
   const int columns = beside || ids.size() > 2 ? 2 : 1;
@@ -261,7 +261,7 @@ void LessonsFeature::lookAt(const LabSetup& lab, bool asked) {
   for (const std::string& place : lab.look) {
     const QString text = QString::fromStdString(place);
     if (PanelDock* dock = frame_->area()->dock(text.section(':', 0, 0)); dock && text.contains(':'))
-      dock->panel()->lookAt(preset, text.section(':', 1), asked);
+      dock->tell("place", [preset, detail = text.section(':', 1), asked](Panel& panel) { panel.lookAt(preset, detail, asked); });
   }
 }
 
@@ -269,9 +269,11 @@ void LessonsFeature::lookAt(const LabSetup& lab, bool asked) {
 void LessonsFeature::arrange(const LabSetup& lab) {
   PanelArea* area = frame_->area();
   frame_->time()->resetRange();
-  for (const PanelDock* dock : area->docks())
-    for (QAction* action : dock->panel()->actions())
-      if (action->objectName() == u"hold") action->setChecked(false);
+  for (PanelDock* dock : area->docks())
+    dock->tell("hold", [](Panel& panel) {
+      for (QAction* action : panel.actions())
+        if (action->objectName() == u"hold") action->setChecked(false);
+    });
   QStringList ids;
   for (const std::string& place : lab.look) {
     const QString id = QString::fromStdString(place).section(':', 0, 0);

@@ -73,8 +73,9 @@ class Collector {
     std::vector<Part> parts;
     for (PanelDock* dock : frame_->area()->docks()) {
       const auto show = [area = frame_->area(), dock] { area->open(dock); };
-      entries_.push_back({.text = dock->panel()->title(), .detail = QObject::tr("panel"), .synonyms = dock->panel()->hint(), .does = show});
-      parts.push_back({dock->panel()->title(), dock, show});
+      entries_.push_back({.text = dock->info().title, .detail = QObject::tr("panel"), .synonyms = dock->info().hint, .does = show});
+      dock->panel();  // its controls are found, too, whether or not it was in sight
+      parts.push_back({dock->info().title, dock, show});
     }
     for (FlatDock* dock : frame_->docks())
       entries_.push_back({.text = dock->windowTitle(), .detail = QObject::tr("part of the window"), .does = [dock] {

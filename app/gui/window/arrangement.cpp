@@ -101,13 +101,14 @@ void Arrangement::arrangeSides() {
   arranging_ = false;
 }
 
-void Arrangement::reset() {
-  calm_ = false;
-  emit frame_->calmChanged(calm_);
-  arrangeSides();
-  frame_->area()->arrange(frame_->area()->layouts().front());
-  bar_->layouts()->setCurrentIndex(0);
+void Arrangement::begin(int index) {
+  const PanelLayout& layout = frame_->area()->layouts()[static_cast<std::size_t>(index)];
+  bar_->layouts()->setCurrentIndex(index);
+  setCalm(layout.calm);
+  frame_->area()->arrange(layout);
 }
+
+void Arrangement::reset() { begin(0); }
 
 void Arrangement::setCalm(bool calm) {
   calm_ = calm;
@@ -174,16 +175,16 @@ bool Arrangement::setValue(const Arranged& value) {
 }
 
 void Arrangement::restore(const QString& layout, const std::optional<Arranged>& kept) {
-  reset();
   // Where the note is still there the window ended while it restored, for Qt does not survive every state; it is not tried again.
   QSettings settings;
   if (settings.contains("window/restoring")) {
     settings.remove("window");
+    reset();
     return frame_->say(tr("The layout that was kept could not be restored; this is the standard one."));
   }
   const auto calm = std::ranges::find_if(frame_->area()->layouts(), &PanelLayout::calm);
   const int asked = bar_->layouts()->findText(layout, Qt::MatchFixedString);
-  if (!kept) return pick(asked >= 0 ? asked : static_cast<int>(calm - frame_->area()->layouts().begin()));
+  if (!kept) return begin(asked >= 0 ? asked : static_cast<int>(calm - frame_->area()->layouts().begin()));
   settings.setValue("window/restoring", true);
   settings.sync();
   window_->restoreGeometry(kept->window);

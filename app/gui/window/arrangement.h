@@ -31,6 +31,7 @@ class Arrangement : public QObject {
   bool isNarrow() const;
   void arrangeSides();
   void pick(int index);
+  void begin(int layout);   ///< whatever the window shows
   void setCalm(bool calm);  ///< little beside the panels: three sliders, three models, few buttons
 
   WindowFrame* frame_;

@@ -23,7 +23,8 @@ void LookAt::tell(const QString& preset, bool raise) {
   const auto found = std::find_if(presets.begin(), presets.end(), [&](const Preset& one) { return one.id == preset.toStdString(); });
   if (found == presets.end()) return;
   told_ = preset;
-  for (PanelDock* dock : frame_->area()->docks()) tellPlace(*found, dock->panel());
+  for (PanelDock* dock : frame_->area()->docks())
+    dock->tell("place", [library = frame_->session()->library(), &preset = *found](Panel& panel) { tellPlace(preset, &panel); });
   if (leaves_ && leaves_->preset != preset) {
     const Raised leaves = *std::exchange(leaves_, std::nullopt);
     if (leaves.dock && leaves.before && leaves.dock->inSight() && !leaves.before->isHidden()) {

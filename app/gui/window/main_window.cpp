@@ -171,6 +171,9 @@ void MainWindow::connectArea() {
       {[this](Kind kind) { return session_->isPending(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
   connect(session_, &SessionController::setupChanged, area_, &PanelArea::askAgain);
   connect(session_, &SessionController::pendingChanged, area_, &PanelArea::askAgain);
+  connect(session_, &SessionController::modelDescribed, area_,
+          &PanelArea::begin);  // it is asked for with the run, and comes as that begins
+  connect(session_, &SessionController::runEnded, area_, &PanelArea::begin);
   connect(area_, &PanelArea::requested, session_, &SessionController::request);
   connect(session_, &SessionController::studied, area_, &PanelArea::setResult);
   connect(session_, &SessionController::studyMoved, area_, &PanelArea::setStudyState);
@@ -242,7 +245,7 @@ void MainWindow::showTimeOf(const TracePtr& trace) {
   frame_->time()->setLength(sequence->sequence.length);
   if (first) frame_->time()->setStep(sequence->sequence.length / 2);
   scrubber_->setSequence(sequence, numbersSoon_.isActive());
-  if (sequence->marks != shownMarks_) setStepMarks(area_, shownMarks_ = sequence->marks);
+  if (sequence->marks != shownMarks_) area_->setStepMarks(shownMarks_ = sequence->marks);
 }
 
 void MainWindow::showModel(const ModelPtr& model) {

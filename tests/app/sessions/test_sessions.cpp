@@ -156,7 +156,7 @@ class TestSessions : public test::LabTest {
     QJsonObject told;
     const auto drawn = [&] {
       QJsonObject pictures;
-      for (const PanelDock* dock : window_->area()->docks()) {
+      for (PanelDock* dock : window_->area()->docks()) {
         if (!dock->inSight() || dock->panel()->id() == "timing" || dock->panel()->id() == "trajectories") continue;
         const QImage image = dock->panel()->grab().toImage().convertToFormat(QImage::Format_RGB32);
         QByteArray bytes(reinterpret_cast<const char*>(image.constBits()), image.sizeInBytes());
@@ -174,14 +174,13 @@ class TestSessions : public test::LabTest {
     // What is drawn late is there: the panels are fitted, nothing runs or is still asked for, and two pictures are the same.
     const auto whole = [&] {
       window_->area()->settle();
-      return !session().running() && !window_->pins()->running() &&
-             std::ranges::all_of(window_->area()->docks(), [this](const PanelDock* dock) {
-               if (!dock->inSight() || dock->panel()->id() == "timing") return true;
-               return dock->formerName().isEmpty() && std::ranges::none_of(kind_table(), [&](const KindInfo& row) {
-                        return dock->panel()->needs().has(row.kind) && session().isPending(row.kind) &&
-                               !(session().trace() && session().trace()->info.absent.contains(row.kind));
-                      });
-             });
+      return !session().running() && !window_->pins()->running() && std::ranges::all_of(window_->area()->docks(), [this](PanelDock* dock) {
+        if (!dock->inSight() || dock->panel()->id() == "timing") return true;
+        return dock->formerName().isEmpty() && std::ranges::none_of(kind_table(), [&](const KindInfo& row) {
+                 return dock->info().needs.has(row.kind) && session().isPending(row.kind) &&
+                        !(session().trace() && session().trace()->info.absent.contains(row.kind));
+               });
+      });
     };
     QJsonObject pictures = drawn();
     static_cast<void>(QTest::qWaitFor(

@@ -77,7 +77,7 @@ class LabTest : public TrainingTest {
   }
   std::vector<QComboBox*> boxesInSight() const {
     std::vector<QComboBox*> boxes;
-    for (const PanelDock* dock : window_->area()->docks())
+    for (PanelDock* dock : window_->area()->docks())
       if (dock->inSight())
         for (QComboBox* box : dock->panel()->findChildren<QComboBox*>())
           if (box->isVisible() && box->isEnabled() && box->count() > 1) boxes.push_back(box);

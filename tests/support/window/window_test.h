@@ -12,6 +12,7 @@
 #include <cmath>
 #include <memory>
 
+#include "gui/docks/panel_area.h"
 #include "gui/literature/models_view.h"
 #include "gui/window/last_session.h"
 #include "gui/window/main_window.h"
@@ -69,6 +70,11 @@ class WindowTest : public QObject {
   }
 
   SessionController& session() const { return *window_->session(); }
+  /// The panel of this class, made now where it was not in sight yet.
+  template <class P>
+  P* panelOf() const {
+    return qobject_cast<P*>(window_->area()->dock(P::about().id)->panel());
+  }
   /// Whether a run is at rest: nothing computing, the trace that of the setup.
   bool atRest() const {
     const TracePtr& trace = session().trace();
