@@ -39,6 +39,16 @@ template <class T, int Rows, int Vectors>
   }
 }
 
+/// Asks for the lines of a tile's entries, which are read later.
+template <class T, int Rows, int Vectors>
+[[gnu::always_inline]] inline void ask_for(const T* entries, std::int64_t row) {
+  constexpr int lanes = vector_bytes / sizeof(T), of_line = 64 / vector_bytes;
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 8
+    for (int w = 0; w < Vectors; w += of_line) __builtin_prefetch(entries + i * row + w * lanes);
+}
+
 /// Sums that begin as a tile's entries, or with them added: `here` columns of them, and zeros where the tile goes on.
 template <class T, int Rows, int Vectors, bool Added>
 [[gnu::always_inline]] inline void take(typename Lanes<T>::type (&sum)[Rows][Vectors], const T* entries, std::int64_t row,
@@ -195,6 +205,7 @@ template <class T, int Rows, int Panels, bool SideBySide>
 void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packed, std::int64_t panel, T* c, std::int64_t ldc,
                 std::int64_t columns, bool accumulate, const T* added, std::int64_t added_row) {
   using V = typename Lanes<T>::type;
+  constexpr int ahead = 8;  // rows of a panel, which is read once from the second cache where there are few rows of A
   constexpr int lanes = vector_bytes / sizeof(T), nr = column_tile<T>, vectors = nr / lanes;   // of a panel
   constexpr int parts = Panels == 0 ? 1 : Panels == 4 ? 8 : 2 * Panels, wide = parts * lanes;  // a part of a panel, or of several
   for (std::int64_t j0 = 0; j0 < columns; j0 += wide) {
@@ -206,10 +217,15 @@ void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packe
       take<T, Rows, parts, false>(sum, to, ldc, here);
     else
       start_at_zero<T, Rows, parts>(sum, to, ldc);
+    if (added) ask_for<T, Rows, parts>(added + j0, added_row);
     for (std::int64_t p = 0; p < depth; ++p) {
       V b[parts];
 #pragma GCC unroll 8
-      for (int w = 0; w < parts; ++w) b[w] = *reinterpret_cast<const V*>(from + w / vectors * panel + p * nr + w % vectors * lanes);
+      for (int w = 0; w < parts; ++w) {
+        const T* at = from + w / vectors * panel + p * nr + w % vectors * lanes;
+        b[w] = *reinterpret_cast<const V*>(at);
+        __builtin_prefetch(at + ahead * nr);
+      }
 #pragma GCC unroll 16
       for (int i = 0; i < Rows; ++i) {
         const T x = SideBySide ? a[p * packed_rows + i] : a[i * lda + p];
