@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t memoryOfWeights = std::int64_t{64} << 20;  ///< of one training
 constexpr qint64 betweenStates = 1000;                            ///< ms: so much of a training is made again when its device fails
 constexpr std::chrono::seconds keepEvery{60};
-constexpr std::chrono::milliseconds mostPatient{25}, betweenReports{40};
+constexpr std::chrono::milliseconds mostPatient{10}, betweenReports{40};
 
 QString titleOf(const Preset& preset) { return QString::fromStdString(preset.title.empty() ? preset.id : preset.title); }
 
