@@ -105,7 +105,6 @@ void PanelDock::make() {
   orderKeyboard();
   emit panelMade();
   for (const auto& [topic, message] : std::exchange(told_, {})) message(*panel_);
-  if (chosen_) choose(*panel_, *chosen_);
   panel_->show();  // a layout shows it only in the next turn of the event loop
 }
 
@@ -157,15 +156,15 @@ void PanelDock::tell(const QString& topic, std::function<void(Panel&)> message) 
 }
 
 QVariantMap PanelDock::choices() const {
-  if (panel_ == nullptr) return chosen_.value_or(QVariantMap());
+  if (panel_ == nullptr) return chosen_;
   return choicesIn(*panel_, false);
 }
 
 void PanelDock::setChoices(const QVariantMap& choices) {
-  if (panel_ == nullptr)
-    chosen_ = choices;
-  else if (choices != choicesIn(*panel_, true))
-    choose(*panel_, choices);
+  if (panel_ == nullptr) chosen_ = choices;
+  tell("choices", [choices](Panel& panel) {
+    if (choices != choicesIn(panel, true)) choose(panel, choices);
+  });
 }
 
 void PanelDock::setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned) {
@@ -225,7 +224,6 @@ void PanelDock::catchUp() {
     given_ = trace_;
     veil_->cover({});
     dimSoon_.stop();
-    if (const auto chosen = trace_ ? std::exchange(chosen_, std::nullopt) : std::nullopt) choose(*panel_, *chosen);
     emit traceGiven();
   }
   if (!pending && given_ == trace_) {

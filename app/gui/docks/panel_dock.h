@@ -4,7 +4,6 @@
 #include <QTimer>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -40,7 +39,7 @@ class PanelDock : public FlatDock {
   const PanelInfo& info() const { return info_; }
   Panel* panel();                         ///< made now where there was none; in sight it has the run then
   Panel* made() const { return panel_; }  ///< null before
-  /// Passes something on to the panel: now, or, the last on each topic, once there is one.
+  /// Passes something on to the panel: now, or, the last on each topic, in the order in which they came, once there is one.
   void tell(const QString& topic, std::function<void(Panel&)> message);
   /// The choices in the panel as it stands behind others, or those that it is to have once it is made.
   QVariantMap choices() const;
@@ -86,7 +85,7 @@ class PanelDock : public FlatDock {
   Veil* veil_ = nullptr;
   QWidget* paper_;
   std::vector<std::pair<QString, std::function<void(Panel&)>>> told_;  ///< by topic, for the panel that is not made yet
-  std::optional<QVariantMap> chosen_;  ///< for the panel that has no run yet, and so not all that may be chosen
+  QVariantMap chosen_;                                                 ///< for the panel that is not made yet
   QString withheld_;
   RunQuestions questions_;
   std::shared_ptr<const Trace> given_;   ///< the trace that the panel shows
