@@ -146,12 +146,12 @@ class TestOpen : public test::WindowTest {
     const int undoBefore = window_->undoStack()->count();
     const auto reasons = [&] {  // why a panel has nothing to show, which those out of sight may
       QStringList all;
-      for (PanelDock* dock : window_->area()->docks())
-        if (dock->info().id != "timing") all << dock->panel()->emptyReason();  // it begins and stops by itself
+      for (PanelDock* dock : window_->area()->docks()) all << dock->panel()->emptyReason();
       return all;
     };
-    reasons();  // makes those that were not in sight, of which one reads what there is to choose
+    reasons();  // makes those that were not in sight, of which one reads what there is to choose; the timing begins by itself
     QTRY_VERIFY_WITH_TIMEOUT(!reasons().join(' ').contains("are being read"), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->area()->dock("timing")->panel()->emptyReason().isEmpty(), patience);
     const QStringList reasonsBefore = reasons();
     QVERIFY(reasonsBefore.contains(QString()));
     for (const auto& [name, text] :
