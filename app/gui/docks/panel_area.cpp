@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/docks/panel_area.h"
 
-#include <QContextMenuEvent>
 #include <QCoreApplication>
 #include <QEvent>
-#include <QLabel>
 #include <QLayout>
-#include <QMenu>
 #include <QStyle>
 #include <QTabBar>
-#include <QToolButton>
-#include <QVBoxLayout>
-#include <QWidgetAction>
 #include <algorithm>
 
 #include "gui/look/look.h"
 #include "gui/session/requests.h"
-#include "plain_text.h"
 #include "plot/aligned_times.h"
 
 namespace reclab {
@@ -183,7 +176,8 @@ void PanelArea::settle() {
 }
 
 void PanelArea::setSettings(const std::vector<Panel::Setting>& settings) {
-  for (PanelDock* dock : docks_) dock->tell("settings", [settings](Panel& panel) { panel.setSettings(settings); });
+  const auto shared = std::make_shared<const std::vector<Panel::Setting>>(settings);  // they come with each move of a slider
+  for (PanelDock* dock : docks_) dock->tell("settings", [shared](Panel& panel) { panel.setSettings(*shared); });
 }
 
 void PanelArea::setNoCuda(const QString& why) {

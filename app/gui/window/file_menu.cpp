@@ -150,8 +150,8 @@ std::vector<Panel*> FileMenu::openPanels() const {
   std::vector<Panel*> open;
   for (PanelDock* dock : frame_->area()->docks())
     if (!dock->isHidden()) {
-      open.push_back(dock->panel());
       dock->catchUp();  // one that stands behind another as a tab
+      open.push_back(dock->panel());
     }
   return open;
 }

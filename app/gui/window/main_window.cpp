@@ -171,8 +171,8 @@ void MainWindow::connectArea() {
       {[this](Kind kind) { return session_->isPending(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
   connect(session_, &SessionController::setupChanged, area_, &PanelArea::askAgain);
   connect(session_, &SessionController::pendingChanged, area_, &PanelArea::askAgain);
-  connect(session_, &SessionController::modelDescribed, area_,
-          &PanelArea::begin);  // it is asked for with the run, and comes as that begins
+  // The description is asked for with the run, and comes as that begins.
+  connect(session_, &SessionController::modelDescribed, area_, &PanelArea::begin);
   connect(session_, &SessionController::runEnded, area_, &PanelArea::begin);
   connect(area_, &PanelArea::requested, session_, &SessionController::request);
   connect(session_, &SessionController::studied, area_, &PanelArea::setResult);

@@ -36,9 +36,8 @@ TrajectoriesPanel::TrajectoriesPanel(QWidget* parent, bool openGl) : Described(p
   auto* sceneColumn = boxLayout<QVBoxLayout>(scenePage, 0);
   sceneColumn->addWidget(scene_, 1);
   sceneColumn->addWidget(flat_);
-  flat_->hide();
+  flat_->setVisible(!openGl);
   connect(scene_, &TrajectoryView::openGlKnown, this, [this] { flat_->setVisible(!scene_->hasOpenGl()); });
-  if (!openGl) flat_->show();
   makeMap();
   makeLines();
 
