@@ -24,9 +24,10 @@ using namespace tiles;
 constexpr Index kept_every = 16;  // chunks between two memories that the way back starts from
 constexpr Index value_slab = 64;  // columns of the memory that one thread takes through all of time
 
-/// Writes the outputs of all heads for the chunk from step t on.
+/// Writes the outputs of all heads for the chunk from step t on, if they are not written yet.
 template <class T>
-void write_reads(const PaddedRows<T>& of, Index t, const T* read, T* o) {
+void write_reads(const PaddedRows<T>& of, Index t, const T* read, const T* made, T* o) {
+  if (made != read) return;
   const Index first = of.read_from(t);
   for (Index r = 0; r < std::min(chunk, of.d.steps - first); ++r)
     std::copy_n(read + r * of.value, of.values, o + of.row(first + r) * of.d.value + of.first_value);
@@ -50,9 +51,11 @@ void gated_steps(const GatedDims& d, const T* q, const T* k, const T* v, const T
   write_first_read(rows, memory, read, o);
   for (Index t = 0; t < d.steps; t += chunk) {
     poll(stop);
-    rows.read(t, true);
-    take_steps<Onto::rows, true>(Steps<T>{key, value, rows.e, rows.k, rows.v, rows.q, memory, read});
-    write_reads(rows, t, read, o);
+    rows.view(t);
+    const Rows<T> to = rows.outputs(o, t, read);
+    take_steps<Onto::rows, true>(Steps<T>{key, value, rows.e, rows.keys, rows.inputs, rows.queries, memory, to},
+                                 [&](Index i, Index height) { rows.ask(t + chunk, o, i, height, key); });
+    write_reads(rows, t, read, to.data, o);
   }
   for (Index i = 0; final_state && i < d.key; ++i) std::copy_n(memory + i * value, n, final_state + (h * d.key + i) * d.value + from);
 }
@@ -75,16 +78,19 @@ void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_
     write_first_read(rows, memory, read, o);
     for (Index t = 0; t < d.steps; t += chunk) {
       poll(stop);
-      rows.load(t, true);
-      scores_of(rows.q, rows.k, rows.decays(), key, scores);
-      multiply<Onto::zero, Half::both, T>(chunk, value, {key, rows.left, key, 1, memory, value, read, value});
-      multiply<Onto::c, Half::lower, T>(chunk, value, {chunk, scores, chunk, 1, rows.v, value, read, value});
-      const Product<T> more{chunk, rows.right, 1, key, rows.v, value, memory, value, rows.whole};
+      rows.view(t);
+      rows.decay();
+      const Rows<T> to = rows.outputs(o, t, read);
+      const Rows<const T> left = rows.decayed_queries(), right = rows.decayed_keys();
+      scores_of<T>(key, rows.queries, rows.keys, rows.decays(), scores);
+      multiply<Onto::zero, Half::both, T>(chunk, value, {key, left.data, left.ld, 1, memory, value, to.data, to.ld});
+      multiply<Onto::c, Half::lower, T>(chunk, value, {chunk, scores, chunk, 1, rows.inputs.data, rows.inputs.ld, to.data, to.ld});
+      const Product<T> more{chunk, right.data, 1, right.ld, rows.inputs.data, rows.inputs.ld, memory, value, rows.whole};
       if (log_decay)
-        multiply<Onto::rows>(key, value, more);
+        multiply<Onto::rows>(key, value, more, [&](Index i, Index height) { rows.ask(t + chunk, o, i, height, key); });
       else
         add_exactly(key, value, more, low, written);
-      write_reads(rows, t, read, o);
+      write_reads(rows, t, read, to.data, o);
     }
     for (Index i = 0; final_state && i < d.key; ++i) std::copy_n(memory + i * value, n, final_state + (h * d.key + i) * d.value + from);
   });
@@ -159,8 +165,9 @@ struct MemoryAdjoint {
   /// = the decays of the chunk from step t on times itself, and left^T go in plain units. A row that would not stand in plain units by a
   /// wide margin is decayed in logarithms, and its unit becomes that of its largest entry.
   void pass(const PaddedRows<T>& of, Index t, const T* go) {
-    const Product<T> to_rows{chunk, of.left, 1, key, go, value, rows, value, of.whole},
-        to_columns{chunk, go, 1, value, of.left, key, columns, key, of.whole};
+    const T* left = of.decayed_queries().data;
+    const Product<T> to_rows{chunk, left, 1, key, go, value, rows, value, of.whole},
+        to_columns{chunk, go, 1, value, left, key, columns, key, of.whole};
     if (!of.a_in) {
       add_exactly(key, value, to_rows, low_rows, saved);
       add_exactly(value, key, to_columns, low_columns, saved);
@@ -175,7 +182,7 @@ struct MemoryAdjoint {
       const Index i = far[f];
       std::fill(fresh, fresh + value, T(0));
       for (Index r = 0; r < chunk; ++r)
-        for (Index j = 0; j < value; ++j) fresh[j] += of.left[r * key + i] * go[r * value + j];
+        for (Index j = 0; j < value; ++j) fresh[j] += left[r * key + i] * go[r * value + j];
       int& power = powers[static_cast<std::size_t>(i)];
       power = add_decayed(value, saved + static_cast<Index>(f) * value, of.log_whole(t, i), power, fresh);
       for (Index j = 0; j < value; ++j) rows[i * value + j] = columns[j * key + i] = fresh[j];
@@ -290,7 +297,7 @@ void gated_steps_adjoint(const GatedDims& d, const T* q, const T* k, const T* v,
   const auto write = [&](Index c, const T* from, T* to) {
     rows.read(c * chunk, false);
     if (from != to) std::copy_n(from, size, to);
-    take_steps<Onto::columns, false>(Steps<T>{value, key, rows.e, rows.v, rows.k, nullptr, to, nullptr});
+    take_steps<Onto::columns, false>(Steps<T>{value, key, rows.e, rows.inputs, rows.keys, {}, to, {}});
   };
   pad_transposed(initial ? initial + h * all : nullptr, d.key, d.value, kept, value, key);
   for (Index s = 1; s < segments; ++s)
@@ -417,7 +424,7 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
     const auto write = [&](Index c, const T* from, T* to) {
       rows.load(c * chunk, false);
       if (from != to) std::copy_n(from, size, to);
-      const Product<T> more{chunk, rows.v, 1, value, rows.right, key, to, key, rows.whole};
+      const Product<T> more{chunk, rows.v, 1, value, rows.decayed_keys().data, key, to, key, rows.whole};
       if (log_decay)
         multiply<Onto::columns>(value, key, more);
       else
@@ -459,9 +466,10 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
           lambda = plain_rows;
           transposed = plain_columns;
         }
-        scores_of(rows.q, rows.k, rows.decays(), key, scores);
-        scores_of<T>(g, rows.v, nullptr, value, gscores);
-        multiply<Onto::zero, Half::both, T>(chunk, value, {key, rows.right, key, 1, lambda, value, own_gv, value});
+        const T *left = rows.decayed_queries().data, *right = rows.decayed_keys().data;
+        scores_of<T>(key, rows.queries, rows.keys, rows.decays(), scores);
+        scores_of<T>(value, {g, value}, rows.inputs, {}, gscores);
+        multiply<Onto::zero, Half::both, T>(chunk, value, {key, right, key, 1, lambda, value, own_gv, value});
         multiply<Onto::c, Half::upper, T>(chunk, value, {chunk, scores, 1, chunk, g, value, own_gv, value});
         multiply<Onto::zero, Half::both, T>(chunk, key, {value, g, value, 1, memory, key, gleft, key});
         multiply<Onto::zero, Half::both, T>(chunk, key, {value, rows.v, value, 1, transposed, key, gright, key});
@@ -473,11 +481,11 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
             Vector<T> sum = across * at(rows.whole + i);
             for (Index r = 0; r < chunk; ++r) {
               at(through + r * key + i) = sum;
-              sum += at(rows.right + r * key + i) * at(gright + r * key + i);
+              sum += at(right + r * key + i) * at(gright + r * key + i);
             }
             sum = Vector<T>{};
             for (Index r = chunk; r-- > 0;) {
-              sum += at(rows.left + r * key + i) * at(gleft + r * key + i);
+              sum += at(left + r * key + i) * at(gleft + r * key + i);
               at(through + r * key + i) += sum;
             }
           }

@@ -25,15 +25,10 @@ constexpr Index lanes = vector_bytes / sizeof(T);
 template <class T>
 struct Lanes {
   typedef T type __attribute__((vector_size(vector_bytes), may_alias));
+  typedef T in_memory __attribute__((vector_size(vector_bytes), aligned(sizeof(T)), may_alias));
 };
 template <class T>
 using Vector = typename Lanes<T>::type;
-/// The same vector at any address.
-template <class T>
-struct Loose {
-  typedef T type __attribute__((vector_size(vector_bytes), aligned(sizeof(T)), may_alias));
-  type entries;
-};
 template <class T>
 struct alignas(64) Line {
   static constexpr Index size = 64 / sizeof(T);
@@ -46,14 +41,23 @@ template <class T>
 Index padded(Index n) {
   return rounded_up(n, std::max<Index>(lanes<T>, 8));
 }
+/// The vector from any entry on.
 template <class T>
-Vector<T>& at(T* p) {
-  return *reinterpret_cast<Vector<T>*>(p);
+typename Lanes<T>::in_memory& at(T* p) {
+  return *reinterpret_cast<typename Lanes<T>::in_memory*>(p);
 }
 template <class T>
-const Vector<T>& at(const T* p) {
-  return *reinterpret_cast<const Vector<T>*>(p);
+const typename Lanes<T>::in_memory& at(const T* p) {
+  return *reinterpret_cast<const typename Lanes<T>::in_memory*>(p);
 }
+
+/// Rows of a matrix, `ld` entries from one to the next.
+template <class T>
+struct Rows {
+  T* data;
+  Index ld;
+  T* operator[](Index r) const { return data + r * ld; }
+};
 
 /// Memory for arrays of whole vectors.
 template <class T>
@@ -122,17 +126,30 @@ void tile(const Product<T> p, Index i0, Index j0) {
   }
   each<rows>([&](auto i) RECLAB_INLINE { each<columns>([&](auto j) RECLAB_INLINE { at(c + i * p.ldc + j * lanes<T>) = sum[i][j]; }); });
 }
-/// C (rows x columns) = A B, or += A B; rows are a multiple of 8, columns of a vector.
-template <Onto onto, Half half = Half::both, class T>
-void multiply(Index rows, Index columns, const Product<T>& p) {
+struct Nothing {
+  void operator()(Index, Index) const {}
+};
+/// C (rows x columns) = A B, or += A B; rows are a multiple of 8, columns of a vector. Before each tile from row i on of the first columns,
+/// between(i, height) is called.
+template <Onto onto, Half half = Half::both, class T, class Between = Nothing>
+void multiply(Index rows, Index columns, const Product<T>& p, const Between& between = {}) {
   Index j = 0;
   if constexpr (most_vectors == 4)
     for (; columns - j >= 4 * lanes<T>; j += 4 * lanes<T>)
-      for (Index i = 0; i < rows; i += 4) tile<T, onto, half, 4, 4>(p, i, j);
+      for (Index i = 0; i < rows; i += 4) {
+        if (j == 0) between(i, 4);
+        tile<T, onto, half, 4, 4>(p, i, j);
+      }
   for (; columns - j >= 2 * lanes<T>; j += 2 * lanes<T>)
-    for (Index i = 0; i < rows; i += 2 * most_vectors) tile<T, onto, half, 2 * most_vectors, 2>(p, i, j);
+    for (Index i = 0; i < rows; i += 2 * most_vectors) {
+      if (j == 0) between(i, 2 * most_vectors);
+      tile<T, onto, half, 2 * most_vectors, 2>(p, i, j);
+    }
   for (; columns - j >= lanes<T>; j += lanes<T>)
-    for (Index i = 0; i < rows; i += 8) tile<T, onto, half, 8, 1>(p, i, j);
+    for (Index i = 0; i < rows; i += 8) {
+      if (j == 0) between(i, 8);
+      tile<T, onto, half, 8, 1>(p, i, j);
+    }
 }
 /// C += A B for a sum over all of time: `low` holds the rounding errors of C, by Knuth's sum of two numbers and its error.
 template <class T>
@@ -186,22 +203,22 @@ RECLAB_INLINE inline void add_four_sums(const Vector<T> (&x)[4], T* to) {
   }
 }
 
-/// scores[i, j] += sum_d x[i, d] y[j, d] prod_{j < l <= i} e[l, d] for j <= i over N vectors of d; no e: without decays. Four columns at a
+/// scores[i, j] += sum_d x[i, d] y[j, d] prod_{j < l <= i} e[l, d] for j <= i over N vectors of d. Four columns at a
 /// time: their y, decayed up to step i, stay in registers.
 template <class T, int N, bool decayed>
-void add_scores(const T* x, const T* y, const T* e, Index ld, T* scores) {
+void add_scores(Rows<const T> x, Rows<const T> y, Rows<const T> e, T* scores) {
   using V = Vector<T>;
   for (Index j0 = 0; j0 < chunk; j0 += 4) {
     V w[4][N] = {};
     const auto row = [&](Index i, auto fresh) RECLAB_INLINE {
       V sum[4] = {};
       each<N>([&](auto n) RECLAB_INLINE {
-        const V query = at(x + i * ld + n * lanes<T>);
+        const V query = at(x[i] + n * lanes<T>);
         if constexpr (decayed) {
-          const V factor = at(e + i * ld + n * lanes<T>);
+          const V factor = at(e[i] + n * lanes<T>);
           each<fresh>([&](auto b) RECLAB_INLINE { w[b][n] *= factor; });
         }
-        if constexpr (fresh < 4) w[fresh][n] = at(y + i * ld + n * lanes<T>);
+        if constexpr (fresh < 4) w[fresh][n] = at(y[i] + n * lanes<T>);
         each<(fresh < 4 ? fresh + 1 : 4)>([&](auto b) RECLAB_INLINE { sum[b] += query * w[b][n]; });
       });
       add_four_sums<T>(sum, scores + i * chunk + j0);
@@ -270,14 +287,15 @@ void in_vectors(Index n, const F& f) {
   for (; n - d >= 2 * lanes<T>; d += 2 * lanes<T>) f(d, std::integral_constant<int, 2>{});
   for (; n - d >= lanes<T>; d += lanes<T>) f(d, std::integral_constant<int, 1>{});
 }
+/// Over n entries; no e: without decays.
 template <class T>
-void scores_of(const T* x, const T* y, const T* e, Index ld, T* scores) {
+void scores_of(Index n, Rows<const T> x, Rows<const T> y, Rows<const T> e, T* scores) {
   std::fill(scores, scores + chunk * chunk, T(0));
-  in_vectors<T>(ld, [&](Index d, auto vectors) {
-    if (e)
-      add_scores<T, vectors, true>(x + d, y + d, e + d, ld, scores);
+  in_vectors<T>(n, [&](Index d, auto vectors) {
+    if (e.data)
+      add_scores<T, vectors, true>({x.data + d, x.ld}, {y.data + d, y.ld}, {e.data + d, e.ld}, scores);
     else
-      add_scores<T, vectors, false>(x + d, y + d, nullptr, ld, scores);
+      add_scores<T, vectors, false>({x.data + d, x.ld}, {y.data + d, y.ld}, {}, scores);
   });
 }
 
@@ -291,6 +309,7 @@ struct PaddedRows {
   const T *q_in, *k_in, *v_in, *a_in;
   Index head, first_value, values;
   T *q, *k, *v, *e, *left, *right, *prefix, *suffix, *whole;
+  Rows<const T> queries, keys, inputs;  // q, k and v, or the caller's own rows
 
   PaddedRows(const GatedDims& dims, const T* qs, const T* ks, const T* vs, const T* as, Index h, Index from, Index n, Room<T>& room)
       : d(dims),
@@ -311,7 +330,10 @@ struct PaddedRows {
         right(room.take(chunk * key)),
         prefix(room.take(chunk * key)),
         suffix(room.take(chunk * key)),
-        whole(room.take(key)) {
+        whole(room.take(key)),
+        queries{q, key},
+        keys{k, key},
+        inputs{v, value} {
     std::fill(whole, whole + key, T(1));
   }
   static Index size(Index key, Index value) { return chunk * (7 * key + value) + key; }
@@ -324,7 +346,7 @@ struct PaddedRows {
       const T* x = from + row(t + r) * size + first;
       Index i = 0;
       if (r < steps) {
-        for (; i + lanes<T> <= n; i += lanes<T>) at(to + i) = reinterpret_cast<const Loose<T>*>(x + i)->entries;
+        for (; i + lanes<T> <= n; i += lanes<T>) at(to + i) = at(x + i);
         for (; i < n; ++i) to[i] = x[i];
       }
       for (; i < width; ++i) to[i] = T(0);
@@ -338,26 +360,67 @@ struct PaddedRows {
   Index read_from(Index t) const { return d.read == ReadOrder::before ? t + 1 : t; }
   void fill_reads(const T* from, Index t, T* to) const { fill_values(from, read_from(t), to); }
   /// Fetches keys and decays of the chunk from step t on.
-  void read(Index t, bool queries) {
-    if (queries) fill(q_in, read_from(t), d.key, 0, d.key, q, key);
+  void read(Index t, bool with_queries) {
+    if (with_queries) fill(q_in, read_from(t), d.key, 0, d.key, q, key);
     fill(k_in, t, d.key, 0, d.key, k, key);
     fill_values(v_in, t, v);
+    read_decays(t);
+  }
+  void read_decays(Index t) {
     if (!a_in) return;
-    if (d.decays == d.key) {
-      fill(a_in, t, d.key, 0, d.key, e, key);
-      for (Index i = 0; i < chunk * key; ++i) e[i] = fn::exp(e[i]);
-    } else {
-      for (Index r = 0; r < chunk; ++r) std::fill(e + r * key, e + (r + 1) * key, t + r < d.steps ? fn::exp(a_in[row(t + r)]) : T(1));
+    const Index steps = std::min(chunk, d.steps - t);
+    for (Index r = 0; r < chunk; ++r) {
+      T* to = e + r * key;
+      Index n = 0;
+      if (r < steps && d.decays == d.key) {
+        const T* x = a_in + row(t + r) * d.key;
+        for (; n < d.key; ++n) to[n] = fn::exp(x[n]);
+      }
+      std::fill(to + n, to + key, r < steps && d.decays != d.key ? fn::exp(a_in[row(t + r)]) : T(1));
     }
   }
-  /// Fetches the same and multiplies the decays. Left: q decayed from the chunk's start, right: k decayed to its end.
-  void load(Index t, bool queries) {
-    read(t, queries);
-    if (!a_in) {
-      left = q;
-      right = k;
-      return;
+  /// The chunk's rows of `from` where they are if they are whole vectors and all of them steps, else copied.
+  Rows<const T> rows_of(const T* from, Index t, Index size, Index first, Index n, T* copy, Index width) const {
+    if (n == width && t + chunk <= d.steps) return {from + row(t) * size + first, d.heads * size};
+    fill(from, t, size, first, n, copy, width);
+    return {copy, width};
+  }
+  /// read() for the way forward, which copies no rows that it need not. ask() is for the next chunk.
+  void view(Index t) {
+    queries = rows_of(q_in, read_from(t), d.key, 0, d.key, q, key);
+    keys = rows_of(k_in, t, d.key, 0, d.key, k, key);
+    inputs = rows_of(v_in, t, d.value, first_value, values, v, value);
+    read_decays(t);
+  }
+  /// The rows of the outputs of the chunk from step t on, or `room` [chunk, value].
+  Rows<T> outputs(T* o, Index t, T* room) const {
+    const Index first = read_from(t);
+    if (values == value && first + chunk <= d.steps) return {o + row(first) * d.value + first_value, d.heads * d.value};
+    return {room, value};
+  }
+  /// Prefetches a part of the rows of the chunk from step t on and of its outputs, part i to i + n of `of`: all at once they would fill the
+  /// queue of the loads that wait for memory.
+  void ask(Index t, const T* o, Index i, Index n, Index of) const {
+    const Index last = std::min(t + chunk, d.steps);
+    const auto line = [](const T* x, Index entries, auto write) {
+      for (Index l = 0; l < entries; l += Line<T>::size) __builtin_prefetch(x + l, write);
+    };
+    for (Index r = t + chunk * i / of; r < std::min(last, t + chunk * (i + n) / of); ++r) {
+      const std::integral_constant<int, 0> to_read;
+      line(q_in + row(r) * d.key, d.key, to_read);
+      line(k_in + row(r) * d.key, d.key, to_read);
+      line(v_in + row(r) * d.value + first_value, values, to_read);
+      if (a_in && d.decays == d.key) line(a_in + row(r) * d.key, d.key, to_read);
+      line(o + row(r) * d.value + first_value, values, std::integral_constant<int, 1>());
     }
+  }
+  void load(Index t, bool with_queries) {
+    read(t, with_queries);
+    decay();
+  }
+  /// Multiplies the decays. Left: q decayed from the chunk's start, right: k decayed to its end.
+  void decay() {
+    if (!a_in) return;
     in_vectors<T>(key, [&](Index i, auto vectors) {
       Vector<T> product[vectors];
       for (int n = 0; n < vectors; ++n) product[n] = Vector<T>{} + T(1);
@@ -366,7 +429,7 @@ struct PaddedRows {
           const Index entry = r * key + i + n * lanes<T>;
           product[n] *= at(e + entry);
           at(prefix + entry) = product[n];
-          at(left + entry) = product[n] * at(q + entry);
+          at(left + entry) = product[n] * at(queries[r] + i + n * lanes<T>);
         }
       for (int n = 0; n < vectors; ++n) {
         at(whole + i + n * lanes<T>) = product[n];
@@ -376,12 +439,14 @@ struct PaddedRows {
         for (int n = 0; n < vectors; ++n) {
           const Index entry = r * key + i + n * lanes<T>;
           at(suffix + entry) = product[n];
-          at(right + entry) = product[n] * at(k + entry);
+          at(right + entry) = product[n] * at(keys[r] + i + n * lanes<T>);
           product[n] *= at(e + entry);
         }
     });
   }
-  const T* decays() const { return a_in ? e : nullptr; }
+  Rows<const T> decays() const { return {a_in ? e : nullptr, key}; }
+  Rows<const T> decayed_queries() const { return a_in ? Rows<const T>{left, key} : queries; }
+  Rows<const T> decayed_keys() const { return a_in ? Rows<const T>{right, key} : keys; }
   /// The logarithm of the decay of key i over the chunk from step t on.
   double log_whole(Index t, Index i) const {
     double sum = 0.0;
@@ -410,24 +475,27 @@ void pad_transposed(const T* from, Index rows, Index columns, T* to, Index to_ro
 template <class T>
 struct Steps {
   Index rows, columns;
-  const T *decay, *x, *y, *z;
-  T *memory, *out;
+  const T* decay;
+  Rows<const T> x, y, z;
+  T* memory;
+  Rows<T> out;
 };
 template <class T, Onto decays, bool reads, int height, int width>
-void step_tile(const Steps<T>& p, Index i0, Index j0) {
+void step_tile(const Steps<T> p, Index i0, Index j0) {
   using V = Vector<T>;
   V m[height][width];
   T* memory = p.memory + i0 * p.columns + j0;
   each<height>([&](auto i)
                    RECLAB_INLINE { each<width>([&](auto j) RECLAB_INLINE { m[i][j] = at(memory + i * p.columns + j * lanes<T>); }); });
   for (Index t = 0; t < chunk; ++t) {
-    const T *x = p.x + t * p.rows + i0, *y = p.y + t * p.columns + j0,
+    const T *x = p.x[t] + i0, *y = p.y[t] + j0, *z = p.z[t] + i0,
             *decay = p.decay + t * (decays == Onto::rows ? p.rows : p.columns) + (decays == Onto::rows ? i0 : j0);
+    T* to = p.out[t] + j0;
     V in[width], factor[width], out[width];
     each<width>([&](auto j) RECLAB_INLINE {
       in[j] = at(y + j * lanes<T>);
       if constexpr (decays == Onto::columns) factor[j] = at(decay + j * lanes<T>);
-      if constexpr (reads) out[j] = i0 ? at(p.out + t * p.columns + j0 + j * lanes<T>) : V{};
+      if constexpr (reads) out[j] = i0 ? at(to + j * lanes<T>) : V{};
     });
     each<height>([&](auto i) RECLAB_INLINE {
       const T written = x[i];
@@ -436,19 +504,23 @@ void step_tile(const Steps<T>& p, Index i0, Index j0) {
           m[i][j] = decay[i] * m[i][j] + written * in[j];
         else
           m[i][j] = factor[j] * m[i][j] + written * in[j];
-        if constexpr (reads) out[j] += p.z[t * p.rows + i0 + i] * m[i][j];
+        if constexpr (reads) out[j] += z[i] * m[i][j];
       });
     });
-    if constexpr (reads) each<width>([&](auto j) RECLAB_INLINE { at(p.out + t * p.columns + j0 + j * lanes<T>) = out[j]; });
+    if constexpr (reads) each<width>([&](auto j) RECLAB_INLINE { at(to + j * lanes<T>) = out[j]; });
   }
   each<height>([&](auto i)
                    RECLAB_INLINE { each<width>([&](auto j) RECLAB_INLINE { at(memory + i * p.columns + j * lanes<T>) = m[i][j]; }); });
 }
-template <Onto decays, bool reads, class T>
-void take_steps(const Steps<T>& p) {
+/// Before each tile from row i on of the first columns, between(i, height) is called.
+template <Onto decays, bool reads, class T, class Between = Nothing>
+void take_steps(const Steps<T>& p, const Between& between = {}) {
   in_vectors<T>(p.columns, [&](Index j, auto width) {
     constexpr int height = width == 1 ? 8 : 4;
-    for (Index i = 0; i < p.rows; i += height) step_tile<T, decays, reads, height, width>(p, i, j);
+    for (Index i = 0; i < p.rows; i += height) {
+      if (j == 0) between(i, height);
+      step_tile<T, decays, reads, height, width>(p, i, j);
+    }
   });
 }
 
