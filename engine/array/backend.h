@@ -96,6 +96,12 @@ struct OuterDims {
   ReadOrder read = ReadOrder::after;
 };
 
+/// Entries [from, to) of a vector and as many, `apart` further on, of each of `times` parts of it. Both bounds are multiples of 32, or `to`
+/// is the last entry of a part.
+struct EntryRanges {
+  std::int64_t from = 0, to = 0, times = 1, apart = 0;
+};
+
 /// S_t = exp(a_t) * S_{t-1} + k_t v_t^T, o_t = S_t^T q_t (read before: S_{t-1}^T q_t), a_t <= 0 for each key dimension or one for all,
 /// [steps, heads, decays].
 struct GatedDims {
@@ -213,16 +219,18 @@ class Backend {
     matmul(type, {1, m, n, k, false, transpose}, a, b, c, accumulate);
     if (added) add_to_rows(type, m, n, added, by_rows, c);
   }
-  /// Entries [from, to) of that for one row and a b [n, k] that is transposed, both multiples of 32 or `to` the last: the same bits.
-  /// Several threads may call it at once.
+  /// Some entries of that for one row and a b [n, k] that is transposed: the same bits. Several threads may call it at once.
   virtual void row_times_packed(DType type, std::int64_t /*n*/, std::int64_t k, const void* a, const void* b, const void* /*packed*/,
-                                const void* added, void* c, std::int64_t from, std::int64_t to) {
+                                const void* added, void* c, const EntryRanges& entries) {
     const auto entry = [&](auto* array, std::int64_t i) {
       using Byte = std::conditional_t<std::is_const_v<std::remove_pointer_t<decltype(array)>>, const char, char>;
       return static_cast<Byte*>(array) + static_cast<std::size_t>(i) * bytes_of(type);
     };
-    matmul(type, {1, 1, to - from, k, false, true}, a, entry(b, from * k), entry(c, from), false);
-    if (added) add_to_rows(type, 1, to - from, entry(added, from), false, entry(c, from));
+    for (std::int64_t i = 0; i < entries.times; ++i) {
+      const std::int64_t from = entries.from + i * entries.apart, n = entries.to - entries.from;
+      matmul(type, {1, 1, n, k, false, true}, a, entry(b, from * k), entry(c, from), false);
+      if (added) add_to_rows(type, 1, n, entry(added, from), false, entry(c, from));
+    }
   }
 
   /// complex from two real arrays, and its adjoint: greal += Re g, gimag += Im g (either may be null).

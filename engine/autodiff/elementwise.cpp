@@ -28,8 +28,9 @@ class UnaryOperation final : public Operation, public OverwritesGradient, public
   UnaryOperation(Unary op, DType type, std::int64_t n, double p, double q) : op_(op), type_(type), n_(n), p_(p), q_(q) {}
   void forward(const ForwardCall& c) override { c.backend.unary(op_, type_, n_, c.in[0], c.out[0], p_, q_); }
   Entries entries() const override { return Entries::pointwise; }
-  void forward(const ForwardCall& c, std::int64_t from, std::int64_t to) override {
-    c.backend.unary(op_, type_, to - from, entry(c.in[0], type_, from), entry(c.out[0], type_, from), p_, q_);
+  void forward(const ForwardCall& c, const EntryRanges& entries) override {
+    const std::int64_t from = entries.from;
+    c.backend.unary(op_, type_, entries.to - from, entry(c.in[0], type_, from), entry(c.out[0], type_, from), p_, q_);
   }
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.unary_adjoint(op_, type_, n_, c.in[0], c.out[0], c.grad_out[0], c.grad_in[0], p_, q_);
@@ -79,9 +80,10 @@ class BinaryOperation final : public Operation, public OverwritesGradient, publi
   Entries entries() const override {
     return shape_.rank == 1 && shape_.stride_x[0] + shape_.stride_y[0] > 0 ? Entries::pointwise : Entries::none;
   }
-  void forward(const ForwardCall& c, std::int64_t from, std::int64_t to) override {
+  void forward(const ForwardCall& c, const EntryRanges& entries) override {
+    const std::int64_t from = entries.from;
     Broadcast part = shape_;
-    part.size[0] = part.elements = to - from;
+    part.size[0] = part.elements = entries.to - from;
     c.backend.binary(op_, type_, part, entry(c.in[0], type_, from * shape_.stride_x[0]), entry(c.in[1], type_, from * shape_.stride_y[0]),
                      entry(c.out[0], type_, from));
   }

@@ -351,7 +351,8 @@ struct Graph::UnitStep {
   const void* in[most_inputs];
   void* out;
   int in_ids[most_inputs], out_id;
-  bool moves[most_inputs], out_moves;  // from run to run
+  bool moves[most_inputs], out_moves;               // from run to run
+  std::ptrdiff_t in_apart[most_inputs], out_apart;  // bytes from a run to the next
 };
 
 std::size_t Graph::plan_units(std::int64_t units) {
@@ -371,7 +372,7 @@ std::size_t Graph::plan_units(std::int64_t units) {
     const std::int64_t entries = count(nodes_[static_cast<std::size_t>(step.out[0])].shape);
     if (product ? entries % units != 0 : entries != units) return none();
     std::ptrdiff_t phase = std::ssize(unit_phases_) - 1;
-    UnitStep own{by_units, entries / units, 0, step.in.size(), {}, nullptr, {}, step.out[0], {}, false};
+    UnitStep own{by_units, entries / units, 0, step.in.size(), {}, nullptr, {}, step.out[0], {}, false, {}, 0};
     own.out_moves = nodes_[static_cast<std::size_t>(step.out[0])].placed;
     for (std::size_t i = 0; i < step.in.size(); ++i) {
       const Node &node = nodes_[static_cast<std::size_t>(step.in[i])], &base = Node::owner(*this, step.in[i]);
@@ -406,14 +407,37 @@ void Graph::point_units(bool moving) {
     }
 }
 void Graph::prepare_units() { point_units(false); }
-void Graph::begin_units() { point_units(true); }
-void Graph::run_units(std::size_t phase, std::int64_t from, std::int64_t to) {
-  for (UnitStep& one : unit_phases_[phase]) {
+void Graph::begin_units(int members) {
+  point_units(true);
+  unit_members_.resize(static_cast<std::size_t>(members));
+  for (UnitPhases& own : unit_members_) own = unit_phases_;
+}
+void Graph::step_units() {
+  point_units(true);
+  const auto apart = [](const void* before, const void* now) { return static_cast<const char*>(now) - static_cast<const char*>(before); };
+  for (UnitPhases& own : unit_members_)
+    for (std::size_t phase = 0; phase < own.size(); ++phase)
+      for (std::size_t s = 0; s < own[phase].size(); ++s) {
+        UnitStep& one = own[phase][s];
+        const UnitStep& next = unit_phases_[phase][s];
+        for (std::size_t i = 0; i < one.inputs; ++i) one.in_apart[i] = apart(one.in[i], next.in[i]);
+        one.out_apart = apart(one.out, next.out);
+      }
+}
+void Graph::advance_units(int member) {
+  for (auto& phase : unit_members_[static_cast<std::size_t>(member)])
+    for (UnitStep& one : phase) {
+      for (std::size_t i = 0; i < one.inputs; ++i) one.in[i] = static_cast<const char*>(one.in[i]) + one.in_apart[i];
+      one.out = static_cast<char*>(one.out) + one.out_apart;
+    }
+}
+void Graph::run_units(int member, std::size_t phase, std::int64_t from, std::int64_t to) {
+  for (UnitStep& one : unit_members_[static_cast<std::size_t>(member)][phase]) {
     const ForwardCall call{*backend_, {one.in, one.inputs}, {&one.out, 1}, {}, false};
     if (from == 0 && to == units_)
-      one.by_units->forward(call, 0, one.times * units_);
+      one.by_units->forward(call, {0, one.times * units_});
     else
-      for (std::int64_t i = 0; i < one.times; ++i) one.by_units->forward(call, i * units_ + from, i * units_ + to);
+      one.by_units->forward(call, {from, to, one.times, units_});
   }
 }
 

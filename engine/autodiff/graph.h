@@ -161,11 +161,14 @@ class Graph {
   std::size_t plan_units(std::int64_t units);
   /// The multiply-adds of the products of a phase.
   std::int64_t unit_work(std::size_t phase) const;
-  /// forward() of what varies, but by units: prepare_units() after the forward of what does not vary, then for each run begin_units() once
-  /// all is bound and placed, and run_units() for each phase, from any threads.
+  /// forward() of what varies, but by units and by several members at once, each a thread: prepare_units() after the forward of what does
+  /// not vary; begin_units() with the first of some runs bound and placed, and step_units() with the second, where there is one; the arrays
+  /// of further runs lie as far apart. Then each member calls run_units() for the phases, and advance_units() between the runs.
   void prepare_units();
-  void begin_units();
-  void run_units(std::size_t phase, std::int64_t from, std::int64_t to);
+  void begin_units(int members);
+  void step_units();
+  void advance_units(int member);
+  void run_units(int member, std::size_t phase, std::int64_t from, std::int64_t to);
 
   /// Forward mode, after forward(): how all arrays move when leaves do. A leaf moves as the caller's memory says, which is kept until bound
   /// again; null, as at first: it stands still. Memory is taken at the first push, for the arrays that move alone.
@@ -208,7 +211,9 @@ class Graph {
   DeviceArray runs_;
   std::int64_t run_ = -1;
   bool with_gradients_ = false;
-  std::vector<std::vector<UnitStep>> unit_phases_;
+  using UnitPhases = std::vector<std::vector<UnitStep>>;
+  UnitPhases unit_phases_;
+  std::vector<UnitPhases> unit_members_;  // of each member its own, which no other thread writes beside
   std::int64_t units_ = 0;
   std::vector<Tangent> tangents_;  // of the nodes; empty until a leaf moves
   std::vector<DeviceArray> tangent_scratch_;

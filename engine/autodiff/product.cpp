@@ -84,8 +84,8 @@ class PackedLinear final : public Operation, public OverwritesGradient, public R
                             c.out[0], false);
   }
   Entries entries() const override { return rows_ == 1 ? Entries::product : Entries::none; }
-  void forward(const ForwardCall& c, std::int64_t from, std::int64_t to) override {
-    c.backend.row_times_packed(type_, out_, in_, c.in[0], c.in[1], c.in[2], c.in.size() > 4 ? c.in[4] : nullptr, c.out[0], from, to);
+  void forward(const ForwardCall& c, const EntryRanges& entries) override {
+    c.backend.row_times_packed(type_, out_, in_, c.in[0], c.in[1], c.in[2], c.in.size() > 4 ? c.in[4] : nullptr, c.out[0], entries);
   }
   void backward(const BackwardCall& c) override { backward(c, std::vector<char>(c.in.size())); }
   bool writes(std::size_t input) const override { return input == 0 || (input == 4 && by_rows_); }

@@ -17,9 +17,8 @@ class RunsByUnits {
     product     ///< entry i of the output is of all of the first input, and of entry i of the last where that is as long as the output
   };
   virtual Entries entries() const = 0;
-  /// Operation::forward for the entries [from, to) of the output, both multiples of 32 or `to` the last. Several threads may call it at
-  /// once.
-  virtual void forward(const ForwardCall& call, std::int64_t from, std::int64_t to) = 0;
+  /// Operation::forward for some entries of the output, of pointwise ones of a single range. Several threads may call it at once.
+  virtual void forward(const ForwardCall& call, const EntryRanges& entries) = 0;
 };
 
 }  // namespace reclab

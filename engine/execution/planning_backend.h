@@ -29,8 +29,8 @@ class PlanningBackend final : public Backend {
 
   void matmul_packed(DType, std::int64_t, std::int64_t, std::int64_t, bool, const void*, const void*, const void*, const void*, bool, void*,
                      bool) override {}
-  void row_times_packed(DType, std::int64_t, std::int64_t, const void*, const void*, const void*, const void*, void*, std::int64_t,
-                        std::int64_t) override {}
+  void row_times_packed(DType, std::int64_t, std::int64_t, const void*, const void*, const void*, const void*, void*,
+                        const EntryRanges&) override {}
   std::size_t spectrum_size(DType type, std::int64_t steps, std::int64_t channels) override {
     return of_.spectrum_size(type, steps, channels);
   }

@@ -19,7 +19,7 @@ class CpuBackend final : public HostMemoryBackend {
   void matmul_packed(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool transpose, const void* a, const void* b,
                      const void* packed, const void* added, bool by_rows, void* c, bool accumulate) override;
   void row_times_packed(DType type, std::int64_t n, std::int64_t k, const void* a, const void* b, const void* packed, const void* added,
-                        void* c, std::int64_t from, std::int64_t to) override;
+                        void* c, const EntryRanges& entries) override;
   void matmul_biased(DType type, const MatMul& shape, const void* a, const void* b, const void* bias, void* c) override;
   std::size_t spectrum_size(DType type, std::int64_t steps, std::int64_t channels) override;
   void spectrum(DType type, std::int64_t steps, std::int64_t channels, const void* kernel, void* spectrum) override;

@@ -392,17 +392,62 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, boo
   }
 }
 
-template <class T>
-void row_times_packed(std::int64_t n, std::int64_t k, const T* a, const T* packed, const T* added, T* c, std::int64_t from,
-                      std::int64_t to) {
-  PackedProduct<T>{1, n, k, a, false, packed, added, 0, c, false}.block(0, 1, from / column_tile<T>,
-                                                                        (to + column_tile<T> - 1) / column_tile<T>);
+namespace {
+
+/// A row against `Panels` packed panels that are `panel` entries apart, whose results, and what is added to them, are `apart` entries
+/// apart.
+template <class T, int Panels>
+void row_by_panels(std::int64_t k, const T* a, const T* packed, std::int64_t panel, const T* added, T* c, std::int64_t apart) {
+  using V = typename Lanes<T>::type;
+  constexpr int ahead = 8, lanes = vector_bytes / sizeof(T), nr = column_tile<T>, vectors = nr / lanes;
+  V sum[Panels][vectors]{};
+  for (std::int64_t p = 0; p < k; ++p) {
+    const T x = a[p];
+#pragma GCC unroll 8
+    for (int i = 0; i < Panels; ++i)
+#pragma GCC unroll 8
+      for (int w = 0; w < vectors; ++w) {
+        const T* at = packed + i * panel + p * nr + w * lanes;
+        sum[i][w] += x * *reinterpret_cast<const V*>(at);
+        __builtin_prefetch(at + ahead * nr);
+      }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < Panels; ++i)
+#pragma GCC unroll 8
+    for (int w = 0; w < vectors; ++w) {
+      const std::int64_t at = i * apart + w * lanes;
+      if (added) sum[i][w] += *reinterpret_cast<const V*>(added + at);
+      *reinterpret_cast<V*>(c + at) = sum[i][w];
+    }
 }
 
-template void row_times_packed<float>(std::int64_t, std::int64_t, const float*, const float*, const float*, float*, std::int64_t,
-                                      std::int64_t);
-template void row_times_packed<double>(std::int64_t, std::int64_t, const double*, const double*, const double*, double*, std::int64_t,
-                                       std::int64_t);
+}  // namespace
+
+template <class T>
+void row_times_packed(std::int64_t n, std::int64_t k, const T* a, const T* packed, const T* added, T* c, const EntryRanges& entries) {
+  constexpr std::int64_t nr = column_tile<T>;
+  const auto [from, to, times, apart] = entries;
+  const std::int64_t panels = (to - from) / nr;
+  std::int64_t done = 0;
+  // Panels of the parts together: the sums of one alone would wait for each other.
+  if (panels < 4 && (to - from) % nr == 0 && from % nr == 0 && apart % nr == 0) {
+    const auto rows_by = [&](auto together) {
+      for (; done + together <= times; done += together)
+        for (std::int64_t j = from + done * apart; j < to + done * apart; j += nr)
+          row_by_panels<T, together>(k, a, packed + j * k, apart * k, added ? added + j : nullptr, c + j, apart);
+    };
+    rows_by(std::integral_constant<int, 4>{});
+    rows_by(std::integral_constant<int, 3>{});
+    rows_by(std::integral_constant<int, 2>{});
+  }
+  const PackedProduct<T> product{1, n, k, a, false, packed, added, 0, c, false};
+  for (; done < times; ++done) product.block(0, 1, (from + done * apart) / nr, (to + done * apart + nr - 1) / nr);
+}
+
+template void row_times_packed<float>(std::int64_t, std::int64_t, const float*, const float*, const float*, float*, const EntryRanges&);
+template void row_times_packed<double>(std::int64_t, std::int64_t, const double*, const double*, const double*, double*,
+                                       const EntryRanges&);
 template void pack<float>(bool, std::int64_t, std::int64_t, const float*, float*);
 template void pack<double>(bool, std::int64_t, std::int64_t, const double*, double*);
 template void pack_rows<float>(std::int64_t, std::int64_t, const float*, float*);

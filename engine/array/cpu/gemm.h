@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "array/backend.h"
 #include "array/stop.h"
 
 namespace reclab::cpu {
@@ -49,10 +50,9 @@ template <class T>
 void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, bool by_panels, const T* packed, const T* added,
                  std::int64_t added_row, T* c, bool accumulate);
 
-/// Entries [from, to) of that for one row, on the calling thread.
+/// Some entries of that for one row, on the calling thread.
 template <class T>
-void row_times_packed(std::int64_t n, std::int64_t k, const T* a, const T* packed, const T* added, T* c, std::int64_t from,
-                      std::int64_t to);
+void row_times_packed(std::int64_t n, std::int64_t k, const T* a, const T* packed, const T* added, T* c, const EntryRanges& entries);
 
 /// The transpose of a matrix.
 template <class T>
@@ -72,10 +72,10 @@ extern template void gemm_packed<float>(std::int64_t, std::int64_t, std::int64_t
                                         std::int64_t, float*, bool);
 extern template void gemm_packed<double>(std::int64_t, std::int64_t, std::int64_t, const double*, bool, const double*, const double*,
                                          std::int64_t, double*, bool);
-extern template void row_times_packed<float>(std::int64_t, std::int64_t, const float*, const float*, const float*, float*, std::int64_t,
-                                             std::int64_t);
+extern template void row_times_packed<float>(std::int64_t, std::int64_t, const float*, const float*, const float*, float*,
+                                             const EntryRanges&);
 extern template void row_times_packed<double>(std::int64_t, std::int64_t, const double*, const double*, const double*, double*,
-                                              std::int64_t, std::int64_t);
+                                              const EntryRanges&);
 extern template void gemm<float>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const float*, std::int64_t, const float*,
                                  std::int64_t, float*, std::int64_t, bool);
 extern template void gemm<double>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const double*, std::int64_t, const double*,

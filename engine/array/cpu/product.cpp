@@ -154,10 +154,10 @@ void CpuBackend::matmul_packed(DType type, std::int64_t m, std::int64_t n, std::
 }
 
 void CpuBackend::row_times_packed(DType type, std::int64_t n, std::int64_t k, const void* a, const void*, const void* packed,
-                                  const void* added, void* c, std::int64_t from, std::int64_t to) {
+                                  const void* added, void* c, const EntryRanges& entries) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
-    cpu::row_times_packed(n, k, as<T>(a), as<T>(packed), as<T>(added), as<T>(c), from, to);
+    cpu::row_times_packed(n, k, as<T>(a), as<T>(packed), as<T>(added), as<T>(c), entries);
   });
 }
 

@@ -444,22 +444,57 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     for (const Var state : cell_.states) take(lambda_, state.shape());
     if (batch_ == 1 && backend.device() == Device::cpu) unit_phases_ = cell_.graph->plan_units(count(state_shapes_[0].shape));
   }
-  /// The step that the cell is bound to, on all threads where its products are large.
-  void run_cell() {
+  /// In how many parts a phase of a step is worth being computed.
+  int parts_of(std::size_t phase) const {
+    constexpr std::int64_t worth_a_thread = std::int64_t{1} << 13;  // multiply-adds
+    const std::int64_t worth = cell_.graph->unit_work(phase) / worth_a_thread;
+    return static_cast<int>(std::clamp<std::int64_t>(std::min(worth, unit_groups()), 1, cpu::thread_count()));
+  }
+  /// Of 32 units, or all as one.
+  std::int64_t unit_groups() const {
+    constexpr std::int64_t together = 32;
+    const std::int64_t units = count(state_shapes_[0].shape);
+    return units % together == 0 ? units / together : 1;
+  }
+  /// Steps of which threads make the units' vectors in parts, with a meeting before each phase.
+  void run_units(std::span<const void* const> in, std::span<void* const> out, std::int64_t from, std::int64_t to) {
     Graph& graph = *cell_.graph;
-    if (!by_units_) return graph.forward({}, Graph::Part::varying);
-    constexpr std::int64_t worth_threads = std::int64_t{1} << 17, together = 32;
-    const std::int64_t units = count(state_shapes_[0].shape), groups = units % together == 0 ? units / together : 1;
-    graph.begin_units();
-    for (std::size_t phase = 0; phase < unit_phases_; ++phase) {
-      const std::int64_t parts = graph.unit_work(phase) >= worth_threads ? std::min<std::int64_t>(cpu::thread_count(), groups) : 1;
-      const auto part = [&](std::int64_t i) {
-        graph.run_units(phase, groups * i / parts * units / groups, groups * (i + 1) / parts * units / groups);
+    const std::int64_t units = count(state_shapes_[0].shape), groups = unit_groups();
+    const auto all_placed = std::ranges::all_of(placed_, [](auto placed) { return static_cast<bool>(placed); });
+    std::vector<int> parts;
+    for (std::size_t phase = 0; phase < unit_phases_; ++phase) parts.push_back(parts_of(phase));
+    const auto go = [&](cpu::Team* team, int member, std::int64_t first, std::int64_t last) {
+      const auto meet = [&] {
+        if (team) team->meet(member);
       };
-      if (parts == 1)
-        part(0);
+      for (std::int64_t t = first; t < last; ++t) {
+        if (t > first) graph.advance_units(member);
+        for (std::size_t phase = 0; phase < parts.size(); ++phase) {
+          if (phase > 0 || t > first) meet();
+          const std::int64_t all = team ? std::min(parts[phase], team->size()) : 1;
+          if (member < all)
+            graph.run_units(member, phase, groups * member / all * units / groups, groups * (member + 1) / all * units / groups);
+        }
+        if (all_placed) continue;
+        meet();
+        if (member == 0) copy_outputs(out, t);
+      }
+    };
+    // The arrays of the steps lie equally far apart, but the state before the first is not among the trajectory's.
+    for (std::int64_t next; from < to; from = next) {
+      next = from == 0 ? 1 : to;
+      const int most = next - from > 1 ? *std::ranges::max_element(parts) : 1;
+      bind_step(in, out, from);
+      graph.begin_units(most);
+      if (next - from > 1) {
+        bind_step(in, out, from + 1);
+        graph.step_units();
+      }
+      if (most == 1)
+        go(nullptr, 0, from, next);
       else
-        cpu::parallel(parts, part);
+        cpu::team(most, [&](cpu::Team& team, int member) { go(&team, member, from, next); });
+      bind_step(in, out, next - 1);
     }
   }
 
@@ -472,14 +507,19 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     for (const Var read : cell_.reads) f(at++, read);
   }
   void run_steps(std::span<const void* const> in, std::span<void* const> out, std::int64_t from, std::int64_t to, bool keeps = false) {
+    if (by_units_) return run_units(in, out, from, to);
     for (std::int64_t t = from; t < to; ++t) {
       bind_step(in, out, t);
       if (keeps) cell_.graph->select_run(t);
-      run_cell();
-      for_outputs([&](std::size_t i, Var made) {
-        if (!placed_[i]) backend_->copy(row(out[i], made.shape(), t), cell_.graph->value(made), bytes(made.shape()));
-      });
+      cell_.graph->forward({}, Graph::Part::varying);
+      copy_outputs(out, t);
     }
+  }
+  /// Those that the cell has not put in their places itself.
+  void copy_outputs(std::span<void* const> out, std::int64_t t) {
+    for_outputs([&](std::size_t i, Var made) {
+      if (!placed_[i]) backend_->copy(row(out[i], made.shape(), t), cell_.graph->value(made), bytes(made.shape()));
+    });
   }
 
   /// The recording of so many steps for the arrays that are captured now; null where steps are better run one by one.

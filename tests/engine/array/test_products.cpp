@@ -38,9 +38,9 @@ void same_bits(DType type) {
   };
   Backend& cpu = cpu_backend();
   // From one entry to what all processors share, beside the widths of tiles and panels.
-  for (const Size s : {Size{1, 1, 1}, Size{1, 1024, 256}, Size{1, 330, 700}, Size{2, 257, 31}, Size{3, 33, 1000}, Size{7, 95, 17},
-                       Size{8, 128, 129}, Size{17, 300, 64}, Size{33, 1025, 40}, Size{100, 64, 513}, Size{390, 96, 70}, Size{200, 7, 900},
-                       Size{77, 12, 40}, Size{130, 16, 500}, Size{5, 7, 0}})
+  for (const Size s : {Size{1, 1, 1}, Size{1, 1024, 256}, Size{1, 330, 700}, Size{1, 480, 700}, Size{2, 257, 31}, Size{3, 33, 1000},
+                       Size{7, 95, 17}, Size{8, 128, 129}, Size{17, 300, 64}, Size{33, 1025, 40}, Size{100, 64, 513}, Size{390, 96, 70},
+                       Size{200, 7, 900}, Size{77, 12, 40}, Size{130, 16, 500}, Size{5, 7, 0}})
     for (const bool transpose : {false, true})
       for (const bool accumulate : {false, true}) {
         Rng rng(5);
@@ -78,11 +78,33 @@ void same_bits(DType type) {
               for (std::int64_t from = 0; from < s.n; from += piece) {
                 const std::int64_t to = std::min(s.n, from + piece);
                 if (own)
-                  cpu.row_times_packed(type, s.n, s.k, a.data(), b.data(), packed.data(), nullptr, c.data(), from, to);
+                  cpu.row_times_packed(type, s.n, s.k, a.data(), b.data(), packed.data(), nullptr, c.data(), {from, to});
                 else
-                  cpu.Backend::row_times_packed(type, s.n, s.k, a.data(), b.data(), nullptr, nullptr, c.data(), from, to);
+                  cpu.Backend::row_times_packed(type, s.n, s.k, a.data(), b.data(), nullptr, nullptr, c.data(), {from, to});
               }
               expect(c, own ? "in pieces of a row" : "in pieces of a row that is not packed");
+            }
+        // As the gates of a cell lie side by side, a part of each at once.
+        if (transpose && s.m == 1 && !accumulate)
+          for (const std::int64_t parts : {2, 3, 4, 5})
+            for (std::int64_t of_part = s.n / parts, piece = 32; s.n % (parts * 32) == 0 && piece <= of_part; piece += 32) {
+              c = before;
+              for (std::int64_t from = 0; from < of_part; from += piece) {
+                const EntryRanges entries{from, std::min(of_part, from + piece), parts, of_part};
+                cpu.row_times_packed(type, s.n, s.k, a.data(), b.data(), packed.data(), nullptr, c.data(), entries);
+              }
+              expect(c, "in pieces of parts");
+              cpu.Backend::row_times_packed(type, s.n, s.k, a.data(), b.data(), nullptr, nullptr, c.data(), {0, of_part, parts, of_part});
+              expect(c, "in parts that are not packed");
+              const auto plain = exact;
+              const std::vector<T> more = random<T>(rng, s.n);
+              for (std::size_t e = 0; e < exact.size(); ++e) exact[e] += more[e];
+              c = before;
+              for (std::int64_t from = 0; from < of_part; from += piece)
+                cpu.row_times_packed(type, s.n, s.k, a.data(), b.data(), packed.data(), more.data(), c.data(),
+                                     {from, std::min(of_part, from + piece), parts, of_part});
+              expect(c, "in pieces of parts, with something added");
+              exact = plain;
             }
         // What is added comes after the sum, as an addition of its own.
         const auto bias = random<T>(rng, s.n), rows = random<T>(rng, s.m * s.n);

@@ -74,6 +74,56 @@ TEST_CASE("rounds of every size, longer calls among them") {
   CHECK_EQUAL(sum.load(), 40 * 39 / 2);
 }
 
+TEST_CASE("a team's members meet after each turn, as many times as there are turns") {
+  constexpr int turns = 20000;
+  std::vector<std::int64_t> made(static_cast<std::size_t>(cpu::thread_count()), 0);
+  std::atomic<int> wrong{0}, members{0};
+  cpu::team(cpu::most_threads, [&](cpu::Team& team, int member) {
+    ++members;
+    for (int turn = 0; turn < turns; ++turn) {
+      made[static_cast<std::size_t>(member)] = turn;
+      team.meet(member);
+      // Plain numbers of the others: what they wrote before the meeting is seen after it, and they write no more until the next one.
+      for (int other = 0; other < team.size(); ++other)
+        if (made[static_cast<std::size_t>(other)] != turn) ++wrong;
+      team.meet(member);
+    }
+  });
+  CHECK_EQUAL(wrong.load(), 0);
+  CHECK_EQUAL(members.load(), cpu::thread_count());
+}
+
+TEST_CASE("a team of which a member throws ends, and throws that") {
+  for (int repeat = 0; repeat < 200; ++repeat)
+    for (const int fails : {0, cpu::thread_count() - 1}) {
+      std::string said;
+      try {
+        cpu::team(cpu::most_threads, [&](cpu::Team& team, int member) {
+          for (int turn = 0; turn < 50; ++turn) {
+            if (turn == repeat % 50 && member == fails) throw std::runtime_error("member " + std::to_string(member));
+            team.meet(member);
+          }
+        });
+      } catch (const std::runtime_error& error) {
+        said = error.what();
+      }
+      CHECK_EQUAL(said, "member " + std::to_string(fails));
+    }
+}
+
+TEST_CASE("a team inside a call has one member where the threads are taken") {
+  std::atomic<int> calls{0}, others{0};
+  cpu::parallel(8, [&](std::int64_t) {
+    cpu::team(4, [&](cpu::Team& team, int member) {
+      team.meet(member);
+      ++calls;
+      if (cpu::thread_count() > 1 && team.size() != 1) ++others;
+    });
+  });
+  CHECK_EQUAL(calls.load(), 8);
+  CHECK_EQUAL(others.load(), 0);
+}
+
 TEST_CASE("a call inside a call runs on its own, and happens once") {
   std::vector<std::atomic<int>> counts(12 * 20);
   for (int repeat = 0; repeat < 200; ++repeat) {

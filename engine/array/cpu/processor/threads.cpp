@@ -69,17 +69,20 @@ class ThreadPool {
   }
 
   void run(std::int64_t n, const std::function<void(std::int64_t)>& f) {
-    if (threads_.empty() || n < 2 || taken_.exchange(true, std::memory_order_acquire)) {
-      for (std::int64_t i = 0; i < n; ++i) {
-        check_stop();
-        f(i);
-      }
-      return;
+    if (run_at_once(n, f, StopScope::current())) return;
+    for (std::int64_t i = 0; i < n; ++i) {
+      check_stop();
+      f(i);
     }
+  }
+
+  /// False, with nothing done, where the threads are not free. Calls that have not begun when `stop` (may be null) is asked are left out.
+  bool run_at_once(std::int64_t n, const std::function<void(std::int64_t)>& f, const std::stop_token* stop) {
+    if (threads_.empty() || n < 2 || taken_.exchange(true, std::memory_order_acquire)) return false;
     const int parts = static_cast<int>(std::min<std::int64_t>(n, std::clamp(4 * of_, of_word, most_parts)));
     work_.store(&f, std::memory_order_relaxed);
     count_.store(n, std::memory_order_relaxed);
-    stop_.store(StopScope::current(), std::memory_order_relaxed);
+    stop_.store(stop, std::memory_order_relaxed);
     parts_.store(parts, std::memory_order_relaxed);
     open_.store(parts, std::memory_order_relaxed);
     failed_ = nullptr;
@@ -94,6 +97,7 @@ class ThreadPool {
     const std::exception_ptr failed = std::exchange(failed_, nullptr);
     taken_.store(false, std::memory_order_release);
     if (failed) std::rethrow_exception(failed);
+    return true;
   }
 
   int threads() const { return of_; }
@@ -183,5 +187,41 @@ ThreadPool& pool() {
 int thread_count() { return pool().threads(); }
 void use_threads(int count) { chosen_threads = count; }
 void parallel(std::int64_t n, const std::function<void(std::int64_t)>& f) { pool().run(n, f); }
+
+void Team::meet(int member) {
+  auto& own = places_[static_cast<std::size_t>(member)].meetings;
+  const std::uint32_t meeting = own.load(std::memory_order_relaxed) + 1;
+  own.store(meeting, std::memory_order_release);
+  // The others come within a turn, unless the system has given their processors away.
+  constexpr int soon = 512, late = 1 << 14;
+  for (const Place& other : places_)
+    for (int look = 0; static_cast<std::int32_t>(other.meetings.load(std::memory_order_acquire) - meeting) < 0; ++look) {
+      if (left_.load(std::memory_order_relaxed)) throw Left();
+      if (look > late) std::this_thread::yield();
+#ifdef __SSE2__
+      if (look > soon) _mm_pause();
+#endif
+    }
+}
+
+void team(int most, const std::function<void(Team&, int)>& f) {
+  const int size = std::min(most, thread_count());
+  Team all(size);
+  const std::stop_token* stop = StopScope::current();
+  const std::function<void(std::int64_t)> member = [&](std::int64_t number) {
+    try {
+      const StopScope scope(stop);
+      f(all, static_cast<int>(number));
+    } catch (const Team::Left&) {  // what another member threw is thrown
+    } catch (...) {
+      all.left_ = true;
+      throw;
+    }
+  };
+  // No member may be left out, since the others wait for it: each looks for a stop itself.
+  if (pool().run_at_once(size, member, nullptr)) return;
+  Team alone(1);
+  f(alone, 0);
+}
 
 }  // namespace reclab::cpu
