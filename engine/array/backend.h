@@ -248,12 +248,13 @@ class Backend {
   virtual void diagonal(DType type, const DiagonalDims& dims, ScanMethod method, const void* a, const void* b, const void* initial, void* s,
                         std::stop_token stop) = 0;
   /// lambda_t = g_t + conj(a_{t+1}) lambda_{t+1} with lambda_T+1 = 0 apart from `carried` = conj(a) lambda of the following segment
-  /// (already multiplied, may be null). Adds lambda to gb, lambda conj(s_{t-1}) to ga, conj(a_0) lambda_0 to ginitial; any may be null.
+  /// (already multiplied, may be null). Results are gb = lambda, ga = lambda conj(s_{t-1}) and ginitial = conj(a_0) lambda_0; any may be
+  /// null. They are added to what is there, but ga and gb are written where add_ga and add_gb are false.
   /// log2_norm [steps] (host memory, may be null) gets log2 |lambda_t|_2. lambda is renormalised by powers of two as it goes; `exponent` is
   /// the power that `carried` comes with and that conj(a_0) lambda_0 leaves with (in ginitial's units).
   virtual void diagonal_adjoint(DType type, const DiagonalDims& dims, ScanMethod method, const void* a, const void* s, const void* initial,
-                                const void* g, const void* carried, void* ga, void* gb, void* ginitial, double* log2_norm, int* exponent,
-                                std::stop_token stop) = 0;
+                                const void* g, const void* carried, void* ga, bool add_ga, void* gb, bool add_gb, void* ginitial,
+                                double* log2_norm, int* exponent, std::stop_token stop) = 0;
 
   /// s_t = f(x_t + u s_{t-1}) of real numbers, step by step: u of the size of a period, x and s [steps, width], initial [width] (null:
   /// zero); affine is the identity. The derivative ds_t/ds_{t-1} is f'(x_t + u s_{t-1}) u, so the adjoint is diagonal_adjoint.

@@ -57,7 +57,7 @@ void PlanningBackend::diagonal(DType type, const DiagonalDims& dims, ScanMethod 
   count(of_.diagonal_scratch(type, dims, method, false));
 }
 void PlanningBackend::diagonal_adjoint(DType type, const DiagonalDims& dims, ScanMethod method, const void*, const void*, const void*,
-                                       const void*, const void*, void*, void*, void*, double*, int*, std::stop_token) {
+                                       const void*, const void*, void*, bool, void*, bool, void*, double*, int*, std::stop_token) {
   count(of_.diagonal_scratch(type, dims, method, true));
 }
 void PlanningBackend::independent(Unary, DType type, const DiagonalDims& dims, const void*, const void*, const void*, void*,

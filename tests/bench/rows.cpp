@@ -76,10 +76,8 @@ Row scan(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D
     row.parts.push_back({"with backward",
                          [&d, forward, own] {
                            forward(own);
-                           d.backend.zero(d.ga.data(), d.ga.bytes());
-                           d.backend.zero(d.gb.data(), d.gb.bytes());
                            d.backend.diagonal_adjoint(DType::f32, d.dims, own, d.da.data(), d.s.data(), nullptr, d.g.data(), nullptr,
-                                                      d.ga.data(), d.gb.data(), nullptr, nullptr, nullptr, {});
+                                                      d.ga.data(), false, d.gb.data(), false, nullptr, nullptr, nullptr, {});
                            d.backend.finish();
                          },
                          8.0 * bytes, 0.0, 6.0 * static_cast<double>(n), "and back: reads a, s and dL/ds, writes dL/da and dL/db"});
@@ -135,10 +133,8 @@ Row lru(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D)
   row.parts.push_back({"forward and backward",
                        [&d] {
                          d.backend.diagonal(DType::c64, d.dims, ScanMethod::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
-                         d.backend.zero(d.ga.data(), d.ga.bytes());
-                         d.backend.zero(d.gb.data(), d.gb.bytes());
                          d.backend.diagonal_adjoint(DType::c64, d.dims, ScanMethod::steps, d.da.data(), d.s.data(), nullptr, d.dg.data(),
-                                                    nullptr, d.ga.data(), d.gb.data(), nullptr, nullptr, nullptr, {});
+                                                    nullptr, d.ga.data(), false, d.gb.data(), false, nullptr, nullptr, nullptr, {});
                          d.backend.finish();
                        },
                        5.0 * bytes, 0.0, 24.0 * static_cast<double>(n), "reads b, writes s; back: reads s and dL/ds, writes dL/db"});

@@ -49,18 +49,23 @@ TEST_CASE("the reference: a recurrence, a softmax and a product that one can che
   Backend& reference = reference_backend();
   // s_t = a s_{t-1} + b_t with a = 1/2, from s_{-1} = 4: 1/2 4 + 1 = 3, 1/2 3 + 2 = 3.5.
   const double half = 0.5, b[] = {1.0, 2.0}, start = 4.0;
-  double s[2] = {}, gb[2] = {}, ga = 0.0, gstart = 0.0;
+  double s[2] = {}, gb[2] = {7.0, 7.0}, ga = 7.0, gstart = 0.0;
   reference.diagonal(DType::f64, {2, 1, 1}, ScanMethod::steps, &half, b, &start, s, {});
   CHECK_EQUAL(s[0], 3.0);
   CHECK_EQUAL(s[1], 3.5);
   // Of the loss s_1: ds_1/db = (1/2, 1), ds_1/da = s_0 + a s_{-1} = 3 + 2, ds_1/ds_{-1} = 1/4.
   const double g[] = {0.0, 1.0};
-  reference.diagonal_adjoint(DType::f64, {2, 1, 1}, ScanMethod::steps, &half, s, &start, g, nullptr, &ga, gb, &gstart, nullptr, nullptr,
-                             {});
+  reference.diagonal_adjoint(DType::f64, {2, 1, 1}, ScanMethod::steps, &half, s, &start, g, nullptr, &ga, false, gb, false, &gstart,
+                             nullptr, nullptr, {});
   CHECK_EQUAL(gb[0], 0.5);
   CHECK_EQUAL(gb[1], 1.0);
   CHECK_EQUAL(ga, 5.0);
   CHECK_EQUAL(gstart, 0.25);
+  reference.diagonal_adjoint(DType::f64, {2, 1, 1}, ScanMethod::steps, &half, s, &start, g, nullptr, &ga, true, gb, true, nullptr, nullptr,
+                             nullptr, {});
+  CHECK_EQUAL(gb[0], 1.0);
+  CHECK_EQUAL(gb[1], 2.0);
+  CHECK_EQUAL(ga, 10.0);
   // Two rows, the second of which sees both columns: e^0 : e^(log 3) is 1 : 3.
   double scores[] = {7.0, 9.0, 0.0, std::log(3.0)};
   reference.softmax(DType::f64, 1, 2, 2, 0, nullptr, scores);

@@ -42,7 +42,7 @@ inline void stop_parity(Backend& other) {
     });
     call([&] {
       other.diagonal_adjoint(DType::f64, d, tree ? ScanMethod::tree : ScanMethod::steps, memory, memory, nullptr, memory, nullptr, nullptr,
-                             memory, nullptr, nullptr, nullptr, source.get_token());
+                             true, memory, true, nullptr, nullptr, nullptr, source.get_token());
     });
     call([&] { other.outer(DType::f64, o, tree, memory, memory, memory, nullptr, memory, nullptr, memory, source.get_token()); });
     call([&] {

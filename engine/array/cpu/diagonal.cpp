@@ -22,6 +22,8 @@
 namespace reclab::cpu {
 namespace {
 
+constexpr std::int64_t ahead = 4;  // steps from the one that is made to the one whose rows are asked for
+
 /// Looks at the stop token at step t now and then, or at each step of so many entries that it takes longer than the look.
 void poll_at(const std::stop_token& stop, std::int64_t t, std::int64_t entries) {
   if (t % 256 == 0 || entries >= 1024) poll(stop);
@@ -124,31 +126,70 @@ void adjoint_step(std::int64_t n, const T* a, const T* lambda_, const T* g_, rea
   added = most_added;
 }
 
-/// The gradients of step t from the adjoint lambda 2^power of s_t, unit = 2^power: gb += it, ga += it times conj(s_{t-1}); gb and before
-/// may be null.
+/// x = value, or x += value.
 template <class T>
-void adjoint_use(std::int64_t n, const T* lambda_, const T* before_, real_t<T> unit, T* gb_, T* ga_) {
+void put(T& x, const T& value, bool add) {
+  x = add ? x + value : value;
+}
+
+/// A row of a gradient: added to what is there, or written, past the caches where the gradient is larger than these.
+template <class T>
+struct GradientRow {
+  T* to = nullptr;  // null: not wanted
+  bool add = true;
+  bool past_caches = false;
+
+  /// Calls f(x, add) with the row, or with `own`, n entries of memory, of which it is then copied.
+  template <class F>
+  void make(std::int64_t n, T* own, const F& f) const {
+    const bool streams = past_caches && !add;
+    if (add)
+      f(to, std::true_type());
+    else
+      f(streams ? own : to, std::false_type());
+    if (streams) cpu::stream_copy(to, own, static_cast<std::size_t>(n) * sizeof(T));
+  }
+};
+
+/// The gradients of step t from the adjoint lambda 2^power of s_t, unit = 2^power: gb is it, ga it times conj(s_{t-1}) (before null: 0).
+/// own: n entries of memory to work in.
+template <class T>
+void adjoint_use(std::int64_t n, const T* lambda_, const T* before_, real_t<T> unit, const GradientRow<T>& gb, const GradientRow<T>& ga,
+                 T* own) {
   using R = real_t<T>;
   const R* __restrict lambda = reinterpret_cast<const R*>(lambda_);
   const R* __restrict before = reinterpret_cast<const R*>(before_);
-  R* __restrict gb = reinterpret_cast<R*>(gb_);
-  R* __restrict ga = reinterpret_cast<R*>(ga_);
   const std::int64_t parts = n * static_cast<std::int64_t>(sizeof(T) / sizeof(R));
-  if (gb)
-    for (std::int64_t i = 0; i < parts; ++i) gb[i] += unit * lambda[i];
-  if (!before) return;
-  if constexpr (complex_v<T>) {
-    using P = cpu::Pairs<R>;
-    std::int64_t i = 0;
-    for (; i + P::lanes <= parts; i += P::lanes)
-      P::store(ga + i, P::load(ga + i) + unit * P::product(P::load(lambda + i), P::load(before + i), true));
-    for (; i < parts; i += 2) {
-      ga[i] += unit * (lambda[i] * before[i] + lambda[i + 1] * before[i + 1]);
-      ga[i + 1] += unit * (lambda[i + 1] * before[i] - lambda[i] * before[i + 1]);
-    }
-  } else {
-    for (std::int64_t i = 0; i < parts; ++i) ga[i] += unit * (lambda[i] * before[i]);
+  if (gb.to)
+    gb.make(n, own, [&](T* to, auto add) {
+      R* __restrict x = reinterpret_cast<R*>(to);
+      for (std::int64_t i = 0; i < parts; ++i) x[i] = add ? x[i] + unit * lambda[i] : unit * lambda[i];
+    });
+  if (!ga.to) return;
+  if (!before) {
+    if (!ga.add) std::fill_n(ga.to, n, T{});
+    return;
   }
+  ga.make(n, own, [&](T* to, auto add) {
+    R* __restrict x = reinterpret_cast<R*>(to);
+    if constexpr (complex_v<T>) {
+      using P = cpu::Pairs<R>;
+      std::int64_t i = 0;
+      for (; i + P::lanes <= parts; i += P::lanes) {
+        const typename P::V product = unit * P::product(P::load(lambda + i), P::load(before + i), true);
+        P::store(x + i, add ? P::load(x + i) + product : product);
+      }
+      for (; i < parts; i += 2) {
+        put(x[i], unit * (lambda[i] * before[i] + lambda[i + 1] * before[i + 1]), add);
+        put(x[i + 1], unit * (lambda[i + 1] * before[i] - lambda[i] * before[i + 1]), add);
+      }
+    } else {
+      for (std::int64_t i = 0; i < parts; ++i) {
+        const R product = unit * (lambda[i] * before[i]);
+        x[i] = add ? x[i] + product : product;
+      }
+    }
+  });
 }
 
 /// Columns of a diagonal recurrence that one thread goes through all of time with: the same [first, last) of each copy of a time-invariant
@@ -219,8 +260,7 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, 
       return;
     }
     const bool past_caches = static_cast<std::size_t>(d.steps * d.width) * sizeof(T) >= cpu::stream_from;
-    // One processor's real sums fill the memory by themselves.
-    for_slabs(d, past_caches && !complex_v<T> ? 1 : slab_count(d), [&](const Slab& slab) {
+    for_slabs(d, slab_count(d), [&](const Slab& slab) {
       // The running state stays in the caches, wherever the results are written.
       cpu::Scratch<T> state(static_cast<std::size_t>(slab.copies * slab.size()));
       for (std::int64_t copy = 0; initial && copy < slab.copies; ++copy)
@@ -230,9 +270,12 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, 
         for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
           T* __restrict own = state.data() + copy * slab.size();
           const T* __restrict in = b + t * d.width + slab.at(copy);
-          if (past_caches && slab.size() < d.width && t + 2 < d.steps)
-            cpu::ask_for(in + 2 * d.width, static_cast<std::size_t>(slab.size()) * sizeof(T));
           const T* __restrict a = as<T>(a_) + (d.period ? slab.first : t * d.width + slab.at(copy));
+          if (past_caches && slab.size() < d.width && t + ahead < d.steps) {
+            const std::size_t row = static_cast<std::size_t>(slab.size()) * sizeof(T);
+            cpu::ask_for(in + ahead * d.width, row);
+            if (!d.period) cpu::ask_for(a + ahead * d.width, row);
+          }
           T* now = s + t * d.width + slab.at(copy);
           const bool first = t == 0 && !initial;
           if (first)
@@ -255,8 +298,8 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, 
 }
 
 void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod method, const void* a_, const void* s_,
-                                  const void* initial_, const void* g_, const void* carried_, void* ga_, void* gb_, void* ginitial_,
-                                  double* log2_norm, int* exponent, std::stop_token stop) {
+                                  const void* initial_, const void* g_, const void* carried_, void* ga_, bool add_ga, void* gb_,
+                                  bool add_gb, void* ginitial_, double* log2_norm, int* exponent, std::stop_token stop) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     using R = real_t<T>;
@@ -270,6 +313,9 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
     using Wide = std::conditional_t<complex_v<T>, std::complex<double>, double>;
     cpu::Scratch<Wide> whole(ga ? static_cast<std::size_t>(d.period)
                                 : 0);  // a time-invariant transition's adjoint is a sum over all of time
+    const auto settle_whole = [&] {
+      for (std::size_t i = 0; i < whole.size(); ++i) put(ga[i], T(whole[i]), add_ga);
+    };
     /// lambda * 2^power is the adjoint of n entries of s_t from `from` on, all of them of one copy.
     const auto use = [&](std::int64_t t, std::int64_t from, std::int64_t n, const T* __restrict lambda, int power) {
       const bool in_range = std::abs(power) <= (sizeof(R) == 8 ? 1000 : 100);
@@ -277,16 +323,20 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
       const auto add = [&](auto plain) {
         if (gb) {
           T* __restrict to = gb + t * width + from;
-          for (std::int64_t i = 0; i < n; ++i) to[i] += plain(lambda[i]);
+          for (std::int64_t i = 0; i < n; ++i) put(to[i], plain(lambda[i]), add_gb);
         }
-        if (!ga || (t == 0 && !initial)) return;
+        if (!ga) return;
+        if (t == 0 && !initial) {
+          if (!d.period && !add_ga) std::fill_n(ga + from, n, T{});
+          return;
+        }
         const T* __restrict before = (t ? s + (t - 1) * width : initial) + from;
         if (d.period) {
           Wide* __restrict to = whole.data() + from % d.period;
           for (std::int64_t i = 0; i < n; ++i) to[i] += Wide(plain(lambda[i] * conjugate(before[i])));
         } else {
           T* __restrict to = ga + t * width + from;
-          for (std::int64_t i = 0; i < n; ++i) to[i] += plain(lambda[i] * conjugate(before[i]));
+          for (std::int64_t i = 0; i < n; ++i) put(to[i], plain(lambda[i] * conjugate(before[i])), add_ga);
         }
       };
       if (power == 0)
@@ -326,7 +376,7 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
           for (std::int64_t i = 0; i < n; ++i) ginitial[from + i] += conjugate(a[i]) * lambda[(d.steps - 1) * width + from + i];
         });
       if (exponent) *exponent = 0;
-      for (std::size_t i = 0; i < whole.size(); ++i) ga[i] += T(whole[i]);
+      settle_whole();
       return;
     }
     const bool past_caches = static_cast<std::size_t>(d.steps * width) * sizeof(T) >= cpu::stream_from;
@@ -351,11 +401,11 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
         Bits<R> own_bits = 0, added_bits = 0;
         for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
           const T* a = as<T>(a_) + (d.period ? slab.first : (t + 1) * width + slab.at(copy));
-          if (past_caches && n < width && t >= 3) {
+          if (past_caches && n < width && t > ahead) {
             const std::size_t row = static_cast<std::size_t>(n) * sizeof(T);
-            cpu::ask_for(g + (t - 2) * width + slab.at(copy), row);
-            if (gb) cpu::ask_for(gb + (t - 2) * width + slab.at(copy), row);
-            if (ga) cpu::ask_for(s + (t - 3) * width + slab.at(copy), row);
+            cpu::ask_for(g + (t - ahead) * width + slab.at(copy), row);
+            if (gb && add_gb) cpu::ask_for(gb + (t - ahead) * width + slab.at(copy), row);
+            if (ga) cpu::ask_for(s + (t - ahead - 1) * width + slab.at(copy), row);
           }
           adjoint_step(n, t == d.steps - 1 ? nullptr : a, lambda.data() + copy * n, g + t * width + slab.at(copy), std::ldexp(R(1), -power),
                        fresh.data() + copy * n, own_bits, added_bits);
@@ -378,14 +428,15 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
         poll_at(stop, t, slab.copies * slab.size());
         if (t % 16 == 0) settle();
         if (near(t)) {
-          const T* before = !ga || (t == 0 && !initial) ? nullptr : t ? s + (t - 1) * width : initial;
+          const T* before = t ? s + (t - 1) * width : initial;
           for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
             const std::int64_t at = slab.at(copy);
-            adjoint_use(n, lambda.data() + copy * n, before ? before + at : nullptr, std::ldexp(R(1), power),
-                        gb ? gb + t * width + at : nullptr,
-                        d.period ? some.data()
-                        : ga     ? ga + t * width + at
-                                 : nullptr);
+            GradientRow<T> to_a, to_b;
+            if (ga && d.period) to_a = {some.data(), true, false};
+            if (ga && !d.period) to_a = {ga + t * width + at, add_ga, past_caches};
+            if (gb) to_b = {gb + t * width + at, add_gb, past_caches};
+            adjoint_use(n, lambda.data() + copy * n, before ? before + at : nullptr, std::ldexp(R(1), power), to_b, to_a,
+                        fresh.data() + copy * n);
           }
           if (log2_norm) own_norms[static_cast<std::size_t>(t)] = log2_norm_of(all, lambda.data(), power);
           continue;
@@ -415,10 +466,11 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
         if (log2_norm) own_norms[static_cast<std::size_t>(t)] = log2_norm_of(all, lambda.data(), power);
       }
       settle();
+      if (past_caches) cpu::stream_end();
       powers[static_cast<std::size_t>(slab.number)] = power;
       ends[static_cast<std::size_t>(slab.number)] = std::move(lambda);
     });
-    for (std::size_t i = 0; i < whole.size(); ++i) ga[i] += T(whole[i]);
+    settle_whole();
     for (std::int64_t t = 0; log2_norm && t < d.steps; ++t) log2_norm[t] = cpu::joined_norm(norms, static_cast<std::size_t>(t));
     const int out_power = exponent ? *std::max_element(powers.begin(), powers.end()) : 0;
     if (ginitial)

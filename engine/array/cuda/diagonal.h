@@ -185,15 +185,19 @@ struct RunAdjoint {
       });
   }
 };
-/// x += lambda 2^exponents.
+/// x = lambda 2^exponents, or x += it.
 template <class T>
-struct AddPowered {
+struct PoweredAdjoint {
   const T* lambda;
   const int* exponents;
   T* x;
-  RECLAB_HD void operator()(Index i) const { x[i] += exponents ? scaled(lambda[i], exponents[i]) : lambda[i]; }
+  bool add;
+  RECLAB_HD void operator()(Index i) const {
+    const T own = exponents ? scaled(lambda[i], exponents[i]) : lambda[i];
+    x[i] = add ? x[i] + own : own;
+  }
 };
-/// ga[o] += sum_r lambda conj(s before), for a that varies with time (o counts steps and entries, r is 0) or not (r counts its uses).
+/// Of ga[o] = sum_r lambda conj(s before), for a that varies with time (o counts steps and entries, r is 0) or not (r counts its uses).
 template <class T>
 struct TransitionTerm {
   const T *lambda, *s, *initial;
@@ -206,16 +210,19 @@ struct TransitionTerm {
     return exponents ? scaled(product, exponents[i]) : product;
   }
 };
-/// The adjoint of a step whose factor varies with time, with nothing in units: gb += lambda, ga += lambda conj(s before).
+/// The adjoint of a step whose factor varies with time, with nothing in units: gb = lambda, ga = lambda conj(s before), or they
+/// are added.
 template <class T>
 struct StepAdjoint {
   const T *lambda, *s, *initial;
   T *ga, *gb;  // gb may be null
+  bool add_ga, add_gb;
   Index width;
   RECLAB_HD void operator()(Index i) const {
     const T own = lambda[i];
-    if (gb) gb[i] += own;
-    if (i >= width || initial) ga[i] += own * conjugate(i < width ? initial[i] : s[i - width]);
+    if (gb) gb[i] = add_gb ? gb[i] + own : own;
+    const T term = i >= width || initial ? own * conjugate(i < width ? initial[i] : s[i - width]) : T{};
+    ga[i] = add_ga ? ga[i] + term : term;
   }
 };
 template <class T>
@@ -292,8 +299,8 @@ void KernelBackend<Machine>::diagonal(DType type, const DiagonalDims& d, ScanMet
 
 template <class Machine>
 void KernelBackend<Machine>::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod method, const void* a, const void* s,
-                                              const void* initial, const void* g, const void* carried, void* ga, void* gb, void* ginitial,
-                                              double* log2_norm, int* exponent, std::stop_token stop) {
+                                              const void* initial, const void* g, const void* carried, void* ga, bool add_ga, void* gb,
+                                              bool add_gb, void* ginitial, double* log2_norm, int* exponent, std::stop_token stop) {
   const Index n = d.steps * d.width;
   if (n == 0) return;
   const bool scan = method != ScanMethod::steps;
@@ -312,12 +319,12 @@ void KernelBackend<Machine>::diagonal_adjoint(DType type, const DiagonalDims& d,
       }
     }
     if (ga && !d.period && !exponents) {
-      machine_.each(n, StepAdjoint<T>{lambda.data, as<T>(s), as<T>(initial), as<T>(ga), as<T>(gb), d.width});
+      machine_.each(n, StepAdjoint<T>{lambda.data, as<T>(s), as<T>(initial), as<T>(ga), as<T>(gb), add_ga, add_gb, d.width});
     } else {
-      if (gb) machine_.each(n, AddPowered<T>{lambda.data, exponents, as<T>(gb)});
+      if (gb) machine_.each(n, PoweredAdjoint<T>{lambda.data, exponents, as<T>(gb), add_gb});
       if (ga) {
         const TransitionTerm<T> term{lambda.data, as<T>(s), as<T>(initial), exponents, d.width, d.period};
-        reduce(term, d.period ? d.period : n, d.period ? n / d.period : 1, as<T>(ga), 1.0, true);
+        reduce(term, d.period ? d.period : n, d.period ? n / d.period : 1, as<T>(ga), 1.0, add_ga);
       }
     }
     int power = 0;

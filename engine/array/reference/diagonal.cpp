@@ -42,8 +42,8 @@ void ReferenceBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod, c
 }
 
 void ReferenceBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod, const void* a_, const void* s, const void* initial,
-                                        const void* g, const void* carried, void* ga_, void* gb, void* ginitial, double* log2_norm,
-                                        int* exponent, std::stop_token stop) {
+                                        const void* g, const void* carried, void* ga_, bool add_ga, void* gb, bool add_gb, void* ginitial,
+                                        double* log2_norm, int* exponent, std::stop_token stop) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     using W = wide_t<T>;
@@ -58,6 +58,7 @@ void ReferenceBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanM
         Ranged<W>& own = lambda[static_cast<std::size_t>(i)];
         if (t + 1 < d.steps) own = own * a(t + 1, i);
         own = own + Ranged<W>(wide(as<T>(g)[t * d.width + i]));
+        if (gb && !add_gb) as<T>(gb)[t * d.width + i] = T{};
         if (gb) add(as<T>(gb)[t * d.width + i], own.plain());
         if (!ga_ || (t == 0 && !initial)) continue;
         const W before = wide(t ? as<T>(s)[(t - 1) * d.width + i] : as<T>(initial)[i]);
@@ -65,7 +66,10 @@ void ReferenceBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanM
       }
       if (log2_norm) log2_norm[t] = log2_norm_of(lambda);
     }
-    for (std::size_t i = 0; i < ga.size(); ++i) add(as<T>(ga_)[i], ga[i]);
+    for (std::size_t i = 0; i < ga.size(); ++i) {
+      if (!add_ga) as<T>(ga_)[i] = T{};
+      add(as<T>(ga_)[i], ga[i]);
+    }
     for (Index i = 0; d.steps && i < d.width; ++i) lambda[static_cast<std::size_t>(i)] = lambda[static_cast<std::size_t>(i)] * a(0, i);
     const int unit = exponent ? unit_of(lambda) : 0;
     for (Index i = 0; ginitial && i < d.width; ++i) add(as<T>(ginitial)[i], lambda[static_cast<std::size_t>(i)].in_units(unit));

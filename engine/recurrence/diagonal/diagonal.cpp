@@ -6,6 +6,7 @@
 #include "array/device_array.h"
 #include "array/host.h"
 #include "array/order.h"
+#include "autodiff/fresh.h"
 #include "autodiff/ops.h"
 #include "recurrence/chunks.h"
 #include "recurrence/convolution/convolution.h"
@@ -21,7 +22,7 @@ namespace {
 const void* at(const void* base, std::size_t bytes) { return static_cast<const char*>(base) + bytes; }
 void* at(void* base, std::size_t bytes) { return static_cast<char*>(base) + bytes; }
 
-class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinearSystem {
+class Diagonal final : public Memory, public OverwritesGradient, public HasEvaluationOrder, public HasLinearSystem {
  public:
   Diagonal(DType type, ScanMethod method, const DiagonalDims& dims, std::int64_t batch)
       : type_(type), method_(method), d_(dims), batch_(batch) {}
@@ -51,7 +52,9 @@ class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinea
     if (groups_) shown_ = c.in[3];
     c.backend.diagonal(type_, d_, method_, c.in[0], c.in[1], c.in[2], c.out[0], c.stop);
   }
-  void backward(const BackwardCall& c) override {
+  void backward(const BackwardCall& c) override { backward(c, std::vector<char>(c.in.size())); }
+  bool writes(std::size_t input) const override { return input < 2; }
+  void backward(const BackwardCall& c, std::span<const char> fresh) override {
     log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(d_.steps)));
     const void* carried = carried_.empty() ? nullptr : carried_[0];
     if (!carried) exponent_ = 0;
@@ -64,13 +67,13 @@ class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinea
       c.backend.copy(read_.data(), c.grad_in[2], bytes);
       c.backend.zero(c.grad_in[2], bytes);
     }
-    c.backend.diagonal_adjoint(type_, d_, method_, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, c.grad_in[0], c.grad_in[1],
-                               c.grad_in[2], log2_norms_[0].data(), &exponent_, c.stop);
+    c.backend.diagonal_adjoint(type_, d_, method_, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, c.grad_in[0], !fresh[0],
+                               c.grad_in[1], !fresh[1], c.grad_in[2], log2_norms_[0].data(), &exponent_, c.stop);
     if (read) add_plain(c.backend, read, c.grad_in[2]);
     // A scan is in plain numbers; where they end, the norms are followed further step by step.
     if (method_ != ScanMethod::steps && std::any_of(log2_norms_[0].begin(), log2_norms_[0].end(), [](double x) { return std::isinf(x); }))
-      c.backend.diagonal_adjoint(type_, d_, ScanMethod::steps, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, nullptr, nullptr,
-                                 nullptr, log2_norms_[0].data(), &power, c.stop);
+      c.backend.diagonal_adjoint(type_, d_, ScanMethod::steps, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, nullptr, true, nullptr,
+                                 true, nullptr, log2_norms_[0].data(), &power, c.stop);
   }
   void tangent(const TangentCall& c) override {  // ds_t = a_t ds_{t-1} + (da_t s_{t-1} + db_t)
     Backend& b = c.backend;
@@ -111,8 +114,8 @@ class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinea
       void* const passed = spare[t % 2];
       b.zero(passed, row);
       b.diagonal_adjoint(type_, one, ScanMethod::steps, d_.period ? c.in[0] : at(c.in[0], before), at(c.out[0], before),
-                         t ? at(c.out[0], before - row) : c.in[2], at(c.grad_out[0], before), carried, nullptr, nullptr, passed, &norm,
-                         &power, c.stop);
+                         t ? at(c.out[0], before - row) : c.in[2], at(c.grad_out[0], before), carried, nullptr, true, nullptr, true, passed,
+                         &norm, &power, c.stop);
       log2_backpropagated_[0][static_cast<std::size_t>(t)] = b.log2_norm(type_, d_.width, passed, power);
       carried = passed;
     }

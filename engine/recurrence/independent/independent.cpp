@@ -6,6 +6,7 @@
 #include "array/demand.h"
 #include "array/device_array.h"
 #include "array/host.h"
+#include "autodiff/fresh.h"
 #include "autodiff/ops.h"
 #include "recurrence/evaluation_order.h"
 #include "recurrence/plan.h"
@@ -33,7 +34,7 @@ Var applied(Activation f, Var x) {
   return x;
 }
 
-class Independent final : public Memory, public HasEvaluationOrder {
+class Independent final : public Memory, public OverwritesGradient, public HasEvaluationOrder {
  public:
   Independent(Unary f, DType type, std::int64_t steps, std::int64_t batch, std::int64_t n) : f_(f), type_(type), d_{steps, batch * n, n} {}
 
@@ -50,7 +51,9 @@ class Independent final : public Memory, public HasEvaluationOrder {
     out_ = c.out[0];
     c.backend.independent(f_, type_, d_, c.in[1], c.in[0], c.in[2], c.out[0], c.stop);
   }
-  void backward(const BackwardCall& c) override {
+  void backward(const BackwardCall& c) override { backward(c, std::vector<char>(c.in.size())); }
+  bool writes(std::size_t input) const override { return input == 0; }
+  void backward(const BackwardCall& c, std::span<const char> fresh) override {
     Backend& b = c.backend;
     const std::int64_t rows = d_.steps * d_.width / d_.period;
     log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(d_.steps)));
@@ -59,14 +62,16 @@ class Independent final : public Memory, public HasEvaluationOrder {
     in_.assign(c.in.begin(), c.in.end());
     out_ = c.out[0];
     const Slopes own = slopes(b, 0, d_.steps);
-    void *adjoint = zeros(b, adjoint_, d_.steps), *with_state = c.grad_in[1] ? zeros(b, with_state_, d_.steps) : nullptr;
+    const std::int64_t n = d_.steps * d_.width;
+    void *adjoint = !c.grad_in[0] || fresh[0] ? c.grad_in[0] : adjoint_.resize(b, type_, n),
+         *with_state = c.grad_in[1] ? with_state_.resize(b, type_, n) : nullptr;
     b.diagonal_adjoint(type_, {d_.steps, d_.width, 0}, ScanMethod::steps, own.transition, c.out[0], c.in[2], c.grad_out[0], carried,
-                       with_state, adjoint, c.grad_in[2], log2_norms_[0].data(), &exponent_, c.stop);
+                       with_state, false, adjoint, false, c.grad_in[2], log2_norms_[0].data(), &exponent_, c.stop);
     Shape shape;
-    const Broadcast alike = broadcast({d_.steps * d_.width}, {d_.steps * d_.width}, shape);
+    const Broadcast alike = broadcast({n}, {n}, shape);
     if (c.grad_in[0]) {
       b.binary(Binary::multiply, type_, alike, own.slope, adjoint, adjoint);
-      b.add_scaled(type_, d_.steps * d_.width, 0, adjoint, c.grad_in[0], true);
+      if (!fresh[0]) b.add_scaled(type_, n, 0, adjoint, c.grad_in[0], true);
     }
     if (c.grad_in[1]) {
       b.binary(Binary::multiply, type_, alike, own.slope, with_state, with_state);

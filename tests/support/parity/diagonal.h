@@ -31,13 +31,13 @@ inline void diagonal_parity(Backend& other) {
                   void* start = started ? p[initial] : nullptr;
                   backend.diagonal(type, d, method, p[a], p[b], start, p[out], {});
                   int exponent = method != ScanMethod::steps ? -3 : 0;
-                  backend.diagonal_adjoint(type, d, method, p[a], p[out], start, p[g], started ? p[carried] : nullptr, p[ga], p[gb],
-                                           p[ginitial], norms.data(), &exponent, {});
+                  backend.diagonal_adjoint(type, d, method, p[a], p[out], start, p[g], started ? p[carried] : nullptr, p[ga], !started,
+                                           p[gb], started, p[ginitial], norms.data(), &exponent, {});
                   CHECK_EQUAL(exponent, 0);
-                  backend.diagonal_adjoint(type, d, method, p[a], p[out], start, p[g], nullptr, nullptr, p[gb], nullptr, nullptr, nullptr,
-                                           {});
-                  backend.diagonal_adjoint(type, d, method, p[a], p[out], start, p[g], p[carried], p[ga], nullptr, p[ginitial], nullptr,
-                                           nullptr, {});
+                  backend.diagonal_adjoint(type, d, method, p[a], p[out], start, p[g], nullptr, nullptr, true, p[gb], true, nullptr,
+                                           nullptr, nullptr, {});
+                  backend.diagonal_adjoint(type, d, method, p[a], p[out], start, p[g], p[carried], p[ga], true, nullptr, true, p[ginitial],
+                                           nullptr, nullptr, {});
                   return 0;
                 },
                 static_cast<std::size_t>(s.steps), real_of(type) == DType::f32 ? 1e-4 : 1e-11);
@@ -67,8 +67,8 @@ inline void renormalised_parity(Backend& other) {
         parity.run(
             [&](Backend& backend, const Parity::Pointers& p, Parity::Host& norms) {
               int exponent = explode ? 300 : -300;
-              backend.diagonal_adjoint(type, d, ScanMethod::steps, p[a], p[s], p[initial], p[g], p[carried], nullptr, nullptr, p[ginitial],
-                                       norms.data(), &exponent, {});
+              backend.diagonal_adjoint(type, d, ScanMethod::steps, p[a], p[s], p[initial], p[g], p[carried], nullptr, true, nullptr, true,
+                                       p[ginitial], norms.data(), &exponent, {});
               CHECK_SAYS(std::abs(exponent) > 1000, std::to_string(exponent));
               return exponent;
             },
