@@ -51,6 +51,8 @@ class JobBase {
   void drop();
   /// Drops them, and returns when its thread has returned: what it writes is written then.
   void dropAndWait();
+  /// Waits so long at most for its thread to return, and says whether it has. What it tells comes later, as always.
+  bool returnsWithin(std::chrono::milliseconds most) { return !worker_ || worker_->rests(most); }
   /// More of it is about to follow: jobs that give way to it keep waiting.
   void expectMore(bool more);
 

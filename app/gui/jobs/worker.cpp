@@ -40,6 +40,11 @@ std::size_t Worker::stop() {
   return forgotten;
 }
 
+bool Worker::rests(std::chrono::milliseconds most) {
+  std::unique_lock lock(mutex_);
+  return rested_.wait_for(lock, most, [this] { return !runs_ && waiting_.empty(); });
+}
+
 void Worker::loop(std::stop_token end, int niceness) {
 #ifdef __linux__
   if (niceness > 0) setpriority(PRIO_PROCESS, 0, niceness);  // of this thread alone: Linux counts threads as processes here
@@ -56,8 +61,12 @@ void Worker::loop(std::stop_token end, int niceness) {
       waiting_.pop_front();
       current_ = std::stop_source();
       stop = current_.get_token();
+      runs_ = true;
     }
     job(std::move(stop));
+    const std::lock_guard lock(mutex_);
+    runs_ = false;
+    rested_.notify_all();
   }
 }
 

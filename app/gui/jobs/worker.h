@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -20,14 +21,16 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  void post(Job job);            ///< after all that wait
-  std::size_t replace(Job job);  ///< instead of all that wait, stopping the running one; returns how many waited
-  std::size_t stop();            ///< forgets the waiting ones, stops the running one; returns how many waited
+  void post(Job job);                          ///< after all that wait
+  std::size_t replace(Job job);                ///< instead of all that wait, stopping the running one; returns how many waited
+  std::size_t stop();                          ///< forgets the waiting ones, stops the running one; returns how many waited
+  bool rests(std::chrono::milliseconds most);  ///< whether no job is left, after waiting so long for that at most
 
  private:
   void loop(std::stop_token end, int niceness);
   std::mutex mutex_;
-  std::condition_variable_any wake_;
+  std::condition_variable_any wake_, rested_;
+  bool runs_ = false;
   std::deque<Job> waiting_;
   std::stop_source current_;
   std::jthread thread_;  // last: it is joined before the members that it uses are gone

@@ -258,12 +258,11 @@ void Learner::goOn(std::int64_t steps) {
 }
 
 TrainingWork::TrainingWork(Scheduler& scheduler)
-    : job_(scheduler, {},
+    : job_(scheduler, {.niceness = 5},  // who draws comes first
            {.began = [this](const Key&) { emit runningChanged(true); },
             .part = [this](const Key&, const Nothing&) { emit moved(); },
             .ended =
                 [this](const Key&, const Ending& ending) {
-                  patience_.stop();
                   keepsSoon_.stop();
                   if (ending.how == Ending::How::failed) dropUnbegun();
                   emit moved();
@@ -292,9 +291,6 @@ TrainingWork::TrainingWork(Scheduler& scheduler)
               .ended = [](const Key&, const Ending&) {}}) {
   keepsSoon_.setInterval(keepEvery);
   connect(&keepsSoon_, &QTimer::timeout, this, &TrainingWork::keepSoon);
-  patience_.setSingleShot(true);
-  patience_.setInterval(mostPatient);
-  connect(&patience_, &QTimer::timeout, this, [this] { job_.stop(); });
 }
 
 bool TrainingWork::isOf(const Learner& learner, const Setup& setup) const {
@@ -413,7 +409,6 @@ void TrainingWork::comeBackTo(const std::shared_ptr<Forgotten>& fork) {
 void TrainingWork::start(std::int64_t steps) {
   pause_->store(true);  // pauses any other training
   pause_ = std::make_shared<std::atomic<bool>>(false);
-  patience_.stop();
   if (!keptIn_.isEmpty()) keepsSoon_.start();
   round_->store(0.0);
   job_.start({current_->number()},
@@ -471,7 +466,10 @@ void TrainingWork::dropUnbegun() {
 void TrainingWork::pause() {
   if (!running()) return;
   pause_->store(true);
-  patience_.start();  // a long step is left, and made again when it goes on
+  // A picture that is drawn before the end is heard takes longer than most steps. A long step is left, and made again when it goes on.
+  if (job_.returnsWithin(mostPatient)) return;
+  job_.stop();
+  job_.returnsWithin(mostPatient);
 }
 
 std::shared_ptr<TrainingWork::Forgotten> TrainingWork::forget(const std::shared_ptr<Forgotten>& again) {
@@ -479,7 +477,6 @@ std::shared_ptr<TrainingWork::Forgotten> TrainingWork::forget(const std::shared_
   const bool isCurrent = current_ && std::ranges::find(forgotten->together, current_) != forgotten->together.end();
   if (isCurrent) {
     pause_->store(true);
-    patience_.stop();
     job_.stop();
     together_.clear();
     current_.reset();
@@ -575,7 +572,6 @@ void TrainingWork::takeBack(const std::vector<std::shared_ptr<Learner>>& learner
 void TrainingWork::leaveAll() {
   const bool ran = running();
   pause_->store(true);
-  patience_.stop();
   keepsSoon_.stop();
   job_.drop();
   all_.clear();

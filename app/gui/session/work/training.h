@@ -208,7 +208,6 @@ class TrainingWork : public QObject {
   QTimer keepsSoon_;
   QString keepProblem_;  ///< said once
   std::shared_ptr<std::atomic<bool>> pause_ = std::make_shared<std::atomic<bool>>(false);
-  QTimer patience_;
   Job<Key, Nothing> job_;
   Job<ExportKey, Nothing> exports_;
   void keepSoon();
