@@ -52,7 +52,7 @@ void gated_steps(const GatedDims& d, const T* q, const T* k, const T* v, const T
   for (Index t = 0; t < d.steps; t += chunk) {
     poll(stop);
     rows.view(t);
-    const Rows<T> to = rows.outputs(o, t, read);
+    const RowSpan<T> to = rows.outputs(o, t, read);
     take_steps<Onto::rows, true>(Steps<T>{key, value, rows.e, rows.keys, rows.inputs, rows.queries, memory, to},
                                  [&](Index i, Index height) { rows.ask(t + chunk, o, i, height, key); });
     write_reads(rows, t, read, to.data, o);
@@ -80,8 +80,8 @@ void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_
       poll(stop);
       rows.view(t);
       rows.decay();
-      const Rows<T> to = rows.outputs(o, t, read);
-      const Rows<const T> left = rows.decayed_queries(), right = rows.decayed_keys();
+      const RowSpan<T> to = rows.outputs(o, t, read);
+      const RowSpan<const T> left = rows.decayed_queries(), right = rows.decayed_keys();
       scores_of<T>(key, rows.queries, rows.keys, rows.decays(), scores);
       multiply<Onto::zero, Half::both, T>(chunk, value, {key, left.data, left.ld, 1, memory, value, to.data, to.ld});
       multiply<Onto::c, Half::lower, T>(chunk, value, {chunk, scores, chunk, 1, rows.inputs.data, rows.inputs.ld, to.data, to.ld});

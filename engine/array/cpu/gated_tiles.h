@@ -53,7 +53,7 @@ const typename Lanes<T>::in_memory& at(const T* p) {
 
 /// Rows of a matrix, `ld` entries from one to the next.
 template <class T>
-struct Rows {
+struct RowSpan {
   T* data;
   Index ld;
   T* operator[](Index r) const { return data + r * ld; }
@@ -206,7 +206,7 @@ RECLAB_INLINE inline void add_four_sums(const Vector<T> (&x)[4], T* to) {
 /// scores[i, j] += sum_d x[i, d] y[j, d] prod_{j < l <= i} e[l, d] for j <= i over N vectors of d. Four columns at a
 /// time: their y, decayed up to step i, stay in registers.
 template <class T, int N, bool decayed>
-void add_scores(Rows<const T> x, Rows<const T> y, Rows<const T> e, T* scores) {
+void add_scores(RowSpan<const T> x, RowSpan<const T> y, RowSpan<const T> e, T* scores) {
   using V = Vector<T>;
   for (Index j0 = 0; j0 < chunk; j0 += 4) {
     V w[4][N] = {};
@@ -289,7 +289,7 @@ void in_vectors(Index n, const F& f) {
 }
 /// Over n entries; no e: without decays.
 template <class T>
-void scores_of(Index n, Rows<const T> x, Rows<const T> y, Rows<const T> e, T* scores) {
+void scores_of(Index n, RowSpan<const T> x, RowSpan<const T> y, RowSpan<const T> e, T* scores) {
   std::fill(scores, scores + chunk * chunk, T(0));
   in_vectors<T>(n, [&](Index d, auto vectors) {
     if (e.data)
@@ -309,7 +309,7 @@ struct PaddedRows {
   const T *q_in, *k_in, *v_in, *a_in;
   Index head, first_value, values;
   T *q, *k, *v, *e, *left, *right, *prefix, *suffix, *whole;
-  Rows<const T> queries, keys, inputs;  // q, k and v, or the caller's own rows
+  RowSpan<const T> queries, keys, inputs;  // q, k and v, or the caller's own rows
 
   PaddedRows(const GatedDims& dims, const T* qs, const T* ks, const T* vs, const T* as, Index h, Index from, Index n, Room<T>& room)
       : d(dims),
@@ -380,7 +380,7 @@ struct PaddedRows {
     }
   }
   /// The chunk's rows of `from` where they are if they are whole vectors and all of them steps, else copied.
-  Rows<const T> rows_of(const T* from, Index t, Index size, Index first, Index n, T* copy, Index width) const {
+  RowSpan<const T> rows_of(const T* from, Index t, Index size, Index first, Index n, T* copy, Index width) const {
     if (n == width && t + chunk <= d.steps) return {from + row(t) * size + first, d.heads * size};
     fill(from, t, size, first, n, copy, width);
     return {copy, width};
@@ -393,7 +393,7 @@ struct PaddedRows {
     read_decays(t);
   }
   /// The rows of the outputs of the chunk from step t on, or `room` [chunk, value].
-  Rows<T> outputs(T* o, Index t, T* room) const {
+  RowSpan<T> outputs(T* o, Index t, T* room) const {
     const Index first = read_from(t);
     if (values == value && first + chunk <= d.steps) return {o + row(first) * d.value + first_value, d.heads * d.value};
     return {room, value};
@@ -444,9 +444,9 @@ struct PaddedRows {
         }
     });
   }
-  Rows<const T> decays() const { return {a_in ? e : nullptr, key}; }
-  Rows<const T> decayed_queries() const { return a_in ? Rows<const T>{left, key} : queries; }
-  Rows<const T> decayed_keys() const { return a_in ? Rows<const T>{right, key} : keys; }
+  RowSpan<const T> decays() const { return {a_in ? e : nullptr, key}; }
+  RowSpan<const T> decayed_queries() const { return a_in ? RowSpan<const T>{left, key} : queries; }
+  RowSpan<const T> decayed_keys() const { return a_in ? RowSpan<const T>{right, key} : keys; }
   /// The logarithm of the decay of key i over the chunk from step t on.
   double log_whole(Index t, Index i) const {
     double sum = 0.0;
@@ -476,9 +476,9 @@ template <class T>
 struct Steps {
   Index rows, columns;
   const T* decay;
-  Rows<const T> x, y, z;
+  RowSpan<const T> x, y, z;
   T* memory;
-  Rows<T> out;
+  RowSpan<T> out;
 };
 template <class T, Onto decays, bool reads, int height, int width>
 void step_tile(const Steps<T> p, Index i0, Index j0) {
