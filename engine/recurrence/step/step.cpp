@@ -477,7 +477,9 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
         }
         if (all_placed) continue;
         meet();
-        if (member == 0) copy_outputs(out, t);
+        if (member > 0) continue;
+        bind_step(in, out, t);  // an output may be another one, or a part of it, which has its place
+        copy_outputs(out, t);
       }
     };
     // The arrays of the steps lie equally far apart, but the state before the first is not among the trajectory's.
