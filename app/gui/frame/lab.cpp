@@ -153,7 +153,7 @@ LabState Lab::state() const {
   state.arranged = arranged();
   state.time = awaitedTime_.value_or(TimeView{time_->step(), time_->first(), time_->last(), time_->length()});
   for (PanelDock* dock : area_->docks())
-    if (dock->inSight()) state.panels[dock->info().id] = dock->made() ? choicesIn(*dock->made(), true) : dock->choices();
+    if (dock->inSight()) state.panels[dock->info().id] = choicesIn(*dock->panel(), true);
   for (const LabPart& part : parts_) state.parts[part.id] = part.read();
   return state;
 }
