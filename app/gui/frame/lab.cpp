@@ -146,6 +146,13 @@ void Lab::holdArrangement(bool hold) {
 }
 
 LabState Lab::state() const {
+  for (PanelDock* dock : area_->docks())
+    if (dock->inSight()) dock->panel();
+  return read();
+}
+
+/// With the kept choices of a panel in sight that is not made yet: a click does not wait for it.
+LabState Lab::read() const {
   LabState state;
   state.setup = session_->steadySetup();
   state.follows = session_->followsTraining();
@@ -153,7 +160,7 @@ LabState Lab::state() const {
   state.arranged = arranged();
   state.time = awaitedTime_.value_or(TimeView{time_->step(), time_->first(), time_->last(), time_->length()});
   for (PanelDock* dock : area_->docks())
-    if (dock->inSight()) state.panels[dock->info().id] = choicesIn(*dock->panel(), true);
+    if (dock->inSight()) state.panels[dock->info().id] = dock->made() ? choicesIn(*dock->made(), true) : dock->choices();
   for (const LabPart& part : parts_) state.parts[part.id] = part.read();
   return state;
 }
@@ -283,14 +290,14 @@ void Lab::change(const QString& text, const std::function<void()>& does, int ges
   session_->holdStream();  // what it has learned is a state before the change
   if (!pressed_) settle();
   LabState after = *now_;  // the view is read when a hand has changed it
-  const auto read = [&](LabState& state) {
+  const auto readRuns = [&](LabState& state) {
     state.setup = session_->steadySetup();
     state.follows = session_->followsTraining();
     state.pins = pins_->value();
   };
-  read(*now_);
+  readRuns(*now_);
   does();
-  read(after);
+  readRuns(after);
   if (after == *now_ && !aside.undo) return;  // a side effect is to be undone, too
   push(text, gesture, std::move(after), std::move(aside));
   told_ = true;
@@ -310,6 +317,8 @@ void Lab::push(const QString& text, int gesture, LabState after, Aside aside) {
 }
 
 void Lab::act(const std::function<void()>& does) {
+  for (PanelDock* dock : area_->docks())
+    if (dock->inSight()) dock->panel();  // it may be changed
   if (!std::exchange(pressed_, true)) settle();
   does();
   for (const PanelDock* dock : area_->docks()) touched_ << dock->info().id;
@@ -320,12 +329,12 @@ void Lab::settle() {
   awaited_.reset();
   if (time_->length() > 1) awaitedTime_.reset();  // else nothing has run yet
   told_ = false;
-  *now_ = state();
+  *now_ = read();
 }
 
 void Lab::compare() {
   pressed_ = false;
-  LabState after = state();
+  LabState after = read();
   const QStringList touched = std::exchange(touched_, {});
   if (awaited_) return;  // the restored state is not complete yet
   for (auto panel = after.panels.begin(); panel != after.panels.end(); ++panel)

@@ -31,7 +31,7 @@ class Lab : public QObject {
   ~Lab() override;
 
   QUndoStack* undo() const { return undo_; }
-  LabState state() const;
+  LabState state() const;  ///< panels in sight are made for it
   /// Puts back all that differs: runs are run again, panels keep pictures that need not change. Undo leaves the time where it is, since
   /// moving the cursor to look is no step.
   void setState(const LabState& state);
@@ -83,6 +83,7 @@ class Lab : public QObject {
   using Kept = std::shared_ptr<LabState>;
   void push(const QString& text, int gesture, LabState after, Aside aside);
   void hold();
+  LabState read() const;
   void setChoices(const LabState& state) const;  ///< of panels and parts
   QString textOf(const LabState& before, const LabState& after) const;
   void setTime(const TimeView& time);
