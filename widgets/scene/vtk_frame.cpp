@@ -9,7 +9,6 @@
 #include <vtkRendererCollection.h>
 
 #include <QOpenGLExtraFunctions>
-#include <QOpenGLFramebufferObject>
 #include <QPainter>
 #include <algorithm>
 #include <cstdint>
@@ -90,10 +89,11 @@ void VtkFrame::release() {
   attached_ = false;
 }
 
-void VtkFrame::render(QSize pixels, unsigned framebuffer, bool smooth) {
-  if (!attached_ || pixels.isEmpty()) return;
+QImage VtkFrame::render(QSize pixels, bool smooth) {
+  if (!attached_ || pixels.isEmpty()) return {};
   vtkOpenGLState* state = window_->GetState();
-  // Qt has touched the state since the last picture: VTK drops its cached state, and restores the state that it found.
+  // VTK's cached state knows nothing of the calls that read the last picture: it is dropped, and the state that it found comes back after
+  // them.
   state->Reset();
   state->Push();
   window_->InitializeFromCurrentContext();
@@ -104,19 +104,18 @@ void VtkFrame::render(QSize pixels, unsigned framebuffer, bool smooth) {
   window_->SetScreenSize(pixels.width(), pixels.height());
   window_->Render();
 
+  QImage upwards(pixels, QImage::Format_RGB32), image(pixels, QImage::Format_RGB32);
   QOpenGLExtraFunctions* gl = QOpenGLContext::currentContext()->extraFunctions();
-  gl->glDisable(GL_SCISSOR_TEST);
   gl->glBindFramebuffer(GL_READ_FRAMEBUFFER, window_->GetDisplayFramebuffer()->GetFBOIndex());
-  gl->glBindFramebuffer(GL_DRAW_FRAMEBUFFER, framebuffer);
   gl->glReadBuffer(GL_COLOR_ATTACHMENT0);
-  gl->glBlitFramebuffer(0, 0, pixels.width(), pixels.height(), 0, 0, pixels.width(), pixels.height(), GL_COLOR_BUFFER_BIT, GL_NEAREST);
-  gl->glBindFramebuffer(GL_FRAMEBUFFER, framebuffer);
-  // VTK's alpha channel is no transparency for Qt's compositing.
-  gl->glColorMask(GL_FALSE, GL_FALSE, GL_FALSE, GL_TRUE);
-  gl->glClearColor(0, 0, 0, 1);
-  gl->glClear(GL_COLOR_BUFFER_BIT);
-  gl->glColorMask(GL_TRUE, GL_TRUE, GL_TRUE, GL_TRUE);
+  gl->glReadPixels(0, 0, pixels.width(), pixels.height(), GL_BGRA, GL_UNSIGNED_INT_8_8_8_8_REV, upwards.bits());
   state->Pop();
+  for (int y = 0; y < pixels.height(); ++y) {
+    const auto* from = reinterpret_cast<const QRgb*>(upwards.constScanLine(pixels.height() - 1 - y));
+    std::transform(from, from + pixels.width(), reinterpret_cast<QRgb*>(image.scanLine(y)),
+                   [](QRgb pixel) { return pixel | 0xff000000U; });  // VTK's alpha channel is no transparency for Qt
+  }
+  return image;
 }
 
 void VtkFrame::shift(double right, double up) {
@@ -137,19 +136,17 @@ QImage renderImage(vtkRenderer* renderer, QSize pixels) {
   QImage image;
   if (offscreen.current()) {
     {
-      QOpenGLFramebufferObject target(pixels, QOpenGLFramebufferObject::CombinedDepthStencil);
       VtkFrame frame;
       frame.window()->AddRenderer(renderer);
       frame.attach();
-      frame.render(pixels, target.handle());
-      image = target.toImage();
+      image = frame.render(pixels);
       frame.release();
       frame.window()->RemoveRenderer(renderer);
     }
     offscreen.context.doneCurrent();
   }
   if (before) before->makeCurrent(beforeSurface);
-  return image.convertToFormat(QImage::Format_RGB32);
+  return image;
 }
 
 VtkWidget::VtkWidget(QWidget* parent) : QWidget(parent) {
@@ -162,7 +159,6 @@ VtkWidget::VtkWidget(QWidget* parent) : QWidget(parent) {
 VtkWidget::~VtkWidget() {
   if (!context_.isValid() || !makeCurrent()) return;
   frame_.release();
-  target_.reset();
   context_.doneCurrent();
 }
 
@@ -190,10 +186,7 @@ void VtkWidget::resizeEvent(QResizeEvent*) { changed(); }
 
 QImage VtkWidget::rendered(QSize pixels, bool smooth) {
   if (!makeCurrent()) return {};
-  if (!target_ || target_->size() != pixels)
-    target_ = std::make_unique<QOpenGLFramebufferObject>(pixels, QOpenGLFramebufferObject::CombinedDepthStencil);
-  frame_.render(pixels, target_->handle(), smooth);
-  QImage image = target_->toImage().convertToFormat(QImage::Format_RGB32);
+  QImage image = frame_.render(pixels, smooth);
   context_.doneCurrent();
   return image;
 }

@@ -13,10 +13,8 @@
 #include <QWidget>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <vector>
 
-class QOpenGLFramebufferObject;
 class vtkGenericOpenGLRenderWindow;
 class vtkRenderer;
 
@@ -36,10 +34,10 @@ class VtkFrame {
   VtkFrame& operator=(const VtkFrame&) = delete;
 
   vtkGenericOpenGLRenderWindow* window() const { return window_.Get(); }
-  /// These three want the context current: a context has come, is about to go, and a picture into one of its framebuffers.
+  /// These three want the context current: a context has come, is about to go, and a picture. It is null before a context has come.
   void attach();
   void release();
-  void render(QSize pixels, unsigned framebuffer, bool smooth = true);
+  QImage render(QSize pixels, bool smooth = true);
   /// Moves the view of the cameras from where it is, in widths and heights of the picture.
   void shift(double right, double up);
 
@@ -78,7 +76,6 @@ class VtkWidget : public QWidget {
   VtkFrame frame_;
   QOffscreenSurface surface_;
   QOpenGLContext context_;
-  std::unique_ptr<QOpenGLFramebufferObject> target_;
   QImage picture_;
   std::vector<std::uint16_t> sum_;  // of the passes so far, each byte of the picture apart
   QTimer next_;
