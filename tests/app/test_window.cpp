@@ -448,17 +448,17 @@ class TestWindow : public test::WindowTest {
     beat.start();
     heart.start(2);
     session().loadSequence(choice);
-    QTRY_VERIFY_WITH_TIMEOUT(session().setup().sequence->sequence.length == 1'000'000 && session().running(), patience);
-    QTest::qWait(700);  // well into the run
+    QVERIFY(test::turnUntil([&] { return session().setup().sequence->sequence.length == 1'000'000 && session().running(); }));
+    QVERIFY(test::turnFor(700));  // well into the run
     QVERIFY(session().running());
     QSignalSpy ended(&session(), &SessionController::runEnded);
     QElapsedTimer sinceClick;
     sinceClick.start();
     QTest::mouseClick(buttonOf("stop"), Qt::LeftButton);
-    QVERIFY(!ended.isEmpty() || ended.wait(patience));
+    QVERIFY(test::turnUntil([&] { return !ended.isEmpty(); }));
     const qint64 stopped = sinceClick.elapsed();
     QCOMPARE(ended.front().front().value<Outcome>(), Outcome::cancelled);
-    QTest::qWait(100);
+    QVERIFY(test::turnFor(100));
     heart.stop();
     load.end();
     const QString measured = QString("stopped after %1 ms, the event loop was held for at most %2 ms; ").arg(stopped).arg(longest) +

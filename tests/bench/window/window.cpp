@@ -391,10 +391,7 @@ class Bench : public test::WindowTest {
         stood = 0.0;
         const double clicked = now();
         QTest::mouseClick(window_->trainingBar()->trainButton(), Qt::LeftButton);
-        while (session().training()) {  // QTest::qWaitFor() would sleep for 10 ms after each turn of the event loop
-          QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents);
-          if (now() - clicked > 60.0) throw std::runtime_error("the training does not pause");
-        }
+        if (!test::turnUntil([&] { return !session().training(); })) throw std::runtime_error("the training does not pause");
         seconds.push_back((stood > 0.0 ? stood : now()) - clicked);
       }
       const Spread spread = spreadOf(seconds);

@@ -2,6 +2,8 @@
 // The base of tests of the window: one window at a time, a folder of the test's own, and waits for runs.
 #pragma once
 
+#include <QCoreApplication>
+#include <QDeadlineTimer>
 #include <QFile>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -10,6 +12,7 @@
 #include <QTest>
 #include <QTreeWidget>
 #include <cmath>
+#include <functional>
 #include <memory>
 
 #include "gui/docks/panel_area.h"
@@ -45,6 +48,17 @@ inline void keepLab(const QJsonObject& lab) {
   QFile file(LastSession::file());
   if (!file.open(QIODevice::WriteOnly)) qFatal("%s cannot be written", qPrintable(file.fileName()));
   file.write(QJsonDocument(lab).toJson());
+}
+
+/// Turns of the event loop until `come`, looked at after each: QTest::qWait() sleeps for 10 ms between two, which a measurement would take
+/// for the window's. The last turn is ended by an event, such as a timer of the test. False after `patience`.
+inline bool turnUntil(const std::function<bool()>& come) {
+  for (const QDeadlineTimer deadline(patience); !come() && !deadline.hasExpired();)
+    QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents);
+  return come();
+}
+inline bool turnFor(int ms) {
+  return turnUntil([end = QDeadlineTimer(ms)] { return end.hasExpired(); });
 }
 
 class WindowTest : public QObject {
