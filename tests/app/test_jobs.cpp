@@ -316,6 +316,28 @@ class TestJobs : public QObject {
     QTRY_COMPARE_WITH_TIMEOUT(heard.all, (QStringList{"began 1", "part 5 of 1", "began 2", "result 20 of 2", "2 finished"}), patience);
   }
 
+  void itsThreadIsWaitedForNoLongerThanIsAllowed() {
+    using namespace std::chrono_literals;
+    Scheduler scheduler(words);
+    Heard heard(scheduler);
+    QVERIFY(heard.job.returnsWithin(0ms));  // it has none yet
+    const auto gate = closed();
+    heard.start(1, gate);
+    QVERIFY(!heard.job.returnsWithin(0ms) && !heard.job.returnsWithin(20ms));
+    gate->open();
+    QVERIFY(heard.job.returnsWithin(std::chrono::milliseconds(patience)));
+    QVERIFY(heard.job.running());  // what it tells is heard later, as always
+    QCOMPARE(heard.all, QStringList{"began 1"});
+    QTRY_VERIFY_WITH_TIMEOUT(!heard.job.running(), patience);
+    QCOMPARE(heard.all, (QStringList{"began 1", "result 10 of 1", "1 finished"}));
+    // One that is stopped returns too, whether it had begun or not.
+    heard.all.clear();
+    heard.start(2, closed());
+    heard.job.stop();
+    QVERIFY(heard.job.returnsWithin(std::chrono::milliseconds(patience)));
+    QTRY_COMPARE_WITH_TIMEOUT(heard.all, (QStringList{"began 2", "2 stopped"}), patience);
+  }
+
   void aTimingBeginsWhenTheThreadOfTheOtherIsDone() {
     Scheduler scheduler(words);
     Heard layout(scheduler), timing(scheduler, {.measures = true});
