@@ -317,15 +317,6 @@ class TestWindow : public test::WindowTest {
     QTRY_COMPARE(chips(), qsizetype(0));
   }
 
-  void hiddenPanelsCatchUp() {
-    PanelDock* gating = window_->area()->dock("gating");
-    gating->hide();
-    clickModel("gru");
-    gating->show();
-    QTRY_VERIFY_WITH_TIMEOUT(gating->panel()->emptyReason().isEmpty() && atRest(), patience);
-    QVERIFY(!session().trace()->matching("gate/").empty());
-  }
-
   void theFormsAreTimedAsChosen() {
     // Whatever is shown beside a run is of that run's model, in all of this.
     QStringList stale;

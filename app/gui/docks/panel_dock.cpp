@@ -157,7 +157,7 @@ void PanelDock::tell(const QString& topic, std::function<void(Panel&)> message) 
 
 QVariantMap PanelDock::choices() const {
   if (panel_ == nullptr) return chosen_;
-  return choicesIn(*panel_, false);
+  return choicesIn(*panel_, visible_);
 }
 
 void PanelDock::setChoices(const QVariantMap& choices) {

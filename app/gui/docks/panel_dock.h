@@ -41,7 +41,7 @@ class PanelDock : public FlatDock {
   Panel* made() const { return panel_; }  ///< null before
   /// Passes something on to the panel: now, or, the last on each topic, in the order in which they came, once there is one.
   void tell(const QString& topic, std::function<void(Panel&)> message);
-  /// The choices in the panel as it stands behind others, or those that it is to have once it is made.
+  /// The choices in the panel, in sight or behind others, or those that it is to have once it is made.
   QVariantMap choices() const;
   void setChoices(const QVariantMap& choices);
   QMenu* menu() const { return menu_; }

@@ -16,7 +16,6 @@
 
 #include "experiment/command/run_fields.h"
 #include "gui/docks/panel_area.h"
-#include "gui/docks/panel_choices.h"
 #include "gui/frame/lab_json.h"
 #include "gui/session/session_controller.h"
 #include "gui/time/time_link.h"
@@ -159,8 +158,8 @@ LabState Lab::read() const {
   state.pins = pins_->value();
   state.arranged = arranged();
   state.time = awaitedTime_.value_or(TimeView{time_->step(), time_->first(), time_->last(), time_->length()});
-  for (PanelDock* dock : area_->docks())
-    if (dock->inSight()) state.panels[dock->info().id] = dock->made() ? choicesIn(*dock->made(), true) : dock->choices();
+  for (const PanelDock* dock : area_->docks())
+    if (dock->inSight()) state.panels[dock->info().id] = dock->choices();
   for (const LabPart& part : parts_) state.parts[part.id] = part.read();
   return state;
 }
@@ -317,8 +316,6 @@ void Lab::push(const QString& text, int gesture, LabState after, Aside aside) {
 }
 
 void Lab::act(const std::function<void()>& does) {
-  for (PanelDock* dock : area_->docks())
-    if (dock->inSight()) dock->panel();  // it may be changed
   if (!std::exchange(pressed_, true)) settle();
   does();
   for (const PanelDock* dock : area_->docks()) touched_ << dock->info().id;

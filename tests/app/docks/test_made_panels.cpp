@@ -68,6 +68,22 @@ class TestMadePanels : public test::LabTest {
     QVERIFY2(output->panel()->isAncestorOf(next), next->metaObject()->className());
   }
 
+  /// A hidden panel is given no run, and none records for it; shown again, it has the present one.
+  void aHiddenOneCatchesUp() {
+    first("Explore");
+    PanelDock* gating = dock("gating");
+    QTRY_VERIFY_WITH_TIMEOUT(gating->answered(), patience);
+    const auto shows = [gates = gating->panel()->findChild<QComboBox*>("gate")](const char* one) { return gates->findText(one) >= 0; };
+    QVERIFY(shows("forget"));
+    gating->toggleViewAction()->trigger();
+    QVERIFY(!gating->inSight());
+    clickModel("gru");
+    QVERIFY(session().trace()->matching("gate/").empty() && shows("forget"));
+    gating->toggleViewAction()->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(shows("reset") && !shows("forget"), patience);
+    QVERIFY(gating->inSight());
+  }
+
   void theNewestOfWhatAllWereToldIsThere() {
     first("Speed");
     trainFor(12);
