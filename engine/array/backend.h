@@ -97,9 +97,11 @@ struct OuterDims {
 };
 
 /// Entries [from, to) of a vector and as many, `apart` further on, of each of `times` parts of it. Both bounds are multiples of 32, or `to`
-/// is the last entry of a part.
+/// is the last entry of a part. `backwards`: the last are made first, so that a call after one that was not begins with the part of a
+/// matrix that the processor's caches hold.
 struct EntryRanges {
   std::int64_t from = 0, to = 0, times = 1, apart = 0;
+  bool backwards = false;
 };
 
 /// S_t = exp(a_t) * S_{t-1} + k_t v_t^T, o_t = S_t^T q_t (read before: S_{t-1}^T q_t), a_t <= 0 for each key dimension or one for all,

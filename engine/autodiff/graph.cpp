@@ -410,34 +410,37 @@ void Graph::prepare_units() { point_units(false); }
 void Graph::begin_units(int members) {
   point_units(true);
   unit_members_.resize(static_cast<std::size_t>(members));
-  for (UnitPhases& own : unit_members_) own = unit_phases_;
+  for (UnitMember& own : unit_members_) own = {unit_phases_};
 }
 void Graph::step_units() {
   point_units(true);
   const auto apart = [](const void* before, const void* now) { return static_cast<const char*>(now) - static_cast<const char*>(before); };
-  for (UnitPhases& own : unit_members_)
-    for (std::size_t phase = 0; phase < own.size(); ++phase)
-      for (std::size_t s = 0; s < own[phase].size(); ++s) {
-        UnitStep& one = own[phase][s];
+  for (UnitMember& own : unit_members_)
+    for (std::size_t phase = 0; phase < own.phases.size(); ++phase)
+      for (std::size_t s = 0; s < own.phases[phase].size(); ++s) {
+        UnitStep& one = own.phases[phase][s];
         const UnitStep& next = unit_phases_[phase][s];
         for (std::size_t i = 0; i < one.inputs; ++i) one.in_apart[i] = apart(one.in[i], next.in[i]);
         one.out_apart = apart(one.out, next.out);
       }
 }
 void Graph::advance_units(int member) {
-  for (auto& phase : unit_members_[static_cast<std::size_t>(member)])
+  UnitMember& own = unit_members_[static_cast<std::size_t>(member)];
+  own.backwards = !own.backwards;
+  for (auto& phase : own.phases)
     for (UnitStep& one : phase) {
       for (std::size_t i = 0; i < one.inputs; ++i) one.in[i] = static_cast<const char*>(one.in[i]) + one.in_apart[i];
       one.out = static_cast<char*>(one.out) + one.out_apart;
     }
 }
 void Graph::run_units(int member, std::size_t phase, std::int64_t from, std::int64_t to) {
-  for (UnitStep& one : unit_members_[static_cast<std::size_t>(member)][phase]) {
+  UnitMember& own = unit_members_[static_cast<std::size_t>(member)];
+  for (UnitStep& one : own.phases[phase]) {
     const ForwardCall call{*backend_, {one.in, one.inputs}, {&one.out, 1}, {}, false};
     if (from == 0 && to == units_)
-      one.by_units->forward(call, {0, one.times * units_});
+      one.by_units->forward(call, {0, one.times * units_, 1, 0, own.backwards});
     else
-      one.by_units->forward(call, {from, to, one.times, units_});
+      one.by_units->forward(call, {from, to, one.times, units_, own.backwards});
   }
 }
 

@@ -213,7 +213,12 @@ class Graph {
   bool with_gradients_ = false;
   using UnitPhases = std::vector<std::vector<UnitStep>>;
   UnitPhases unit_phases_;
-  std::vector<UnitPhases> unit_members_;  // of each member its own, which no other thread writes beside
+  /// Of each member its own, which no other thread writes beside.
+  struct UnitMember {
+    UnitPhases phases;
+    bool backwards = false;  ///< turns with each run
+  };
+  std::vector<UnitMember> unit_members_;
   std::int64_t units_ = 0;
   std::vector<Tangent> tangents_;  // of the nodes; empty until a leaf moves
   std::vector<DeviceArray> tangent_scratch_;

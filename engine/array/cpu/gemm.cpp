@@ -426,23 +426,32 @@ void row_by_panels(std::int64_t k, const T* a, const T* packed, std::int64_t pan
 
 template <class T>
 void row_times_packed(std::int64_t n, std::int64_t k, const T* a, const T* packed, const T* added, T* c, const EntryRanges& entries) {
-  constexpr std::int64_t nr = column_tile<T>;
-  const auto [from, to, times, apart] = entries;
-  const std::int64_t panels = (to - from) / nr;
+  constexpr std::int64_t nr = column_tile<T>, together = 4;  // panels: the sums of one alone would wait for each other
+  const auto [from, to, times, apart, backwards] = entries;
+  const auto in_turn = [backwards](std::int64_t number, const auto& make) {
+    for (std::int64_t i = 0; i < number; ++i) make(backwards ? number - 1 - i : i);
+  };
+  const std::int64_t panels = (to - from + nr - 1) / nr;
   std::int64_t done = 0;
-  // Panels of the parts together: the sums of one alone would wait for each other.
-  if (panels < 4 && (to - from) % nr == 0 && from % nr == 0 && apart % nr == 0) {
-    const auto rows_by = [&](auto together) {
-      for (; done + together <= times; done += together)
-        for (std::int64_t j = from + done * apart; j < to + done * apart; j += nr)
-          row_by_panels<T, together>(k, a, packed + j * k, apart * k, added ? added + j : nullptr, c + j, apart);
+  if (panels < together && (to - from) % nr == 0 && from % nr == 0 && apart % nr == 0) {  // then those of the parts
+    const auto rows_by = [&](auto parts) {
+      const std::int64_t groups = (times - done) / parts;
+      in_turn(groups * panels, [&](std::int64_t i) {
+        const std::int64_t j = from + (done + i / panels * parts) * apart + i % panels * nr;
+        row_by_panels<T, parts>(k, a, packed + j * k, apart * k, added ? added + j : nullptr, c + j, apart);
+      });
+      done += groups * parts;
     };
     rows_by(std::integral_constant<int, 4>{});
     rows_by(std::integral_constant<int, 3>{});
     rows_by(std::integral_constant<int, 2>{});
   }
   const PackedProduct<T> product{1, n, k, a, false, packed, added, 0, c, false};
-  for (; done < times; ++done) product.block(0, 1, (from + done * apart) / nr, (to + done * apart + nr - 1) / nr);
+  const std::int64_t groups = (panels + together - 1) / together;
+  in_turn((times - done) * groups, [&](std::int64_t i) {
+    const std::int64_t first = (from + (done + i / groups) * apart) / nr, group = i % groups * together;
+    product.block(0, 1, first + group, first + std::min(panels, group + together));
+  });
 }
 
 template void row_times_packed<float>(std::int64_t, std::int64_t, const float*, const float*, const float*, float*, const EntryRanges&);

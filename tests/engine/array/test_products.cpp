@@ -72,28 +72,34 @@ void same_bits(DType type) {
         cpu.matmul_packed(type, s.m, s.n, s.k, transpose, a.data(), nullptr, packed.data(), nullptr, false, c.data(), accumulate);
         expect(c, "packed");
         if (transpose && s.m == 1 && !accumulate)
-          for (const std::int64_t piece : {32, 64, 96, 160})
-            for (const bool own : {true, false}) {  // what any backend does that packs nothing
+          for (const std::int64_t piece : {32, 64, 96, 160}) {
+            const auto in_pieces = [&](const char* how, bool backwards, const auto& make) {
               c = before;
-              for (std::int64_t from = 0; from < s.n; from += piece) {
-                const std::int64_t to = std::min(s.n, from + piece);
-                if (own)
-                  cpu.row_times_packed(type, s.n, s.k, a.data(), b.data(), packed.data(), nullptr, c.data(), {from, to});
-                else
-                  cpu.Backend::row_times_packed(type, s.n, s.k, a.data(), b.data(), nullptr, nullptr, c.data(), {from, to});
-              }
-              expect(c, own ? "in pieces of a row" : "in pieces of a row that is not packed");
-            }
+              for (std::int64_t from = 0; from < s.n; from += piece)
+                make(EntryRanges{.from = from, .to = std::min(s.n, from + piece), .backwards = backwards});
+              expect(c, how);
+            };
+            const auto own = [&](const EntryRanges& entries) {
+              cpu.row_times_packed(type, s.n, s.k, a.data(), b.data(), packed.data(), nullptr, c.data(), entries);
+            };
+            in_pieces("in pieces of a row", false, own);
+            in_pieces("in pieces of a row, the last entries first", true, own);
+            in_pieces("in pieces of a row, as any backend does that packs nothing", false, [&](const EntryRanges& entries) {
+              cpu.Backend::row_times_packed(type, s.n, s.k, a.data(), b.data(), nullptr, nullptr, c.data(), entries);
+            });
+          }
         // As the gates of a cell lie side by side, a part of each at once.
         if (transpose && s.m == 1 && !accumulate)
           for (const std::int64_t parts : {2, 3, 4, 5})
             for (std::int64_t of_part = s.n / parts, piece = 32; s.n % (parts * 32) == 0 && piece <= of_part; piece += 32) {
-              c = before;
-              for (std::int64_t from = 0; from < of_part; from += piece) {
-                const EntryRanges entries{from, std::min(of_part, from + piece), parts, of_part};
-                cpu.row_times_packed(type, s.n, s.k, a.data(), b.data(), packed.data(), nullptr, c.data(), entries);
+              for (const bool backwards : {false, true}) {
+                c = before;
+                for (std::int64_t from = 0; from < of_part; from += piece) {
+                  const EntryRanges entries{from, std::min(of_part, from + piece), parts, of_part, backwards};
+                  cpu.row_times_packed(type, s.n, s.k, a.data(), b.data(), packed.data(), nullptr, c.data(), entries);
+                }
+                expect(c, backwards ? "in pieces of parts, the last entries first" : "in pieces of parts");
               }
-              expect(c, "in pieces of parts");
               cpu.Backend::row_times_packed(type, s.n, s.k, a.data(), b.data(), nullptr, nullptr, c.data(), {0, of_part, parts, of_part});
               expect(c, "in parts that are not packed");
               const auto plain = exact;
