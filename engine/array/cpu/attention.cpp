@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "array/cpu/processor/exponential.h"
 #include "array/cpu/processor/pieces.h"
 #include "array/cpu/processor/sums.h"
 #include "array/functions.h"
@@ -50,7 +51,8 @@ void CpuBackend::softmax(DType type, std::int64_t batch, std::int64_t rows, std:
       const std::int64_t whole = from < to ? std::min(columns - from, (to - from + lanes - 1) / lanes * lanes) : 0;
       T* seen = s + from;
       const T largest = whole ? largest_of(to - from, seen) : T(0);
-      for (std::int64_t j = 0; j < whole; ++j) seen[j] = fn::exp(seen[j] - largest);
+      for (std::int64_t j = 0; j < whole; ++j) seen[j] -= largest;
+      Exponential<T>::of(whole, seen, seen);
       std::fill(s, s + std::min(from, columns), T(0));
       std::fill(s + std::min(to, columns), s + columns, T(0));
       const double sum = in_lanes(whole, [seen](std::int64_t j) { return static_cast<double>(seen[j]); });

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "array/backend.h"
+#include "array/cpu/processor/exponential.h"
 #include "array/cpu/processor/scratch.h"
 #include "array/cpu/processor/vectors.h"
 #include "array/functions.h"
@@ -371,11 +372,8 @@ struct PaddedRows {
     const Index steps = std::min(chunk, d.steps - t);
     for (Index r = 0; r < chunk; ++r) {
       T* to = e + r * key;
-      Index n = 0;
-      if (r < steps && d.decays == d.key) {
-        const T* x = a_in + row(t + r) * d.key;
-        for (; n < d.key; ++n) to[n] = fn::exp(x[n]);
-      }
+      const Index n = r < steps && d.decays == d.key ? d.key : 0;
+      Exponential<T>::of(n, a_in + row(t + r) * n, to);
       std::fill(to + n, to + key, r < steps && d.decays != d.key ? fn::exp(a_in[row(t + r)]) : T(1));
     }
   }

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "array/cpu/gemm.h"
+#include "array/cpu/processor/exponential.h"
 #include "array/cpu/processor/exponents.h"
 #include "array/cpu/processor/norms.h"
 #include "array/cpu/processor/scratch.h"
 #include "array/cpu/processor/stream.h"
 #include "array/cpu/processor/threads.h"
 #include "array/error.h"
-#include "array/functions.h"
 
 namespace reclab::cpu {
 namespace {
@@ -73,33 +73,34 @@ struct ChannelPart {
   Index initial_at() const { return (batch * d.channels + first) * d.states; }
 };
 
-/// h <- exp(dt a) h + drive b, y = sum c h.
+/// h <- exp(dt a) h + drive b, y = sum c h; all on lines of the cache.
 template <class T>
-void advance(Index states, const T* __restrict dt, const T* __restrict a, const T* __restrict drive, const T* b, const T* c,
-             T* __restrict h, T* __restrict y) {
-  std::fill_n(y, slab, T(0));
-  for (Index n = 0; n < states; ++n) {
-    const T in = b[n], out = c[n];
-    const T* __restrict rate = a + n * slab;
-    T* __restrict own = h + n * slab;
-    for (Index l = 0; l < slab; ++l) {
-      const T state = fn::exp(dt[l] * rate[l]) * own[l] + drive[l] * in;
-      own[l] = state;
-      y[l] += state * out;
+void advance(Index states, const T* dt, const T* a, const T* drive, const T* b, const T* c, T* h, T* y) {
+  using Exp = Exponential<T>;
+  using V = typename Exp::V;
+  for (Index l = 0; l < slab; l += Exp::lanes) {
+    const V step = Exp::at(dt + l), in = Exp::at(drive + l);
+    V read{};
+    for (Index n = 0; n < states; ++n) {
+      V& own = Exp::at(h + n * slab + l);
+      own = Exp::of(step * Exp::at(a + n * slab + l)) * own + in * b[n];
+      read += own * c[n];
     }
+    Exp::at(y + l) = read;
   }
 }
 /// The same with the factors and the states before and after kept, and nothing read.
 template <class T>
-void unroll(Index states, const T* __restrict dt, const T* __restrict a, const T* __restrict drive, const T* b, const T* __restrict before,
-            T* __restrict factor, T* __restrict after) {
-  for (Index n = 0; n < states; ++n) {
-    const T in = b[n];
-    for (Index l = n * slab; l < (n + 1) * slab; ++l) {
-      factor[l] = fn::exp(dt[l - n * slab] * a[l]);
-      after[l] = factor[l] * before[l] + drive[l - n * slab] * in;
+void unroll(Index states, const T* dt, const T* a, const T* drive, const T* b, const T* before, T* factor, T* after) {
+  using Exp = Exponential<T>;
+  using V = typename Exp::V;
+  for (Index n = 0; n < states; ++n)
+    for (Index l = 0; l < slab; l += Exp::lanes) {
+      const Index i = n * slab + l;
+      const V f = Exp::of(Exp::at(dt + l) * Exp::at(a + i));
+      Exp::at(factor + i) = f;
+      Exp::at(after + i) = f * Exp::at(before + i) + Exp::at(drive + l) * b[n];
     }
-  }
 }
 
 /// A power of two, also one out of the type's range.
