@@ -224,7 +224,7 @@ void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packe
       for (int w = 0; w < parts; ++w) {
         const T* at = from + w / vectors * panel + p * nr + w % vectors * lanes;
         b[w] = *reinterpret_cast<const V*>(at);
-        __builtin_prefetch(at + ahead * nr);
+        if constexpr (Rows > 1) __builtin_prefetch(at + ahead * nr);  // with one it would cost as much as the load itself
       }
 #pragma GCC unroll 16
       for (int i = 0; i < Rows; ++i) {
@@ -399,7 +399,7 @@ namespace {
 template <class T, int Panels>
 void row_by_panels(std::int64_t k, const T* a, const T* packed, std::int64_t panel, const T* added, T* c, std::int64_t apart) {
   using V = typename Lanes<T>::type;
-  constexpr int ahead = 8, lanes = vector_bytes / sizeof(T), nr = column_tile<T>, vectors = nr / lanes;
+  constexpr int lanes = vector_bytes / sizeof(T), nr = column_tile<T>, vectors = nr / lanes;
   V sum[Panels][vectors]{};
   for (std::int64_t p = 0; p < k; ++p) {
     const T x = a[p];
@@ -409,7 +409,6 @@ void row_by_panels(std::int64_t k, const T* a, const T* packed, std::int64_t pan
       for (int w = 0; w < vectors; ++w) {
         const T* at = packed + i * panel + p * nr + w * lanes;
         sum[i][w] += x * *reinterpret_cast<const V*>(at);
-        __builtin_prefetch(at + ahead * nr);
       }
   }
 #pragma GCC unroll 8
