@@ -85,9 +85,12 @@ class LectureTest : public WindowTest {
     start();
     lesson();
     Plot* plot = nullptr;
-    for (Plot* one : window_->area()->findChildren<Plot*>())
-      if (one->isVisible() && one->graphCount() > 0) plot = one;
-    QVERIFY(plot != nullptr);
+    const auto found = [&] {
+      for (Plot* one : window_->area()->findChildren<Plot*>())
+        if (one->isVisible() && one->graphCount() > 0) plot = one;
+      return plot != nullptr;
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(found(), patience);
     plot->replot();
     const double curve = plot->graph(0)->pen().widthF(), axis = plot->xAxis->basePen().widthF();
     key(Qt::Key_F5, Qt::ShiftModifier);
