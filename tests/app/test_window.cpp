@@ -19,6 +19,7 @@
 #include <QToolButton>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "files/npz.h"
 #include "gui/docks/panel_area.h"
@@ -426,17 +427,23 @@ class TestWindow : public test::WindowTest {
   }
 
   void aMillionStepsAreStoppedAtOnce() {
+    fillAll();  // what is drawn for the first time takes longer
     SequenceChoice choice;
     choice.task = "noise";
     choice.make.length = 1'000'000;
     choice.make.seed = 1;
     test::Load load;
-    QElapsedTimer beat;
-    qint64 longest = 0;
+    // Milliseconds from beat to beat, without those for which the event loop had no processor: they are other programs'.
+    QElapsedTimer clock;
+    clock.start();
+    const auto now = [&clock] { return 1e-6 * static_cast<double>(clock.nsecsElapsed()) - 1e3 * test::kept_waiting(); };
+    double beat = now(), longest = 0.0;
     QTimer heart;
     heart.setTimerType(Qt::PreciseTimer);
-    connect(&heart, &QTimer::timeout, this, [&] { longest = std::max(longest, beat.restart()); });
-    beat.start();
+    connect(&heart, &QTimer::timeout, this, [&] {
+      const double at = now();
+      longest = std::max(longest, at - std::exchange(beat, at));
+    });
     heart.start(2);
     session().loadSequence(choice);
     QVERIFY(test::turnUntil([&] { return session().setup().sequence->sequence.length == 1'000'000 && session().running(); }));
@@ -452,11 +459,12 @@ class TestWindow : public test::WindowTest {
     QVERIFY(test::turnFor(100));
     heart.stop();
     load.end();
-    const QString measured = QString("stopped after %1 ms, the event loop was held for at most %2 ms; ").arg(stopped).arg(longest) +
-                             QString::fromStdString(load.text(0.1));
+    const QString measured =
+        QString("stopped after %1 ms, the event loop was held for at most %2 ms; ").arg(stopped).arg(longest, 0, 'f', 0) +
+        QString::fromStdString(load.text(0.1));
     qInfo("%s", qPrintable(measured));
     QVERIFY2(static_cast<double>(stopped) <= 1e3 * load.allowed(0.1), qPrintable(measured));
-    QVERIFY2(static_cast<double>(longest) <= 1e3 * load.allowed(0.05), qPrintable(measured));
+    QVERIFY2(longest <= 1e3 * load.allowed(0.05), qPrintable(measured));
   }
 
   void aBrokenLayoutIsNoHarm() {

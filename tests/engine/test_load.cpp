@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <thread>
 #include <vector>
 
@@ -30,12 +31,23 @@ TEST_CASE("where the processors are shared, a limit is as much longer as each ge
       }
     });
   test::Load load;
-  std::this_thread::sleep_for(std::chrono::seconds(2));
+  const double waited = test::kept_waiting();
+  const auto begin = test::Load::Clock::now();
+  while (test::Load::Clock::now() - begin < std::chrono::seconds(2)) {
+  }
   load.end();
   ending = true;
-  // Each of 4 P + 1 threads gets a quarter of a processor, or less where other programs run.
+  // This thread is one of them.
+  if (std::filesystem::exists("/proc/thread-self/schedstat")) CHECK(test::kept_waiting() - waited > 1.0);
+  // Each of 4 P + 2 threads gets less than a quarter of a processor, or less where other programs run.
   CHECK_SAYS(load.allowed(1.0) > 2.5, load.text(1.0));
   CHECK(load.allowed(1.0) <= test::Load::most);
+}
+
+TEST_CASE("a thread that sleeps is not kept waiting for a processor") {
+  const double waited = test::kept_waiting();
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  CHECK(test::kept_waiting() - waited < 1.0);
 }
 
 TEST_CASE("a limit is never shorter than it is where nothing else runs") {

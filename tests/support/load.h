@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -76,5 +77,12 @@ class Load {
   Clock::time_point begin_;
   std::thread thread_;
 };
+
+/// Seconds for which the calling thread was ready to compute and had no processor, since it began. 0 where the system keeps no account.
+inline double kept_waiting() {
+  std::ifstream account("/proc/thread-self/schedstat");  // nanoseconds computing, nanoseconds waiting for a processor, turns
+  std::int64_t computed = 0, waited = 0;
+  return account >> computed >> waited ? static_cast<double>(waited) * 1e-9 : 0.0;
+}
 
 }  // namespace reclab::test
