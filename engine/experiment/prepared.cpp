@@ -59,11 +59,19 @@ Parameters learned_by(const LearnedWeights& learned, const Network& network, con
   const auto fits = [](const Network::ParameterVar& own, const Parameters::Entry& other) {
     return own.name == other.name && own.var.shape() == other.shape;
   };
-  if (!std::ranges::equal(network.parameters(), given, fits))
-    throw Error(
-        "The weights of " + model + " that learned from " + learned.from +
-            " do not fit these settings, this sequence or this loss: choose those that they learned with, or draw the weights anew.",
-        {.model = model, .parameter = "weights"});
+  if (const auto [own, other] = std::ranges::mismatch(network.parameters(), given, fits);
+      own != network.parameters().end() || other != given.end()) {
+    std::string difference;
+    if (own == network.parameters().end())
+      difference = other->name + " has no place";
+    else if (other == given.end() || own->name != other->name)
+      difference = "they have no " + own->name;
+    else
+      difference = own->name + " is " + to_string(other->shape) + " and would be " + to_string(own->var.shape());
+    throw Error("The learned weights of " + model + " do not fit these settings, this sequence or this loss (" + difference +
+                    "): choose those that they learned with, or draw the weights anew. They learned from " + learned.from + ".",
+                {.model = model, .parameter = "weights"});
+  }
   Parameters parameters = network.undrawn();
   for (std::size_t i = 0; i < given.size(); ++i) parameters.entries()[i].values = given[i].values;
   return parameters;

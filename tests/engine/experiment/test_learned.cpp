@@ -178,7 +178,8 @@ TEST_CASE("learned weights that do not fit are refused in a sentence") {
   CHECK_ERROR(run(builtin_registry(), wider, {}, {}), "do not fit these settings");
   // Named is the model, as it is called in lists and titles, and not what it is built by.
   wider.preset.title = "Gated thing";
-  CHECK_ERROR(run(builtin_registry(), wider, {}, {}), "The weights of Gated thing that learned from");
+  CHECK_ERROR(run(builtin_registry(), wider, {}, {}), "The learned weights of Gated thing do not fit");
+  CHECK_ERROR(run(builtin_registry(), wider, {}, {}), " would be [");
 }
 
 TEST_CASE("the step view of the forms is of the weights that were learned") {
