@@ -78,10 +78,10 @@ void Arrangement::arrangeSides() {
   emit frame_->roomChanged(narrow_);
   for (std::size_t i = 0; i < docks.size(); ++i) {
     window_->addDockWidget((i < 2 && !calm_) || narrow_ ? Qt::LeftDockWidgetArea : Qt::RightDockWidgetArea, docks[i]);
+    if (narrow_ && i > 0) window_->tabifyDockWidget(docks[0], docks[i]);  // while it is hidden: all four in a column make the window higher
     docks[i]->setVisible((!calm_ || i == 0 || i == 2) && !(visited && i < 2));
   }
   if (narrow_) {  // one column of tabs beside the panels
-    for (std::size_t i = 1; i < docks.size(); ++i) window_->tabifyDockWidget(docks[0], docks[i]);
     docks[calm_ ? 2 : 0]->raise();
     window_->resizeDocks({docks[0]}, {280}, Qt::Horizontal);
   } else if (calm_) {
@@ -164,6 +164,7 @@ bool Arrangement::setValue(const Arranged& value) {
   narrow_ = value.sides == u"narrow";
   emit frame_->calmChanged(calm_);
   bar_->fit(calm_, narrow_);
+  emit frame_->roomChanged(narrow_);
   bar_->layouts()->setCurrentIndex(value.layout);
   const bool whole =
       window_->restoreState(value.docks, layoutVersion) && frame_->area()->restorePlaces({value.panels, value.without}, layoutVersion);
