@@ -172,7 +172,7 @@ void InspectorView::build() {
     return made;
   };
   drawn_ = tab("trained.drawn", tr("as drawn"), tr("Weights drawn from the seed"), false);
-  trained_ = tab("trained.trained", tr("trained"), tr("The weights that came with this preset, on the task that they learned"), true);
+  trained_ = tab("trained.trained", tr("pretrained"), tr("The weights that came with this preset, on the task that they learned"), true);
   rows_->addWidget(trainedRow_);
   showTrained();
   weightsText_ = label({}, "muted");
