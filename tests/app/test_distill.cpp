@@ -78,7 +78,7 @@ class TestDistill : public test::WindowTest {
   void theDistilledModelOpensWithItsWeightsAndCanBeUndone() {
     looksAt("hyena", {{"width", "4"}, {"l_max", "64"}, {"filter_order", "6"}});
     QTemporaryDir folder;
-    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&) { return folder.path(); }});
+    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&, const QString&) { return folder.path(); }});
     const TracePtr before = session().trace();
     DistilDialog* dialog = opened();
     QTRY_VERIFY(dialog->isVisible());
@@ -107,7 +107,7 @@ class TestDistill : public test::WindowTest {
   void aFilterOfAnotherModelOpensOnAnImpulse() {
     looksAt("sgconv", {});
     QTemporaryDir folder;
-    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&) { return folder.path(); }});
+    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&, const QString&) { return folder.path(); }});
     DistilDialog* dialog = opened();
     QTRY_VERIFY(dialog->isVisible());
     QVERIFY(distilled(dialog, 4, 64));

@@ -452,7 +452,7 @@ class TestKept : public test::WindowTest {
     // As it says: into another folder.
     const QString folder = folder_.filePath("saved");
     FileChooser chooser;
-    chooser.folder = [folder](QWidget*, const QString&) { return folder; };
+    chooser.folder = [folder](QWidget*, const QString&, const QString&) { return folder; };
     window_->setFileChooser(chooser);
     answer("Export training…");
     window_->close();
@@ -512,7 +512,7 @@ class TestKept : public test::WindowTest {
     trainFor(5);
     const QString folder = folder_.filePath("exported");
     FileChooser chooser;
-    chooser.folder = [folder](QWidget*, const QString&) { return folder; };
+    chooser.folder = [folder](QWidget*, const QString&, const QString&) { return folder; };
     window_->setFileChooser(chooser);
     const auto steps = [&] { return training_in(folder.toStdString()).steps; };
     window_->action("exportTraining")->trigger();
@@ -547,7 +547,7 @@ class TestKept : public test::WindowTest {
     QVERIFY(text().startsWith("step,"));
 
     const QString other = folder_.filePath("run");
-    chooser.folder = [other](QWidget*, const QString&) { return other; };
+    chooser.folder = [other](QWidget*, const QString&, const QString&) { return other; };
     window_->setFileChooser(chooser);
     const auto trace = [&] { return QFileInfo(other + "/trace.npz"); };
     window_->action("exportRun")->trigger();

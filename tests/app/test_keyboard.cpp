@@ -211,7 +211,7 @@ class TestKeyboard : public test::WindowTest {
     QCOMPARE(window_->undoStack()->index(), steps);
     QVERIFY(window_->models()->searchField()->text() != "x");
     bool asked = false;
-    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&) {
+    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&, const QString&) {
                                asked = true;
                                return QString();
                              }});

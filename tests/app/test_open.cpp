@@ -325,7 +325,7 @@ class TestOpen : public test::WindowTest {
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && begun() && output() == after, patience);
     // What the export of this run says, reclab can repeat.
     const QString out = folder_.filePath("begun");
-    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&) { return out; }});
+    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&, const QString&) { return out; }});
     QSignalSpy exported(&session(), &SessionController::exported);
     window_->action("exportRun")->trigger();
     QVERIFY(exported.wait(patience));

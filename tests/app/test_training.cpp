@@ -33,7 +33,7 @@ class TestTraining : public test::TrainingTest {
   /// Every dialog that asks for a folder is given this one.
   void choose(const QString& folder) {
     FileChooser chooser;
-    chooser.folder = [folder](QWidget*, const QString&) { return folder; };
+    chooser.folder = [folder](QWidget*, const QString&, const QString&) { return folder; };
     window_->setFileChooser(chooser);
   }
   /// What is exported there is where the training of the window is.

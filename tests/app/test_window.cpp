@@ -248,7 +248,7 @@ class TestWindow : public test::WindowTest {
     const QString out = folder_.filePath("out");
     window_->setFileChooser({{},
                              {},
-                             [&](QWidget*, const QString&) { return out; },
+                             [&](QWidget*, const QString&, const QString&) { return out; },
                              [&](QWidget*, const FigureQuestion& question) -> std::optional<FigureAnswer> {
                                return FigureAnswer{out, {}, question.format, {}};
                              }});
@@ -297,7 +297,7 @@ class TestWindow : public test::WindowTest {
   void anUnwritableFolderIsASentence() {
     window_->setFileChooser({{},
                              {},
-                             [](QWidget*, const QString&) { return QString("/proc/nowhere"); },
+                             [](QWidget*, const QString&, const QString&) { return QString("/proc/nowhere"); },
                              [](QWidget*, const FigureQuestion& question) -> std::optional<FigureAnswer> {
                                return FigureAnswer{"/proc/nowhere", {}, question.format, {}};
                              }});

@@ -16,6 +16,7 @@
 #include "array/error.h"
 #include "gui/dialogs/field_editor.h"
 #include "gui/look/look.h"
+#include "gui/session/files.h"
 #include "gui/session/requests.h"
 #include "models/registry.h"
 #include "plain_text.h"
@@ -214,7 +215,8 @@ std::pair<QString, bool> DistilDialog::outcome() const {
 void DistilDialog::openModel() {
   const auto found = found_->distillation;
   if (!found) return;
-  const QString folder = chooser_.folder(this, tr("A folder for the distilled model"));
+  const QString folder =
+      chooser_.folder(this, tr("A folder for the distilled model"), folderNameOf(setup_.preset, QStringLiteral("distilled")));
   if (folder.isEmpty()) return;
   try {
     export_distillation(*found, folder.toStdString());

@@ -30,6 +30,13 @@ QString lastFolder() {
   return !folder.isEmpty() && QFileInfo(folder).isDir() ? folder : QDir::homePath();
 }
 
+/// In this folder, one by this name that is not there yet.
+QString newFolder(const QString& in, const QString& name) {
+  QString folder = QDir(in).filePath(name);
+  for (int next = 2; QFileInfo::exists(folder); ++next) folder = QDir(in).filePath(QStringLiteral("%1-%2").arg(name).arg(next));
+  return folder;
+}
+
 QString remembered(const QString& path, bool isFolder) {
   if (!path.isEmpty()) QSettings().setValue("lastFolder", isFolder ? path : QFileInfo(path).absolutePath());
   return path;
@@ -54,9 +61,12 @@ FileChooser dialogChooser() {
           [](QWidget* parent, const QString& title, const QString& name, const QString& filter) {
             return remembered(QFileDialog::getSaveFileName(parent, title, QDir(lastFolder()).filePath(name), filter), false);
           },
-          [](QWidget* parent, const QString& title) {
-            FolderDialog dialog(title, lastFolder(), parent);
-            return dialog.exec() == QDialog::Accepted ? remembered(dialog.folder(), true) : QString();
+          [](QWidget* parent, const QString& title, const QString& name) {
+            FolderDialog dialog(title, name.isEmpty() ? lastFolder() : newFolder(lastFolder(), name), parent);
+            if (dialog.exec() != QDialog::Accepted) return QString();
+            const QString folder = dialog.folder();
+            remembered(folder, name.isEmpty() || QFileInfo(folder).isDir());  // the next proposal stands beside a new one
+            return folder;
           },
           [](QWidget* parent, const FigureQuestion& question) -> std::optional<FigureAnswer> {
             FigureDialog dialog(question, lastFolder(), parent);

@@ -18,6 +18,7 @@
 #include "gui/frame/window_frame.h"
 #include "gui/learning/training_bar.h"
 #include "gui/look/look.h"
+#include "gui/session/files.h"
 #include "gui/session/pins.h"
 #include "gui/session/sentences.h"
 #include "gui/views/first_hint.h"
@@ -66,7 +67,8 @@ void TrainingFeature::buildActions() {
   QAction* fork = frame_->add("fork", "fork", tr("Fork the training"), {}, [this] { this->fork(); });
   QAction* resets = frame_->add("resetTraining", "reset", tr("Reset the training"), {}, [this] { reset(); });
   QAction* exports = frame_->add("exportTraining", {}, tr("Export training…"), {}, [this] {
-    const QString folder = frame_->chooser()->folder(frame_->window(), tr("Export the training into a folder"));
+    const QString folder = frame_->chooser()->folder(frame_->window(), tr("Export the training into a folder"),
+                                                     folderNameOf(session_->trainingOf(), QStringLiteral("training")));
     if (!folder.isEmpty() && mayExport(folder)) session_->exportTraining(folder);
   });
   exports->setToolTip(tr("Weights, history and what it takes to go on with reclab train --resume"));

@@ -105,7 +105,7 @@ ResultsWindow::ResultsWindow(const FileChooser* chooser, QWidget* parent) : QWid
                  tr("Open the folder of a sweep; it is looked at again as its cells are done, here or elsewhere")),
           &QToolButton::clicked, this, [this] {
             if (!chooser_->folder) return;
-            const QString folder = chooser_->folder(this, tr("Open the folder of a sweep"));
+            const QString folder = chooser_->folder(this, tr("Open the folder of a sweep"), {});
             if (!folder.isEmpty()) open(folder);
           });
   connect(button("new", "task", tr("New sweep…"), tr("This run or training for many seeds, sizes, settings: a cell each")),

@@ -121,7 +121,7 @@ SweepForm::SweepForm(LibraryPtr library, const FileChooser* chooser, const Sweep
   browse->setToolTip(safeTip(browse->text()));
   connect(browse, &QToolButton::clicked, this, [this] {
     if (!chooser_->folder) return;
-    const QString chosen = chooser_->folder(this, tr("The folder for the cells"));
+    const QString chosen = chooser_->folder(this, tr("The folder for the cells"), {});
     if (!chosen.isEmpty()) folder_->setText(QDir::toNativeSeparators(chosen));
   });
   place->addWidget(folder_, 1);

@@ -2,6 +2,7 @@
 #include "gui/session/files.h"
 
 #include <QDir>
+#include <QFileInfo>
 #include <QSaveFile>
 
 #include "files/files.h"
@@ -40,6 +41,15 @@ QStringList problemsOfPlaces(const std::vector<Preset>& presets) {
       if (const QString problem = problem_of_place(QString::fromStdString(printable(place))); !problem.isEmpty())
         problems << QObject::tr("%1: look_at %2.").arg(QString::fromStdString(preset.file.string()), problem);
   return problems;
+}
+
+QString folderNameOf(const std::string& model, const QString& what) {
+  QString name = QString::fromStdString(model) + '-' + what;
+  return name.replace('/', '-');
+}
+
+QString folderNameOf(const TracePtr& run) {
+  return run ? folderNameOf(run->info.preset, QFileInfo(QString::fromStdString(run->info.input_name)).completeBaseName()) : QString();
 }
 
 QString stemOf(const Panel& panel, const QString& model) {

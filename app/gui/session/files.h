@@ -34,7 +34,8 @@ struct FigureAnswer {
 struct FileChooser {
   std::function<QString(QWidget* parent, const QString& title, const QString& filter)> open;
   std::function<QString(QWidget* parent, const QString& title, const QString& name, const QString& filter)> save;
-  std::function<QString(QWidget* parent, const QString& title)> folder;  ///< one that need not exist
+  /// A folder that need not exist; `name`: of a new one that is proposed, or empty.
+  std::function<QString(QWidget* parent, const QString& title, const QString& name)> folder;
   std::function<std::optional<FigureAnswer>(QWidget* parent, const FigureQuestion& question)> figure = {};
 };
 /// A chooser with dialogs that begin in the folder used last.
@@ -50,6 +51,11 @@ void tellPlace(const Preset& preset, Panel* panel);
 
 /// The faults of the places that presets name to look at, a sentence each.
 QStringList problemsOfPlaces(const std::vector<Preset>& presets);
+
+/// "lstm-sunspots", of a run on sunspots.csv: the folder that is proposed for what belongs to it. Empty without one.
+QString folderNameOf(const TracePtr& run);
+/// "lstm-training": that for what a model has done, "lstm" and "training".
+QString folderNameOf(const std::string& model, const QString& what);
 
 /// "lstm-gradients": the stem of the files of a panel, by the model that is looked at, and for a panel of something else by itself.
 QString stemOf(const Panel& panel, const QString& model);

@@ -132,6 +132,8 @@ class SessionController : public QObject {
   /// bringBackTraining().
   Forgotten resetTraining(const Forgotten& again = {});
   void bringBackTraining(const Forgotten& forgotten, const Setup& before);  ///< with its curve, its weights and the setup of then
+  /// The preset of the current training; empty where there is none.
+  std::string trainingOf() const { return trainings_.current() ? trainings_.current()->setup().preset : std::string(); }
   void exportTraining(const QString& folder) { trainings_.exportTo(folder); }
   void setTrainingChoice(const TrainingChoice& choice) { trainings_.setChoice(choice); }
   const TrainingChoice& trainingChoice() const { return trainings_.choice(); }

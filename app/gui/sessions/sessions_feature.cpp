@@ -22,6 +22,7 @@
 #include "gui/frame/lab.h"
 #include "gui/frame/window_frame.h"
 #include "gui/look/look.h"
+#include "gui/session/files.h"
 #include "gui/session/pins.h"
 #include "gui/session/requests.h"
 #include "gui/sessions/restoring.h"
@@ -232,9 +233,10 @@ void SessionsFeature::take(const SaveKey& key, const SavedSession& saved) {
 }
 
 void SessionsFeature::sendFolder() {
-  const QString folder = frame_->chooser()->folder(frame_->window(), tr("Save a folder to send"));
+  const QString own = file_.isEmpty() ? QString::fromStdString(session_->setup().preset) : stem(file_), name = own + sessionSuffix;
+  const QString folder =
+      frame_->chooser()->folder(frame_->window(), tr("Save a folder to send"), folderNameOf(own.toStdString(), QStringLiteral("session")));
   if (folder.isEmpty()) return;
-  const QString name = (file_.isEmpty() ? QString::fromStdString(session_->setup().preset) : stem(file_)) + sessionSuffix;
   if (mayReplaceFiles(frame_->window(), tr("Save a folder to send"), folder, {name})) save(QDir(folder).filePath(name), true);
 }
 

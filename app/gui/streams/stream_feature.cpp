@@ -13,6 +13,7 @@
 #include "gui/docks/flat_dock.h"
 #include "gui/frame/lab.h"
 #include "gui/frame/window_frame.h"
+#include "gui/session/files.h"
 #include "gui/session/pins.h"
 #include "gui/streams/kept_streams.h"
 #include "gui/streams/stream_curves.h"
@@ -105,7 +106,8 @@ void StreamFeature::tell() {
 void StreamFeature::tellCommand() { view_->setCommand(session_->streamCommand(view_->settings()->choice())); }
 
 void StreamFeature::exportStream() {
-  const QString folder = frame_->chooser()->folder(frame_->window(), tr("Export the stream into a folder"));
+  const QString folder = frame_->chooser()->folder(frame_->window(), tr("Export the stream into a folder"),
+                                                   folderNameOf(session_->streaming().of, QStringLiteral("stream")));
   if (folder.isEmpty()) return;
   try {
     if (holds_stream(folder.toStdString()) &&

@@ -91,7 +91,8 @@ FileMenu::FileMenu(WindowFrame* frame) : QMenu(tr("&File"), frame->window()), fr
     figures->addAction(frame_->add("figures." + QString(name).toLower(), {}, tr("As %1…").arg(name), {},
                                    [this, format = format] { saveAllFigures(format); }));
   addAction(frame_->add("exportRun", "export", tr("Export run…"), QKeySequence(tr("Ctrl+E")), [this] {
-    const QString folder = frame_->chooser()->folder(frame_->window(), tr("Export the run into a folder"));
+    const QString folder =
+        frame_->chooser()->folder(frame_->window(), tr("Export the run into a folder"), folderNameOf(frame_->session()->trace()));
     if (!folder.isEmpty() && mayReplaceFiles(frame_->window(), tr("Export run"), folder, {"manifest.json", "trace.npz", "state.npz"}))
       frame_->session()->exportRun(folder, false);
   }));
@@ -119,8 +120,11 @@ void FileMenu::offerData() {
   connect(menu, &QMenu::aboutToShow, this, [this, menu] {
     menu->clear();
     addTitle(menu, tr("Samples"));
-    addFiles(menu, sampleFiles());
-    if (const QStringList recent = recentSessions() + recentFiles(); !recent.isEmpty()) {
+    const QStringList samples = sampleFiles();
+    addFiles(menu, samples);
+    QStringList recent = recentSessions() + recentFiles();
+    recent.removeIf([&](const QString& file) { return samples.contains(file); });
+    if (!recent.isEmpty()) {
       addTitle(menu, tr("Opened before"));
       addFiles(menu, recent);
     }
@@ -176,10 +180,11 @@ void FileMenu::saveAllFigures(Panel::Format format) {
 }
 
 void FileMenu::exportData() {
-  const QString folder = frame_->chooser()->folder(frame_->window(), tr("Export the data behind the figures into a folder"));
+  const std::string preset = frame_->session()->trace() ? frame_->session()->trace()->info.preset : frame_->session()->setup().preset;
+  const QString folder = frame_->chooser()->folder(frame_->window(), tr("Export the data behind the figures into a folder"),
+                                                   folderNameOf(preset, QStringLiteral("figures")));
   if (folder.isEmpty()) return;
-  const QString model =
-      QString::fromStdString(frame_->session()->trace() ? frame_->session()->trace()->info.preset : frame_->session()->setup().preset);
+  const QString model = QString::fromStdString(preset);
   const std::vector<PanelData> tables = dataOf(openPanels(), model);
   QStringList files;
   for (const PanelData& one : tables) files << one.file;

@@ -279,7 +279,7 @@ class TestStreaming : public test::StreamTest {
     pause();
     const QString folder = folder_.filePath("exported");
     FileChooser chooser;
-    chooser.folder = [folder](QWidget*, const QString&) { return folder; };
+    chooser.folder = [folder](QWidget*, const QString&, const QString&) { return folder; };
     window_->setFileChooser(chooser);
     QVERIFY(window_->action("exportStream")->isEnabled());
     window_->action("exportStream")->trigger();
