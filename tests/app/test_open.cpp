@@ -616,7 +616,11 @@ class TestOpen : public test::WindowTest {
     named("ecg.npy")->trigger();
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "ecg.npy", patience);
     emit data->menu()->aboutToShow();
-    QVERIFY(named("Opened before") != nullptr);
+    QVERIFY(named("Opened before") == nullptr);  // a sample stands among the samples alone
+    drop(written("own.csv", "v\n1\n2\n3\n4\n"));
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "own.csv", patience);
+    emit data->menu()->aboutToShow();
+    QVERIFY(named("Opened before") != nullptr && named("own.csv") != nullptr);
   }
 };
 
