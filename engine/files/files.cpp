@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <thread>
 
 #include "array/demand.h"
 #include "files/parts.h"
@@ -85,25 +88,74 @@ std::string listed(const std::vector<std::string>& names, std::string_view last)
   return text;
 }
 
-std::string read_file(const fs::path& file, Pipes pipes) {
+namespace {
+
+/// Takes bytes into a hash while others are still read.
+class HashBehind {
+ public:
+  HashBehind(Sha256& hash, const char* bytes) : hash_(hash), bytes_(bytes), thread_([this] { follow(); }) {}
+  ~HashBehind() { end(); }
+  HashBehind(const HashBehind&) = delete;
+  HashBehind& operator=(const HashBehind&) = delete;
+  void have(std::size_t count) { tell(count << 1); }
+  void end() {
+    if (!thread_.joinable()) return;
+    tell(state_.load() | 1);
+    thread_.join();
+  }
+
+ private:
+  void tell(std::size_t state) {
+    state_.store(state);
+    state_.notify_one();
+  }
+  void follow() {
+    for (std::size_t done = 0, seen = 0;;) {
+      state_.wait(seen);
+      seen = state_.load();
+      const std::size_t have = seen >> 1;
+      hash_.update(bytes_ + done, have - done);
+      done = have;
+      if (seen & 1) return;
+    }
+  }
+  Sha256& hash_;
+  const char* bytes_;
+  std::atomic<std::size_t> state_{0};  ///< twice the number of bytes, and 1 where no more come
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::string read_file(const fs::path& file, Pipes pipes, Sha256* hash) {
   struct stat status{};
   const int descriptor = open_for_reading(file, status);
   std::string bytes;
-  std::size_t used = 0;
+  std::size_t used = 0, hashed = 0;
   try {
+    std::optional<HashBehind> behind;
+    constexpr std::size_t piece = std::size_t{4} << 20;
     if (S_ISFIFO(status.st_mode) && pipes == Pipes::refused) refuse_pipe(file);
     if (S_ISFIFO(status.st_mode)) wait_for_writer(descriptor, file);
     // One byte more than the file has, so that its end is seen without growing.
-    bytes.resize(S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) + 1 : buffer_size);
+    const std::size_t expected = S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) + 1 : buffer_size;
+    bytes.resize(expected);
+    if (hash && expected > piece) behind.emplace(*hash, bytes.data());
     for (;;) {
-      if (used == bytes.size()) bytes.resize(bytes.size() * 2);
-      const ssize_t count = ::read(descriptor, bytes.data() + used, bytes.size() - used);
+      if (used == bytes.size()) {
+        behind.reset();  // it has become longer meanwhile
+        bytes.resize(bytes.size() * 2);
+      }
+      const ssize_t count = ::read(descriptor, bytes.data() + used, std::min(bytes.size() - used, behind ? piece : bytes.size()));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) fail_reading(file, errno);
       if (count == 0) break;
       used += static_cast<std::size_t>(count);
+      if (behind) behind->have(hashed = used);
     }
+    behind.reset();
     bytes.resize(used);
+    if (hash) hash->update(bytes.data() + hashed, used - hashed);
   } catch (const std::bad_alloc&) {
     ::close(descriptor);
     throw Error(file.string() + " does not fit into memory: cut it into smaller files", {.file = file.string()});

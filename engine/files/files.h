@@ -23,11 +23,14 @@ std::string printable(std::string_view text);
 /// "a, b or c": names as a sentence has them. If the last word is ",", all are separated alike.
 std::string listed(const std::vector<std::string>& names, std::string_view last);
 
+class Sha256;
+
 /// A pipe is read to its end, which may be never: only where the user named it as the data.
 enum class Pipes : std::uint8_t { refused, read };
 
-/// The bytes of a file. Errors: no such file, is a folder, a device, a pipe, not permitted, a failing disk.
-std::string read_file(const std::filesystem::path& file, Pipes pipes = Pipes::refused);
+/// The bytes of a file, of which `hash` is made meanwhile. Errors: no such file, is a folder, a device, a pipe, not permitted, a failing
+/// disk.
+std::string read_file(const std::filesystem::path& file, Pipes pipes = Pipes::refused, Sha256* hash = nullptr);
 
 /// SHA-256 (FIPS 180-4), lower-case hexadecimal.
 class Sha256 {

@@ -120,8 +120,9 @@ Sequence load_sequence(const fs::path& path, const LoadOptions& options) {
     if (const SequenceFormat& format = sequence_format_of_file(path); format.too_long)
       if (const std::string why = format.too_long(fs::file_size(path)); !why.empty())
         throw Error(file + " " + why, {.file = file, .place = "header"});
-  std::string bytes = read_file(path, Pipes::read);
-  sequence.sha256 = sha256_hex(bytes);
+  Sha256 hash;
+  std::string bytes = read_file(path, Pipes::read, &hash);
+  sequence.sha256 = hash.hex();
   if (bytes.empty()) throw Error(file + " is empty: give it a row of numbers a time step", {.file = file, .place = "line 1"});
   const SequenceFormat& format = sequence_format_of(bytes);
   Table table = format.load(std::move(bytes), file, options);

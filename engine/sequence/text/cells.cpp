@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <limits>
 
@@ -65,7 +66,40 @@ bool same_word(std::string_view text, std::string_view lower) {
          });
 }
 
+const char* short_decimal(const char* from, const char* end, double& value, bool& point) {
+  static constexpr double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+  const char* at = from;
+  const bool negative = at < end && *at == '-';
+  at += negative;
+  const auto digits = [&at, end](std::uint64_t& whole) {
+    const char* const first = at;
+    for (; at < end; ++at) {
+      const auto digit = static_cast<std::uint64_t>(static_cast<unsigned char>(*at)) - '0';
+      if (digit > 9) break;
+      whole = 10 * whole + digit;  // of more digits than fit it is not used
+    }
+    return at - first;
+  };
+  std::uint64_t whole = 0;
+  std::ptrdiff_t all = digits(whole), fraction = 0;
+  point = at < end && *at == '.';
+  if (point) {
+    ++at;
+    fraction = digits(whole);
+    all += fraction;
+  }
+  if (all < 1 || all > 15) return from;
+  const double size = static_cast<double>(whole) / powers[fraction];
+  value = negative ? -size : size;
+  return at;
+}
+
 CellKind number(std::string_view text, bool allow_comma, double& value, std::optional<bool>& comma) {
+  bool point = false;
+  if (const char* const end = text.data() + text.size(); short_decimal(text.data(), end, value, point) == end && !text.empty()) {
+    if (allow_comma && point) comma = false;
+    return CellKind::number;
+  }
   const CellKind kind = plain_number(text.data(), text.data() + text.size(), value);
   if (kind != CellKind::word) {
     if (allow_comma && kind == CellKind::number && text.find('.') != std::string_view::npos) comma = false;

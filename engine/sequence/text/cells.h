@@ -23,6 +23,11 @@ CellKind kind_of(const TableCell& cell, bool allow_comma);
 /// Whether they are the same but for case; `lower` has none.
 bool same_word(std::string_view text, std::string_view lower);
 
+/// Reads a decimal of at most 15 digits without an exponent, such as -12.5, at the beginning of a text: the whole number over a power of
+/// ten are both float64 then, so that their quotient is the nearest float64 (W. D. Clinger, How to read floating point numbers accurately,
+/// 1990). Returns where it ends, or `from` where there is none of these; `point`: whether it has one.
+const char* short_decimal(const char* from, const char* end, double& value, bool& point);
+
 /// A number with a decimal point, or with a decimal comma where the comma is no delimiter. comma tells which; a number with neither leaves
 /// it.
 CellKind number(std::string_view text, bool allow_comma, double& value, std::optional<bool>& comma);

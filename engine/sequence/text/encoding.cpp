@@ -91,9 +91,25 @@ std::string decoded(std::string bytes, const std::string& file) {
   for (const auto& [start, what, cure] : known)
     if (bytes.starts_with(start))
       throw Error(file + " is not a table of text: it is " + what + "; " + cure, {.file = file, .place = "byte 0"});
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
+  const auto is_text = [](char byte) {
+    const auto c = static_cast<unsigned char>(byte);
+    return c >= 32 || (c >= 9 && c <= 13);
+  };
+  constexpr std::size_t block = 256;
+  std::size_t i = 0;
+  for (; i + block <= bytes.size(); i += block) {
+    const char* const at = bytes.data() + i;
+    std::uint8_t others = 0;
+    for (std::size_t k = 0; k < block; ++k) {  // without a way out, in vectors
+      const auto c = static_cast<std::uint8_t>(at[k]), from_tab = static_cast<std::uint8_t>(c - 9);
+      const std::uint8_t control = c < 32 ? 255 : 0, no_blank = from_tab > 4 ? 255 : 0;
+      others |= control & no_blank;
+    }
+    if (others) break;
+  }
+  for (; i < bytes.size(); ++i) {
+    if (is_text(bytes[i])) continue;
     const auto c = static_cast<unsigned char>(bytes[i]);
-    if (c >= 32 || (c >= 9 && c <= 13)) continue;
     throw Error(file + " is neither text nor " + sequence_format_names(false) + ": byte " + std::to_string(i) + " is " + std::to_string(c) +
                     ", which no text has; save the series as CSV (UTF-8) or NPY",
                 {.file = file, .place = "byte " + std::to_string(i)});

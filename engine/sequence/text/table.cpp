@@ -13,92 +13,18 @@
 #include <optional>
 #include <utility>
 
+#include "array/cpu/processor/threads.h"
 #include "array/error.h"
 #include "sequence/missing.h"
 #include "sequence/text/cells.h"
 #include "sequence/text/encoding.h"
+#include "sequence/text/records.h"
 
 namespace reclab {
 
 namespace {
 
 constexpr std::size_t sample_records = 200;  // looked at to find the delimiter, the header and the kinds of the columns
-
-// ---- records
-
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
-bool is_end(char c) { return c == '\n' || c == '\r'; }
-
-/// Cuts text into records of cells (RFC 4180, and every end of line). The delimiter ' ' stands for any run of blanks, '\0' for none.
-class Records {
- public:
-  Records(std::string_view text, char delimiter, const std::string& file) : text_(text), file_(file), delimiter_(delimiter) {}
-
-  /// The next record, false at the end. A line without anything on it is a record without cells.
-  bool next(std::vector<TableCell>& cells) {
-    cells.clear();
-    if (at_ >= text_.size()) return false;
-    record_line_ = line_;
-    const char* const end = text_.data() + text_.size();
-    const char* p = text_.data() + at_;
-    for (;;) {
-      while (p < end && is_blank(*p) && *p != delimiter_) ++p;
-      if (delimiter_ == ' ')
-        while (p < end && is_blank(*p)) ++p;
-      if ((p == end || is_end(*p)) && (cells.empty() || delimiter_ == ' ')) break;
-      const char* const start = p;
-      bool quoted = false;
-      if (p < end && *p == '"') {
-        const std::int64_t opened = line_;
-        const char* close = p + 1;
-        for (; close < end && !(*close == '"' && (close + 1 == end || close[1] != '"')); close += *close == '"' ? 2 : 1)
-          if (*close == '\n' || (*close == '\r' && (close + 1 == end || close[1] != '\n'))) ++line_;
-        if (close >= end)
-          throw Error(file_ + ": line " + std::to_string(opened) + ", column " + std::to_string(cells.size() + 1) +
-                          " opens a quote that is never closed: add the missing \"",
-                      {.file = file_, .place = "line " + std::to_string(opened) + ", column " + std::to_string(cells.size() + 1)});
-        const char* after = close + 1;
-        while (after < end && is_blank(*after) && *after != delimiter_) ++after;
-        if (after == end || is_end(*after) || separates(*after)) {
-          cells.push_back({{start + 1, static_cast<std::size_t>(close - start - 1)}, true});
-          quoted = true;
-          p = after;
-        }
-      }
-      if (!quoted) {
-        while (p < end && !is_end(*p) && !separates(*p)) ++p;
-        const char* last = p;
-        while (last > start && is_blank(last[-1])) --last;
-        cells.push_back({{start, static_cast<std::size_t>(last - start)}, false});
-      }
-      if (p == end || is_end(*p)) break;
-      ++p;
-    }
-    if (p < end) {
-      if (*p == '\r' && p + 1 < end && p[1] == '\n') ++p;
-      ++p;
-    }
-    ++line_;
-    at_ = static_cast<std::size_t>(p - text_.data());
-    return true;
-  }
-
-  std::int64_t line() const { return record_line_; }  ///< where the last record began, from 1
-  std::size_t position() const { return at_; }
-  void start_at(std::size_t position, std::int64_t line) {
-    at_ = position;
-    line_ = line;
-  }
-
- private:
-  bool separates(char c) const { return delimiter_ == ' ' ? is_blank(c) : c == delimiter_ && c != '\0'; }
-
-  std::string_view text_;
-  const std::string& file_;
-  char delimiter_;
-  std::size_t at_ = 0;
-  std::int64_t line_ = 1, record_line_ = 1;
-};
 
 // ---- the dialect
 
@@ -435,7 +361,20 @@ class TableReader {
     std::int64_t blank_line = 0, blank_lines = 0;
     std::optional<bool> comma;
     std::int64_t comma_line = 0;
-    while (records.next(cells)) {
+    const bool dates = time_ && kinds_[*time_] == ColumnKind::dates;
+    std::vector<double> numbers(columns_);
+    for (bool points = false;;) {
+      // Most rows are such. What is to be said of a row, and which decimal sign the file has, is found below.
+      while (blank_line == 0 && !dates && (take_pieces(records, comma), records.next_is(numbers, points))) {
+        if (!fits(points, comma, numbers[time_.value_or(0)])) break;
+        records.take();
+        for (const std::size_t column : wanted_) data_.push_back(numbers[column]);
+        if (time_) {
+          times_.push_back(numbers[*time_]);
+          last_time_ = times_.size() - 1;
+        }
+      }
+      if (!records.next(cells)) break;
       const std::int64_t line = records.line();
       if (cells.empty()) {
         if (blank_line == 0) blank_line = line;
@@ -470,6 +409,39 @@ class TableReader {
     }
   }
 
+  /// Whether such rows, from one of that time on, need no look of their own.
+  bool fits(bool points, const std::optional<bool>& comma, double time) const {
+    return !(allow_comma_ && points && comma.value_or(true)) &&
+           (!time_ || time_falls_ || last_time_ == no_row || time > times_[last_time_]);
+  }
+
+  /// Takes the rows of long tables that are such in pieces, on all processors.
+  void take_pieces(Records& records, const std::optional<bool>& comma) {
+    constexpr std::size_t piece_bytes = std::size_t{1} << 21, pieces_a_thread = 4;
+    const std::size_t from = records.position();
+    const auto threads = static_cast<std::size_t>(cpu::thread_count());
+    if (threads == 1 || from < pieces_from_) return;
+    std::vector<PlainRows> pieces;
+    for (std::size_t begin = from; pieces.size() < threads * pieces_a_thread && text_.size() - begin > piece_bytes;) {
+      const std::size_t end = text_.find('\n', begin + piece_bytes - 1);
+      if (end == std::string_view::npos) break;
+      pieces.emplace_back(begin, end + 1);
+      begin = end + 1;
+    }
+    pieces_from_ = pieces.size() < 2 ? text_.size() : pieces.back().end;  // no second try where some are not such
+    if (pieces.size() < 2) return;
+    cpu::parallel(std::ssize(pieces), [&](std::int64_t i) {
+      read_plain_rows(pieces[static_cast<std::size_t>(i)], text_, dialect_.delimiter, file_, columns_, wanted_, time_ ? &*time_ : nullptr);
+    });
+    for (const PlainRows& piece : pieces) {
+      if (!piece.whole || (time_ && !time_falls_ && !piece.rises) || !fits(piece.points, comma, time_ ? piece.times.front() : 0.0)) return;
+      data_.insert(data_.end(), piece.data.begin(), piece.data.end());
+      times_.insert(times_.end(), piece.times.begin(), piece.times.end());
+      if (time_) last_time_ = times_.size() - 1;
+      records.start_at(piece.end, records.next_line() + piece.rows);
+    }
+  }
+
   double value_of(const TableCell& cell, std::int64_t line, std::size_t column, std::optional<bool>& comma) const {
     double value = 0.0;
     if (number(cell.text, allow_comma_, value, comma) == CellKind::number) return value;
@@ -499,7 +471,11 @@ class TableReader {
   static bool is_missing(CellKind kind) { return kind == CellKind::empty || kind == CellKind::nan || kind == CellKind::missing; }
 
   void read_time(const TableCell& cell, std::int64_t line, std::optional<bool>& comma) {
-    if (is_missing(kind_of(cell, allow_comma_))) {
+    double value = 0.0;
+    std::optional<bool> its_comma;
+    const bool plain =
+        kinds_[*time_] != ColumnKind::dates && number(cell.text, allow_comma_, value, its_comma) == CellKind::number;  // as nearly all are
+    if (!plain && is_missing(kind_of(cell, allow_comma_))) {
       // Refused once it is known whether the column is the time.
       if (!missing_time_) missing_time_ = {line, shown(cell.text)};
       times_.push_back(not_there);
@@ -514,7 +490,7 @@ class TableReader {
       whole_days_ = whole_days_ && instant->fraction == 0.0 && instant->seconds % 86400 == 0;
       times_.push_back(static_cast<double>(instant->seconds - first_instant_.seconds) + instant->fraction);
     } else {
-      times_.push_back(value_of(cell, line, *time_, comma));
+      times_.push_back(plain ? value : value_of(cell, line, *time_, comma));
     }
     const std::size_t before = std::exchange(last_time_, times_.size() - 1);
     if (!time_falls_ && before != no_row && !(times_.back() > times_[before])) {
@@ -588,6 +564,7 @@ class TableReader {
   bool automatic_time_ = false, time_falls_ = false, whole_days_ = true;
   Instant first_instant_;
   std::vector<double> data_, times_;
+  std::size_t pieces_from_ = 0;  ///< where the next pieces may begin
   static constexpr double not_there = std::numeric_limits<double>::quiet_NaN();
   static constexpr std::size_t no_row = std::numeric_limits<std::size_t>::max();
   std::size_t last_time_ = no_row;                                    ///< the row of the last time that is there
