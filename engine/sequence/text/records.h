@@ -130,13 +130,21 @@ class Records {
 
 /// The rows of a piece of a table, in so far as all are nothing but numbers.
 struct PlainRows {
-  PlainRows(std::size_t first, std::size_t after) : begin(first), end(after) {}
-  std::size_t begin, end;           ///< the piece: whole lines
+  std::size_t begin = 0, end = 0;   ///< the piece: whole lines
   std::vector<double> data, times;  ///< of the wanted columns, row-major, and of the time
   std::int64_t rows = 0;
   bool whole = false;   ///< there are no others
   bool points = false;  ///< some have a decimal point
   bool rises = true;    ///< each time is later than that of the row above
+  void begin_anew(std::size_t from, std::size_t after) {
+    begin = from;
+    end = after;
+    data.clear();
+    times.clear();
+    rows = 0;
+    whole = points = false;
+    rises = true;
+  }
 };
 
 /// Reads the rows of a piece, whose begin and end are given. `time`: the column of the time, or none.

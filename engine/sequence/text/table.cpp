@@ -11,6 +11,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "array/cpu/processor/threads.h"
@@ -417,23 +418,24 @@ class TableReader {
 
   /// Takes the rows of long tables that are such in pieces, on all processors.
   void take_pieces(Records& records, const std::optional<bool>& comma) {
-    constexpr std::size_t piece_bytes = std::size_t{1} << 21, pieces_a_thread = 4;
+    constexpr std::size_t piece_bytes = std::size_t{1} << 19, pieces_a_thread = 4;
     const std::size_t from = records.position();
     const auto threads = static_cast<std::size_t>(cpu::thread_count());
     if (threads == 1 || from < pieces_from_) return;
-    std::vector<PlainRows> pieces;
-    for (std::size_t begin = from; pieces.size() < threads * pieces_a_thread && text_.size() - begin > piece_bytes;) {
-      const std::size_t end = text_.find('\n', begin + piece_bytes - 1);
+    pieces_.resize(threads * pieces_a_thread);  // their memory is used again
+    std::size_t count = 0, next = from;
+    while (count < pieces_.size() && text_.size() - next > piece_bytes) {
+      const std::size_t end = text_.find('\n', next + piece_bytes - 1);
       if (end == std::string_view::npos) break;
-      pieces.emplace_back(begin, end + 1);
-      begin = end + 1;
+      pieces_[count++].begin_anew(next, end + 1);
+      next = end + 1;
     }
-    pieces_from_ = pieces.size() < 2 ? text_.size() : pieces.back().end;  // no second try where some are not such
-    if (pieces.size() < 2) return;
-    cpu::parallel(std::ssize(pieces), [&](std::int64_t i) {
-      read_plain_rows(pieces[static_cast<std::size_t>(i)], text_, dialect_.delimiter, file_, columns_, wanted_, time_ ? &*time_ : nullptr);
+    pieces_from_ = count < 2 ? text_.size() : next;  // no second try where some are not such
+    if (count < 2) return;
+    cpu::parallel(static_cast<std::int64_t>(count), [&](std::int64_t i) {
+      read_plain_rows(pieces_[static_cast<std::size_t>(i)], text_, dialect_.delimiter, file_, columns_, wanted_, time_ ? &*time_ : nullptr);
     });
-    for (const PlainRows& piece : pieces) {
+    for (const PlainRows& piece : std::span(pieces_).first(count)) {
       if (!piece.whole || (time_ && !time_falls_ && !piece.rises) || !fits(piece.points, comma, time_ ? piece.times.front() : 0.0)) return;
       data_.insert(data_.end(), piece.data.begin(), piece.data.end());
       times_.insert(times_.end(), piece.times.begin(), piece.times.end());
@@ -564,7 +566,8 @@ class TableReader {
   bool automatic_time_ = false, time_falls_ = false, whole_days_ = true;
   Instant first_instant_;
   std::vector<double> data_, times_;
-  std::size_t pieces_from_ = 0;  ///< where the next pieces may begin
+  std::vector<PlainRows> pieces_;
+  std::size_t pieces_from_ = 0;  ///< where the next ones may begin
   static constexpr double not_there = std::numeric_limits<double>::quiet_NaN();
   static constexpr std::size_t no_row = std::numeric_limits<std::size_t>::max();
   std::size_t last_time_ = no_row;                                    ///< the row of the last time that is there
