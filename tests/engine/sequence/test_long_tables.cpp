@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Tables of many megabytes: their rows are read in pieces, on all processors, and are what a short table would be, faults and all.
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
