@@ -7,11 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <optional>
-#include <thread>
+#include <future>
 
 #include "array/demand.h"
 #include "files/parts.h"
@@ -88,74 +86,40 @@ std::string listed(const std::vector<std::string>& names, std::string_view last)
   return text;
 }
 
-namespace {
-
-/// Takes bytes into a hash while others are still read.
-class HashBehind {
- public:
-  HashBehind(Sha256& hash, const char* bytes) : hash_(hash), bytes_(bytes), thread_([this] { follow(); }) {}
-  ~HashBehind() { end(); }
-  HashBehind(const HashBehind&) = delete;
-  HashBehind& operator=(const HashBehind&) = delete;
-  void have(std::size_t count) { tell(count << 1); }
-  void end() {
-    if (!thread_.joinable()) return;
-    tell(state_.load() | 1);
-    thread_.join();
-  }
-
- private:
-  void tell(std::size_t state) {
-    state_.store(state);
-    state_.notify_one();
-  }
-  void follow() {
-    for (std::size_t done = 0, seen = 0;;) {
-      state_.wait(seen);
-      seen = state_.load();
-      const std::size_t have = seen >> 1;
-      hash_.update(bytes_ + done, have - done);
-      done = have;
-      if (seen & 1) return;
-    }
-  }
-  Sha256& hash_;
-  const char* bytes_;
-  std::atomic<std::size_t> state_{0};  ///< twice the number of bytes, and 1 where no more come
-  std::thread thread_;
-};
-
-}  // namespace
-
 std::string read_file(const fs::path& file, Pipes pipes, Sha256* hash) {
   struct stat status{};
   const int descriptor = open_for_reading(file, status);
   std::string bytes;
-  std::size_t used = 0, hashed = 0;
+  std::size_t used = 0;
   try {
-    std::optional<HashBehind> behind;
-    constexpr std::size_t piece = std::size_t{4} << 20;
+    constexpr std::size_t piece = std::size_t{16} << 20;
+    std::future<void> hashing;  // of the last piece, while the next one is read
+    const auto hashed = [&hashing] {
+      if (hashing.valid()) hashing.get();
+    };
     if (S_ISFIFO(status.st_mode) && pipes == Pipes::refused) refuse_pipe(file);
     if (S_ISFIFO(status.st_mode)) wait_for_writer(descriptor, file);
     // One byte more than the file has, so that its end is seen without growing.
-    const std::size_t expected = S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) + 1 : buffer_size;
-    bytes.resize(expected);
-    if (hash && expected > piece) behind.emplace(*hash, bytes.data());
+    bytes.resize(S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) + 1 : buffer_size);
     for (;;) {
       if (used == bytes.size()) {
-        behind.reset();  // it has become longer meanwhile
+        hashed();  // it may move
         bytes.resize(bytes.size() * 2);
       }
-      const ssize_t count = ::read(descriptor, bytes.data() + used, std::min(bytes.size() - used, behind ? piece : bytes.size()));
+      const ssize_t count = ::read(descriptor, bytes.data() + used, std::min(bytes.size() - used, piece));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) fail_reading(file, errno);
       if (count == 0) break;
+      if (hash) {
+        hashed();
+        // Of a small file there is nothing to wait for.
+        const auto how = static_cast<std::size_t>(count) < piece ? std::launch::deferred : std::launch::async | std::launch::deferred;
+        hashing = std::async(how, [hash, from = bytes.data() + used, count] { hash->update(from, static_cast<std::size_t>(count)); });
+      }
       used += static_cast<std::size_t>(count);
-      if (behind) behind->have(hashed = used);
     }
-    behind.reset();
+    hashed();
     bytes.resize(used);
-    if (hash) hash->update(bytes.data() + hashed, used - hashed);
   } catch (const std::bad_alloc&) {
     ::close(descriptor);
     throw Error(file.string() + " does not fit into memory: cut it into smaller files", {.file = file.string()});

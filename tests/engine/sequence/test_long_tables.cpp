@@ -203,3 +203,16 @@ TEST_CASE("lines in a quoted cell are no rows, however many there are") {
               read.time[static_cast<std::size_t>(i)] != static_cast<double>(i);
   CHECK_EQUAL(others, std::int64_t{0});
 }
+
+TEST_CASE("the hash that is made while a file is read is that of its bytes") {
+  const test::Scratch scratch;
+  std::mt19937_64 random(3);
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, (std::size_t{16} << 20) - 1, std::size_t{16} << 20, (std::size_t{50} << 20) + 3}) {
+    std::string bytes(size, '\0');
+    for (std::size_t i = 0; i < size; i += 97) bytes[i] = static_cast<char>(random());
+    Sha256 hash;
+    CHECK(read_file(scratch.file("bytes", bytes), Pipes::refused, &hash) == bytes);
+    CHECK_EQUAL(hash.hex(), sha256_hex(bytes));
+  }
+}
