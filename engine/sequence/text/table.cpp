@@ -366,8 +366,9 @@ class TableReader {
     std::vector<double> numbers(columns_);
     for (bool points = false;;) {
       // Most rows are such. What is to be said of a row, and which decimal sign the file has, is found below.
-      while (blank_line == 0 && !dates && (take_pieces(records, comma), records.next_is(numbers, points))) {
-        if (!fits(points, comma, numbers[time_.value_or(0)])) break;
+      while (blank_line == 0 && !dates) {
+        if (records.position() >= pieces_from_) take_pieces(records, comma);
+        if (!records.next_is(numbers, points) || !fits(points, comma, numbers[time_.value_or(0)])) break;
         records.take();
         for (const std::size_t column : wanted_) data_.push_back(numbers[column]);
         if (time_) {
@@ -421,8 +422,7 @@ class TableReader {
     constexpr std::size_t piece_bytes = std::size_t{1} << 19, pieces_a_thread = 4;
     const std::size_t from = records.position();
     const auto threads = static_cast<std::size_t>(cpu::thread_count());
-    if (threads == 1 || from < pieces_from_) return;
-    pieces_.resize(threads * pieces_a_thread);  // their memory is used again
+    pieces_.resize(threads == 1 ? 0 : threads * pieces_a_thread);  // their memory is used again
     std::size_t count = 0, next = from;
     while (count < pieces_.size() && text_.size() - next > piece_bytes) {
       const std::size_t end = text_.find('\n', next + piece_bytes - 1);
@@ -473,11 +473,7 @@ class TableReader {
   static bool is_missing(CellKind kind) { return kind == CellKind::empty || kind == CellKind::nan || kind == CellKind::missing; }
 
   void read_time(const TableCell& cell, std::int64_t line, std::optional<bool>& comma) {
-    double value = 0.0;
-    std::optional<bool> its_comma;
-    const bool plain =
-        kinds_[*time_] != ColumnKind::dates && number(cell.text, allow_comma_, value, its_comma) == CellKind::number;  // as nearly all are
-    if (!plain && is_missing(kind_of(cell, allow_comma_))) {
+    if (is_missing(kind_of(cell, allow_comma_))) {
       // Refused once it is known whether the column is the time.
       if (!missing_time_) missing_time_ = {line, shown(cell.text)};
       times_.push_back(not_there);
@@ -492,7 +488,7 @@ class TableReader {
       whole_days_ = whole_days_ && instant->fraction == 0.0 && instant->seconds % 86400 == 0;
       times_.push_back(static_cast<double>(instant->seconds - first_instant_.seconds) + instant->fraction);
     } else {
-      times_.push_back(plain ? value : value_of(cell, line, *time_, comma));
+      times_.push_back(value_of(cell, line, *time_, comma));
     }
     const std::size_t before = std::exchange(last_time_, times_.size() - 1);
     if (!time_falls_ && before != no_row && !(times_.back() > times_[before])) {
