@@ -81,21 +81,14 @@ void TrainingFeature::buildActions() {
   for (QAction* one : {trains, step, fork, resets}) frame_->offer(ActionPlace::runTrain, one);
   frame_->offer(ActionPlace::fileExport, exports);
 
-  // The calm bar has room for the word in any window.
-  const auto fit = [this, trains] {
-    WindowFrame::buttonOf(trains)->setToolButtonStyle(narrow_ && !calm_ ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
-  };
-  connect(frame_, &WindowFrame::roomChanged, this, [this, fit](bool narrow) {
-    narrow_ = narrow;
-    fit();
+  connect(frame_, &WindowFrame::roomChanged, this, [trains](bool narrow) {
+    WindowFrame::buttonOf(trains)->setToolButtonStyle(narrow ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
   });
-  connect(frame_, &WindowFrame::calmChanged, this, [this, trains, fit](bool calm) {
-    calm_ = calm;
+  connect(frame_, &WindowFrame::calmChanged, this, [trains](bool calm) {
     QToolButton* button = WindowFrame::buttonOf(trains);
     button->setProperty("accent", calm);
     button->style()->unpolish(button);
     button->style()->polish(button);
-    fit();
   });
 }
 

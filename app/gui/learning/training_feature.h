@@ -38,7 +38,6 @@ class TrainingFeature : public QObject {
   WindowFrame* frame_;
   SessionController* session_;
   TrainingBar* bar_;
-  bool narrow_ = false, calm_ = false;  ///< the tool bar
 };
 
 }  // namespace reclab

@@ -43,9 +43,12 @@ Arrangement::Arrangement(WindowFrame* frame, RunBar* bar) : QObject(frame), fram
 }
 
 void Arrangement::fitWindow() {
-  emit frame_->roomChanged(narrow_);
+  tellRoom();
   if (!own_ && isNarrow() != narrow_) soon_.start();
 }
+
+/// The calm bar has room for its words in any window.
+void Arrangement::tellRoom() { emit frame_->roomChanged(narrow_ && !calm_); }
 
 bool Arrangement::isNarrow() const { return window_->width() < 1100; }
 
@@ -75,7 +78,7 @@ void Arrangement::arrangeSides() {
     window_->removeDockWidget(dock);
   }
   bar_->fit(calm_, narrow_);
-  emit frame_->roomChanged(narrow_);
+  tellRoom();
   for (std::size_t i = 0; i < docks.size(); ++i) {
     window_->addDockWidget((i < 2 && !calm_) || narrow_ ? Qt::LeftDockWidgetArea : Qt::RightDockWidgetArea, docks[i]);
     if (narrow_ && i > 0) window_->tabifyDockWidget(docks[0], docks[i]);  // while it is hidden: all four in a column make the window higher
@@ -164,7 +167,7 @@ bool Arrangement::setValue(const Arranged& value) {
   narrow_ = value.sides == u"narrow";
   emit frame_->calmChanged(calm_);
   bar_->fit(calm_, narrow_);
-  emit frame_->roomChanged(narrow_);
+  tellRoom();
   bar_->layouts()->setCurrentIndex(value.layout);
   const bool whole =
       window_->restoreState(value.docks, layoutVersion) && frame_->area()->restorePlaces({value.panels, value.without}, layoutVersion);

@@ -29,6 +29,7 @@ class Arrangement : public QObject {
  private:
   QString shape() const;
   bool isNarrow() const;
+  void tellRoom();
   void arrangeSides();
   void pick(int index);
   void begin(int layout);   ///< whatever the window shows
