@@ -130,10 +130,8 @@ void Look::apply(ThemeChoice choice) {
   QApplication::setPalette(palette);
 
   QString sheet = QString::fromUtf8(resource("themes/lab.qss"));
-  for (const char* name : {"down", "up", "right", "left"}) {
-    sheet.replace("@" + QString(name) + "@", arrow(name, colour("muted")));
-    sheet.replace("@" + QString(name) + "Disabled@", arrow(name, colour("disabled")));
-  }
+  for (const char* name : {"down", "up", "right", "left"}) sheet.replace("@" + QString(name) + "@", arrow(name, colour("muted")));
+  for (const char* name : {"right", "left"}) sheet.replace("@" + QString(name) + "Disabled@", arrow(name, colour("disabled")));
   sheet.replace("@check@", arrow("check", colour("accentText")));
   const double mark = std::round(12 * typeScale());
   for (const auto& [name, value] :
