@@ -67,7 +67,7 @@ Parameters learned_by(const LearnedWeights& learned, const Network& network, con
     else if (other == given.end() || own->name != other->name)
       difference = "they have no " + own->name;
     else
-      difference = own->name + " is " + to_string(other->shape) + " and would be " + to_string(own->var.shape());
+      difference = own->name + " has shape " + to_string(other->shape) + " where the model has " + to_string(own->var.shape());
     throw Error("The learned weights of " + model + " do not fit these settings, this sequence or this loss (" + difference +
                     "): choose those that they learned with, or draw the weights anew. They learned from " + learned.from + ".",
                 {.model = model, .parameter = "weights"});

@@ -179,7 +179,7 @@ TEST_CASE("learned weights that do not fit are refused in a sentence") {
   // Named is the model, as it is called in lists and titles, and not what it is built by.
   wider.preset.title = "Gated thing";
   CHECK_ERROR(run(builtin_registry(), wider, {}, {}), "The learned weights of Gated thing do not fit");
-  CHECK_ERROR(run(builtin_registry(), wider, {}, {}), " would be [");
+  CHECK_ERROR(run(builtin_registry(), wider, {}, {}), "] where the model has [");
 }
 
 TEST_CASE("the step view of the forms is of the weights that were learned") {
